@@ -16,26 +16,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// driverFile is the result of a scan of one driver's directory.
+// driverFile is the result of scanning one driver's directory.
 type driverFile struct {
 	path string
 	id   fileID
 	// version is the executable's SHA-256. It is computed only if id has changed since the last
 	// scan.
 	version string
-	// err is the reason why the executable is unusable. missing means that the file does not exist.
+	// err is the reason why the executable is unusable. missing is set if the file does not exist.
 	err     error
 	missing bool
 }
 
-// fileID changes whenever the content of a file might have changed.
+// fileID changes whenever the content of a file may have changed.
 type fileID struct {
 	dev, ino, size uint64
 	mtime, ctime   unix.Timespec
 }
 
-// scan reads the plugin directory, which it creates if necessary. It watches each directory before
-// it reads it, so that it misses no change between two scans.
+// scan reads the plugin directory, and creates it if it does not exist. It watches each directory
+// before it reads the directory, so that it misses no change between two scans.
 func (w *watch) scan(dir string) (map[string]*driverFile, error) {
 	w.last, w.watchErr = time.Now(), nil
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -51,7 +51,7 @@ func (w *watch) scan(dir string) (map[string]*driverFile, error) {
 	files := map[string]*driverFile{}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		// Use Stat, not e.IsDir, to follow links to drivers' directories.
+		// Use Stat instead of e.IsDir to follow links to driver directories.
 		if info, err := os.Stat(path); strings.HasPrefix(e.Name(), ".") || err != nil || !info.IsDir() {
 			continue
 		}
@@ -63,7 +63,7 @@ func (w *watch) scan(dir string) (map[string]*driverFile, error) {
 	return files, nil
 }
 
-// examine checks the executable in one driver's directory.
+// examine checks the executable in a single driver's directory.
 func examine(pluginDir, directory string) *driverFile {
 	if err := checkName(directory); err != nil {
 		return &driverFile{err: err}
@@ -95,7 +95,7 @@ func examine(pluginDir, directory string) *driverFile {
 	}}
 }
 
-// hashFile returns the SHA-256 of a file in hexadecimal.
+// hashFile returns the SHA-256 of a file, in hexadecimal.
 func hashFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // redactor returns a function that replaces secrets in driver output. It matches each value
 // verbatim, trimmed, line by line, in base64 (standard and URL alphabet, with and without padding),
-// and escaped in JSON.
+// and as escaped in JSON.
 func redactor(secrets map[string][]byte) func(string) string {
 	forms := map[string]bool{}
 	for _, value := range secrets {
@@ -51,6 +51,6 @@ func longSecrets(secrets map[string][]byte) map[string][]byte {
 	return long
 }
 
-// minSecretLine excludes short lines of a multi-line secret, such as a brace, which would match
-// everywhere.
+// minSecretLine is the minimum length of a line of a multi-line secret that is redacted, in bytes.
+// It excludes short lines, such as a brace, which would match everywhere.
 const minSecretLine = 4

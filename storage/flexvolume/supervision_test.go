@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// frozen returns a file system in which each process that writes waits in the kernel, where signals
-// do not reach it, until thaw is called.
+// frozen returns a file system on which each writing process waits in the kernel, where signals do
+// not reach it, until thaw is called.
 func frozen(t *testing.T) (dir string, thaw func()) {
 	t.Helper()
 	dir = filepath.Join(scratch(t), "frozen")

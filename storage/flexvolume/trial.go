@@ -13,18 +13,19 @@ import (
 	"time"
 )
 
-// Trial is a single call to diagnose or test a driver.
+// Trial is a single call for diagnosing or testing a driver.
 type Trial struct {
 	Operation Operation
-	// Args are the arguments after the operation.
+	// Args holds the arguments that follow the operation.
 	Args []string
-	// KillAfter is the delay after which SIGKILL is sent to the driver's process group, to simulate
-	// a crash. 0 means never.
+	// KillAfter is the delay after which SIGKILL is sent to the driver's process group to simulate
+	// a crash. If it is 0, the process group is not killed.
 	KillAfter time.Duration
-	// Env is an additional environment variable, "NAME=value", that identifies the driver's
-	// processes. It can be empty.
+	// Env, if not empty, is an additional environment variable, in the form "NAME=value", that
+	// identifies the driver's processes.
 	Env string
-	// Dir is the driver's working directory. If empty, it is "/", as in all other calls.
+	// Dir is the driver's working directory. If Dir is empty, the working directory is "/", as in
+	// all other calls.
 	Dir string
 }
 
@@ -33,28 +34,28 @@ type TrialResult struct {
 	Operation Operation
 	Args      []string
 	Duration  time.Duration
-	// ExitCode is -1 if a signal ended the driver or it did not start.
+	// ExitCode is -1 if the driver was terminated by a signal or did not start.
 	ExitCode int
-	// Killed means that KillAfter elapsed before the driver ended.
+	// Killed is set if KillAfter elapsed before the driver exited.
 	Killed         bool
 	Stdout, Stderr string
-	// OneObject means that standard output is exactly one JSON object.
+	// OneObject is set if standard output consists of exactly one JSON object.
 	OneObject bool
-	// Leaked means that the driver printed a secret of at least 8 bytes. Shorter values appear in
-	// output by chance.
+	// Leaked is set if the driver printed a secret of at least 8 bytes. Shorter values can appear
+	// in output by chance.
 	Leaked bool
-	// Status to Capabilities are the fields of the driver's response. They are empty if the response
-	// is missing or invalid.
+	// The fields from Status to Capabilities are those of the driver's response. They are empty if
+	// the response is missing or invalid.
 	Status, Message, Device, VolumeName string
 	Attached                            bool
 	VolumeNewSize                       int64
 	Capabilities                        Capabilities
-	// Err is the result of the call: nil, ErrNotSupported or a CallError.
+	// Err is the call's result: nil, ErrNotSupported or a CallError.
 	Err error
 }
 
-// Try calls the driver immediately. It waits for no other call and calls operations even if the
-// driver does not support them. The operation's deadline applies.
+// Try calls the driver immediately. It does not wait for other calls, and calls operations even if
+// the driver does not support them. The operation's deadline applies.
 func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	secrets := secretsIn(trial.Args)
 	redact := redactor(secrets)
@@ -68,7 +69,8 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	}
 	path, args := d.path, slices.Concat([]string{string(trial.Operation)}, trial.Args)
 	if trial.Env != "" {
-		// env executes the driver with exec, so the driver sees its own path as its name.
+		// env replaces itself with the driver by execve, so the driver sees its own path as its
+		// name.
 		path, args = "/usr/bin/env", slices.Concat([]string{trial.Env, d.path}, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))
@@ -93,7 +95,7 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	for deadline := time.Now().Add(killTimeout); result.Killed && groupAlive(process.cmd.Process.Pid) && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	// Do not wait for a late response of a killed driver.
+	// Do not wait for a killed driver's late response.
 	out := process.output(waitErr == nil && !result.Killed)
 	if result.Killed {
 		out.exit = process.exit
@@ -132,7 +134,7 @@ func (result *TrialResult) describe(out output, secrets map[string][]byte) {
 	}
 }
 
-// killed reports whether SIGKILL ended a process.
+// killed reports whether a process was terminated by SIGKILL.
 func killed(exit error) bool {
 	var exitErr *exec.ExitError
 	if !errors.As(exit, &exitErr) {
@@ -165,7 +167,7 @@ func secretsIn(args []string) map[string][]byte {
 	return secrets
 }
 
-// secretPrefix is the prefix of the option keys of secrets.
+// secretPrefix is the prefix of the option keys that hold secrets.
 const secretPrefix = "kubernetes.io/secret/"
 
 // Input returns the JSON object for all operations except mount.

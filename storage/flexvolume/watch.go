@@ -10,10 +10,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watch notices changes of the plugin directory and of the drivers' directories in it. All fields
-// except changed belong to the goroutine that scans.
+// watch detects changes in the plugin directory and in the driver directories below it. All fields
+// except changed belong to the scanning goroutine.
 type watch struct {
-	// changed has a value if something changed since the last scan.
+	// changed contains a value if anything has changed since the last scan.
 	changed chan struct{}
 	// last is the time of the last scan.
 	last time.Time
@@ -29,7 +29,8 @@ func newWatch() *watch {
 	return &watch{changed: make(chan struct{}, 1), inodes: map[string]uint64{}}
 }
 
-// tryAdd watches a directory, or the directory that has replaced it since the last scan.
+// tryAdd watches a directory. If another directory has replaced it since the last scan, tryAdd
+// watches the new directory.
 func (w *watch) tryAdd(dir string) {
 	if err := w.add(dir); err != nil {
 		w.watchErr = err
@@ -62,7 +63,7 @@ func (w *watch) add(dir string) error {
 	return nil
 }
 
-// dropStale drops the directories that the watcher no longer watches because they were deleted or
+// dropStale drops directories that the watcher no longer watches because they were deleted or
 // renamed. A new directory can have the same path and even the same inode.
 func (w *watch) dropStale() {
 	if w.watcher == nil {
@@ -75,7 +76,7 @@ func (w *watch) dropStale() {
 	maps.DeleteFunc(w.inodes, func(dir string, _ uint64) bool { return !current[dir] })
 }
 
-// removeExcept stops watching the directories that are not in seen.
+// removeExcept stops watching directories that are not in seen.
 func (w *watch) removeExcept(seen map[string]bool) {
 	for dir := range w.inodes {
 		if !seen[dir] {
@@ -85,8 +86,8 @@ func (w *watch) removeExcept(seen map[string]bool) {
 	}
 }
 
-// forward merges the watcher's events, which can be thousands, into one signal. A watcher error,
-// such as an overflow of the kernel's queue, means that changes might have been missed, so it
+// forward merges the watcher's events, of which there can be thousands, into one signal. A watcher
+// error, such as an overflow of the kernel's queue, means that changes may have been missed, so it
 // counts as a change.
 func (w *watch) forward() {
 	defer close(w.pumpDone)
@@ -108,7 +109,7 @@ func (w *watch) forward() {
 	}
 }
 
-// close stops the watch.
+// close stops watching.
 func (w *watch) close() {
 	if w.watcher != nil {
 		_ = w.watcher.Close()

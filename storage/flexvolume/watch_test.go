@@ -41,7 +41,7 @@ func (c *scanCounter) counts() (scans, failed int) {
 	return c.all, c.errors
 }
 
-// idle reports whether Run waits for a change.
+// idle reports whether Run is waiting for a change.
 func (r *Registry) idle() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +106,7 @@ func TestFailedScanKeepsDrivers(t *testing.T) {
 	write(t, executable(dir, "x/y"), quiet)
 	r := &Registry{Dir: dir, Observer: count}
 	componenttest.Run(t, r.Run)
-	// Replace the directory with a file atomically.
+	// Atomically replace the directory with a file.
 	file := filepath.Join(filepath.Dir(dir), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -167,8 +167,8 @@ func TestLinkedDriverDirectoryIsFollowed(t *testing.T) {
 	eventually.True(t, "the driver is removed with the link", hasState(r, "x/y", StateRemoved))
 }
 
-// A link to a directory outside is followed only if it is a driver's directory, as the design of
-// dynamic discovery warns.
+// A link to a directory outside the plugin directory is followed only if it is a driver's
+// directory, as the design for dynamic discovery warns.
 func TestLinkToOtherDirectoryIsNotWatched(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()
@@ -194,7 +194,7 @@ func TestLinkToOtherDirectoryIsNotWatched(t *testing.T) {
 	}
 }
 
-// A driver's executable can be a link, as installed by packages of distributions. Replace it with
+// A driver's executable can be a link, as installed by distribution packages. Replace it with
 // another link.
 func TestLinkedExecutableIsADriver(t *testing.T) {
 	t.Parallel()
@@ -230,7 +230,7 @@ func TestLinkedExecutableIsADriver(t *testing.T) {
 	})
 }
 
-// The kernel drops changes if its queue is full, and reports the overflow.
+// The kernel drops changes and reports an overflow if its queue is full.
 func TestWatchOverflowCausesScan(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -240,7 +240,7 @@ func TestWatchOverflowCausesScan(t *testing.T) {
 	componenttest.Run(t, r.Run)
 	eventually.True(t, "idle", r.idle)
 	first, _ := r.Lookup("x/y")
-	// The change of the driver is lost.
+	// The change to the driver is lost.
 	watcher := r.watch.watcher
 	if err := watcher.Remove(filepath.Dir(path)); err != nil {
 		t.Fatal(err)

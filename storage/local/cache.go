@@ -17,31 +17,32 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// A cache is an inline volume of a pod, like an ephemeral volume, but its content is kept for the
-// next pod. Its key is the pods' namespace, which the kubelet sends, and a name, so a pod cannot
-// access the cache of another namespace. Concurrent pods share a cache. A cache can be deleted
-// whenever no pod uses it. If the node has no space for it, the pod gets an empty read-only
-// directory.
+// A cache is an inline volume of a pod. It is similar to an ephemeral volume, but its content is
+// kept for the next pod. A cache is identified by the pods' namespace, which the kubelet sends, and
+// a name, so a pod cannot access a cache in another namespace. Concurrent pods share a cache. A
+// cache can be deleted whenever no pod uses it. If the node has no space for the cache, the pod
+// gets an empty read-only directory.
 const (
-	// CacheKey is the attribute with the name of a cache.
+	// CacheKey is the volume attribute that contains the name of a cache.
 	CacheKey = "cache"
-	// namespaceKey is the attribute with the pod's namespace, which the kubelet sets.
+	// namespaceKey is the volume attribute that contains the pod's namespace. The kubelet sets it.
 	namespaceKey = "csi.storage.k8s.io/pod.namespace"
 )
 
 const (
-	// unnamedCacheTTL is the lifetime of a cache that no pod on the node references. unusedCacheTTL is
-	// the lifetime of a cache that no pod has used.
+	// unnamedCacheTTL is the lifetime of an unused cache that no pod on the node references.
+	// unusedCacheTTL is the lifetime of any cache that no pod has used.
 	unnamedCacheTTL, unusedCacheTTL = time.Hour, 14 * 24 * time.Hour
-	// maxCacheFraction is the maximum fraction of the disk for all unused caches.
+	// maxCacheFraction is the maximum fraction of the disk that all unused caches together can
+	// occupy.
 	maxCacheFraction = 0.1
 )
 
 // Cache identifies a cache.
 type Cache struct{ Namespace, Name string }
 
-// recordName returns the name in the cache's record. Volumes of CreateVolume never have names of
-// this form.
+// recordName returns the name in the cache's record. Volumes created by CreateVolume never have
+// names of this form.
 func (c Cache) recordName() string { return "cache/" + c.Namespace + "/" + c.Name }
 
 // isCache reports whether the volume is a cache.
@@ -66,7 +67,7 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 	}
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()
-	// An earlier call has mounted it.
+	// An earlier call has already mounted the cache.
 	if mounts, err := filesystem.MountsAt(target); err != nil || len(mounts) > 0 {
 		return err
 	}
@@ -80,10 +81,11 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 	return errors.Join(filesystem.Unmount(target), filesystem.MountEmpty(target))
 }
 
-// errCacheUnused means that no pod uses the cache.
+// errCacheUnused is the error for a cache that no pod uses.
 var errCacheUnused = errors.New("the cache is not in use")
 
-// bindCache publishes a cache that another pod uses. The error is errCacheUnused if no pod uses it.
+// bindCache publishes a cache that another pod is using. If no pod is using the cache, it returns
+// errCacheUnused.
 func (d *Driver) bindCache(v volume, target string) error {
 	device, err := loop.Find(d.volumes.image(fileName(v.Name)))
 	if err != nil {
@@ -105,8 +107,8 @@ func (d *Driver) bindCache(v volume, target string) error {
 	return filesystem.Bind(mounts[0].Mountpoint, target, false)
 }
 
-// mountCache mounts a cache that no pod uses. It recreates a cache that does not match or cannot be
-// mounted.
+// mountCache mounts a cache that no pod is using. It recreates a cache that does not match the
+// request or cannot be mounted.
 func (d *Driver) mountCache(ctx context.Context, v volume, target string, capability *csi.VolumeCapability) error {
 	file := fileName(v.Name)
 	existing, err := d.volumes.load(file)
@@ -133,7 +135,7 @@ func (d *Driver) mountCache(ctx context.Context, v volume, target string, capabi
 }
 
 // isCacheAt reports whether a cache is mounted at path. The volume handles of caches have no
-// record.
+// records.
 func (d *Driver) isCacheAt(path string) bool {
 	mounts, err := filesystem.MountsAt(path)
 	if err != nil || len(mounts) == 0 {
@@ -144,8 +146,9 @@ func (d *Driver) isCacheAt(path string) bool {
 }
 
 // CollectCaches deletes caches that are not in use: caches unused for unusedCacheTTL, caches unused
-// for unnamedCacheTTL that inUse does not contain, and the least recently used ones if all exceed
-// maxCacheFraction. inUse contains the caches that pods on this node reference.
+// for unnamedCacheTTL that are not in inUse, and, if all unused caches together exceed
+// maxCacheFraction, the least recently used caches. inUse contains the caches that pods on this
+// node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()

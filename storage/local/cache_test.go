@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// publishCache publishes a cache for a pod in a namespace and returns its path.
+// publishCache publishes a cache to a pod in a namespace and returns the cache's path.
 func (n *node) publishCache(pod, project, cache string) string {
 	n.t.Helper()
 	target := n.target(pod)
@@ -39,7 +39,7 @@ func (n *node) unpublishCache(pod string) {
 	delete(n.staged, pod)
 }
 
-// onlyCache returns the path of the image of the only cache, without its extension.
+// onlyCache returns the path of the only cache's image, without its extension.
 func (n *node) onlyCache() string {
 	n.t.Helper()
 	paths, err := filepath.Glob(filepath.Join(n.dir, "data", "volumes", "hash-*.json"))
@@ -125,7 +125,7 @@ func TestUnusableCacheIsRecreated(t *testing.T) {
 		t.Errorf("the new cache: %v", err)
 	}
 	n.unpublishCache("csi-2")
-	// A pod starts even if the disk has no space for a cache.
+	// A pod starts even if there is no disk space for a cache.
 	if err := errors.Join(os.Remove(image), os.MkdirAll(filepath.Join(image, "in the way"), 0o700)); err != nil {
 		t.Fatal(err)
 	}

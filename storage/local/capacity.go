@@ -18,7 +18,7 @@ import (
 
 // Reserve is the part of a disk that is kept free.
 type Reserve struct {
-	// Bytes is an absolute size.
+	// Bytes is an absolute size, in bytes.
 	Bytes int64
 	// Fraction is a fraction of the disk's size, from 0 to 1.
 	Fraction float64
@@ -26,13 +26,13 @@ type Reserve struct {
 
 func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*float64(size)) }
 
-// available returns the uncommitted capacity in bytes. It is negative if other users of the disk
-// have filled it, so that less space remains than is committed. A caller that commits capacity must
-// hold d.capacityMu.
+// available returns the uncommitted capacity, in bytes. The result is negative if other users of
+// the disk have filled it, so that less space remains than is committed. A caller that commits
+// capacity must hold d.capacityMu.
 //
-// The driver's capacity is the space of its images plus the free space, minus the reserve. A volume
-// commits its size. A snapshot commits its allocated size: it never grows, but the blocks that it
-// shares with its volume become its own when the volume is overwritten.
+// The driver's capacity is the space occupied by its images plus the free space, minus the reserve.
+// A volume commits its size. A snapshot commits its allocated size: a snapshot never grows, but the
+// blocks that it shares with its volume become its own when the volume is overwritten.
 func (d *Driver) available() (int64, error) {
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *Driver) available() (int64, error) {
 	return int64(math.Floor(float64(budget)*cmp.Or(d.Overcommit, 1))) - committed, nil
 }
 
-// checkCapacity returns an error unless size more bytes can be committed.
+// checkCapacity returns an error unless another size bytes can be committed.
 func (d *Driver) checkCapacity(size int64) error {
 	available, err := d.available()
 	if err != nil {
@@ -77,7 +77,7 @@ func (d *Driver) checkCapacity(size int64) error {
 	return nil
 }
 
-// GetCapacity returns the capacity that is available to a new volume.
+// GetCapacity returns the capacity that is available for a new volume.
 func (d *Driver) GetCapacity(_ context.Context, request *csi.GetCapacityRequest) (*csi.GetCapacityResponse, error) {
 	t := request.GetAccessibleTopology()
 	if t != nil && t.GetSegments()[TopologyKey] != topologyValue(d.Node) {

@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// collectInterval is the interval between two collections.
+// collectInterval is the interval between collections.
 const collectInterval = time.Minute
 
-// CacheCollector periodically deletes unused caches of a node; see Driver.CollectCaches.
+// CacheCollector periodically deletes a node's unused caches; see Driver.CollectCaches.
 type CacheCollector struct {
 	Driver *Driver
-	// Client has the permissions of the node's kubelet.
+	// Client is a client that has the permissions of the node's kubelet.
 	Client kubernetes.Interface
 }
 
 // Name returns the component's name.
 func (c *CacheCollector) Name() string { return "local-caches" }
 
-// Run deletes unused caches until ctx ends.
+// Run deletes unused caches until ctx is done.
 func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 	ready()
 	ticker := time.NewTicker(collectInterval)
@@ -41,7 +41,7 @@ func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// collect passes the caches that the node's pods use to the driver.
+// collect passes the caches that the node's pods reference to the driver.
 func (c *CacheCollector) collect(ctx context.Context) error {
 	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", c.Driver.Node).String(), ResourceVersion: "0",

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// CreateVolume creates a volume, empty or from a snapshot or another volume.
+// CreateVolume creates an empty volume, or a volume from a snapshot or another volume.
 func (d *Driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequest) (*csi.CreateVolumeResponse, error) {
 	vol, err := d.volumeFromRequest(request)
 	if err != nil {
@@ -55,7 +55,7 @@ func (d *Driver) CreateVolume(ctx context.Context, request *csi.CreateVolumeRequ
 	return &csi.CreateVolumeResponse{Volume: d.csiVolume(file, vol)}, nil
 }
 
-// volumeFromRequest returns the record of the requested volume, without its size.
+// volumeFromRequest returns the requested volume's record, without its size.
 func (d *Driver) volumeFromRequest(request *csi.CreateVolumeRequest) (v volume, err error) {
 	if request.GetName() == "" {
 		return v, status.Error(codes.InvalidArgument, "the name is missing")
@@ -89,7 +89,7 @@ func (d *Driver) accessible(r *csi.TopologyRequirement) error {
 	return status.Errorf(codes.ResourceExhausted, "the topology requirement excludes node %q, and this driver creates volumes only on this node", d.Node)
 }
 
-// contentSource is the source of the content of a new volume.
+// contentSource is the source of a new volume's content.
 type contentSource struct {
 	keys  []string // locks to hold while the source is read
 	size  int64
@@ -97,7 +97,7 @@ type contentSource struct {
 	file  string // of the cloned volume
 }
 
-// resolveSource returns the content source of a volume and checks its file system.
+// resolveSource returns a volume's content source and checks the source's file system.
 func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 	var content filesystem.Type
 	switch {
@@ -130,7 +130,7 @@ func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 // checkSame checks that an existing volume matches a repeated request.
 func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	size := existing.Size
-	// Size and allocation can be changed later.
+	// The size and the allocation can be changed later.
 	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation
 	if existing != vol || !within(size, r) {
 		return status.Errorf(codes.AlreadyExists, "volume %q exists with different properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)
@@ -138,8 +138,8 @@ func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	return nil
 }
 
-// create creates the volume. After a failure, it removes the volume; if that fails, the next
-// attempt or start does it.
+// create creates the volume. If this fails, it removes the volume. If the removal also fails, the
+// next attempt or the next startup removes the volume.
 func (d *Driver) create(ctx context.Context, file string, v volume, source contentSource) error {
 	v.State = stateCreating
 	if err := d.reserveVolume(file, v); err != nil {
@@ -159,7 +159,7 @@ func (d *Driver) create(ctx context.Context, file string, v volume, source conte
 	return nil
 }
 
-// reserveVolume writes the record of a new volume if the capacity is available.
+// reserveVolume writes a new volume's record if the capacity is available.
 func (d *Driver) reserveVolume(file string, v volume) error {
 	d.capacityMu.Lock()
 	defer d.capacityMu.Unlock()
@@ -169,7 +169,7 @@ func (d *Driver) reserveVolume(file string, v volume) error {
 	return d.volumes.save(file, v)
 }
 
-// createImage creates the image of a volume.
+// createImage creates a volume's image.
 func (d *Driver) createImage(ctx context.Context, file string, v volume, source contentSource) error {
 	path := d.volumes.image(file)
 	if source.image == "" {

@@ -33,10 +33,10 @@ func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	return &csi.DeleteVolumeResponse{}, d.removeVolume(file)
 }
 
-// inUseBy returns the device that uses a volume, or "". A device whose file system is not mounted
-// here is in use only while another mount namespace has a copy of an earlier mount, usually of a
-// starting container. inUseBy waits for the end of this use, because a rejected caller retries only
-// after minutes.
+// inUseBy returns the device that uses a volume, or "" if the volume is not in use. A device whose
+// file system is not mounted here is in use only while another mount namespace, usually that of a
+// starting container, has a copy of an earlier mount. inUseBy waits until this mount namespace no
+// longer uses the device, because a rejected caller retries only after minutes.
 func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, error) {
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
@@ -52,7 +52,7 @@ func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, er
 	return loop.Find(image)
 }
 
-// removeVolume removes a volume in any state. If the process is killed, the next start completes
+// removeVolume removes a volume in any state. If the process is killed, the next startup completes
 // the removal.
 func (d *Driver) removeVolume(file string) error {
 	v, err := d.volumes.load(file)

@@ -17,16 +17,17 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
 )
 
-// Keys of a volume's context.
+// Keys in a volume's context.
 const (
-	// ephemeralKey is "true" for a volume that is defined in a pod and has the pod's lifetime.
+	// ephemeralKey is "true" for a volume that is defined in a pod and has the same lifetime as the
+	// pod.
 	ephemeralKey = "csi.storage.k8s.io/ephemeral"
 	// sizeKey is the size of an ephemeral volume as a quantity, such as 100Mi.
 	sizeKey = "size"
 )
 
-// publishEphemeral creates a volume and mounts it for the pod. A pod that restarts after a reboot
-// finds its data again.
+// publishEphemeral creates a volume and mounts it for the pod. A pod that is restarted after a
+// reboot finds its existing data.
 func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
 	handle, target, capability := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
 	if request.GetVolumeContext()[CacheKey] != "" {
@@ -63,7 +64,7 @@ func (d *Driver) publishEphemeral(ctx context.Context, request *csi.NodePublishV
 	return nil
 }
 
-// ephemeralParameters parses the volume attributes of a pod.
+// ephemeralParameters parses the volume attributes in a pod.
 func ephemeralParameters(attributes map[string]string, content filesystem.Type) (size int64, a allocation, err error) {
 	parameters := maps.Clone(attributes)
 	text, hasSize := parameters[sizeKey]
@@ -81,14 +82,14 @@ func ephemeralParameters(attributes map[string]string, content filesystem.Type) 
 	return size, a, err
 }
 
-// unitFactors returns the suffixes of Kubernetes quantities.
+// unitFactors maps the suffixes of Kubernetes quantities to their factors.
 func unitFactors() map[string]int64 {
 	return map[string]int64{
 		"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40,
 	}
 }
 
-// parseSize parses a positive integer with a suffix.
+// parseSize parses a positive integer with an optional suffix.
 func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "kKMGTi")
 	number, err := strconv.ParseInt(digits, 10, 64)

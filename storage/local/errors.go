@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/filesystem"
 )
 
-// statusOf adds the gRPC status that the CSI specification requires to an error without status.
+// statusOf adds the gRPC status that the CSI specification requires to an error that has no status.
 func statusOf(err error) error {
 	if err == nil {
 		return nil
@@ -39,8 +39,8 @@ type keyedLock struct {
 	keys map[string]bool
 }
 
-// acquire locks keys until release is called. If a key is locked, the error has the code with which
-// callers retry, as the specification requires.
+// acquire locks keys until release is called. If a key is already locked, the error has the code on
+// which callers retry, as the specification requires.
 func (b *keyedLock) acquire(keys ...string) (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// ControllerExpandVolume expands the image of a volume. NodeExpandVolume or the next
-// NodeStageVolume expands its device and file system.
+// ControllerExpandVolume expands a volume's image. NodeExpandVolume or the next NodeStageVolume
+// expands the device and the file system.
 func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.ControllerExpandVolumeRequest) (*csi.ControllerExpandVolumeResponse, error) {
 	if request.GetVolumeId() == "" || request.GetCapacityRange() == nil {
 		return nil, status.Error(codes.InvalidArgument, "the volume ID or the capacity range is missing")
@@ -34,8 +34,9 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, request *csi.Controll
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: size, NodeExpansionRequired: true}, nil
 }
 
-// expandImage commits the new size and then expands the image. If the process is killed between the
-// two steps, a repeated request or the next staging expands the image.
+// expandImage commits the new size, then expands the image. If the process is killed after
+// committing the size but before expanding the image, a repeated request or the next staging
+// expands the image.
 func (d *Driver) expandImage(file string, v volume, size int64) error {
 	if size > v.Size {
 		d.capacityMu.Lock()
@@ -57,7 +58,7 @@ func (d *Driver) expandImage(file string, v volume, size int64) error {
 	return nil
 }
 
-// ControllerModifyVolume changes when a volume allocates disk space. A volume that changes from
+// ControllerModifyVolume changes when a volume allocates disk space. A volume that is changed from
 // thick to thin frees space as files are deleted.
 func (d *Driver) ControllerModifyVolume(_ context.Context, request *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
 	if request.GetVolumeId() == "" {
@@ -79,8 +80,8 @@ func (d *Driver) ControllerModifyVolume(_ context.Context, request *csi.Controll
 	return &csi.ControllerModifyVolumeResponse{}, d.volumes.save(file, v)
 }
 
-// NodeExpandVolume expands a volume's device and file system to the volume's size while they are in
-// use.
+// NodeExpandVolume expands the device and file system of a volume to the volume's size while they
+// are in use.
 func (d *Driver) NodeExpandVolume(_ context.Context, request *csi.NodeExpandVolumeRequest) (*csi.NodeExpandVolumeResponse, error) {
 	if request.GetVolumeId() == "" || request.GetVolumePath() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the volume ID or the volume path is missing")

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// node is a running driver and a client that fails the test on errors.
+// node is a running driver with a client that fails the test on errors.
 type node struct {
 	csi.IdentityClient
 	csi.ControllerClient
@@ -35,7 +35,7 @@ type node struct {
 	driver *componenttest.Component
 }
 
-// start starts a driver in a directory.
+// start starts a driver that uses a directory.
 func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 	t.Helper()
 	socket := filepath.Join(dir, "csi.sock")
@@ -48,7 +48,7 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 	return n
 }
 
-// dial returns a client of the driver in a directory.
+// dial returns a client for the driver that uses a directory.
 func dial(t *testing.T, dir string) *node {
 	t.Helper()
 	option := grpc.WithConnectParams(grpc.ConnectParams{
@@ -63,7 +63,7 @@ func dial(t *testing.T, dir string) *node {
 	return &node{csi.NewIdentityClient(conn), csi.NewControllerClient(conn), csi.NewGroupControllerClient(conn), csi.NewNodeClient(conn), t, dir, map[string]bool{}, nil}
 }
 
-// must ends the test on an error.
+// must fails the test immediately on an error.
 func must[T any](t *testing.T) func(T, error) T {
 	return func(value T, err error) T {
 		t.Helper()
@@ -74,7 +74,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// checkError checks that err has a code and contains a text.
+// checkError checks that err has the given code and contains the given text.
 func checkError(t *testing.T, err error, code codes.Code, text string) {
 	t.Helper()
 	if status.Code(err) != code || !strings.Contains(status.Convert(err).Message(), text) {
@@ -82,7 +82,8 @@ func checkError(t *testing.T, err error, code codes.Code, text string) {
 	}
 }
 
-// mounted returns the capability of a volume with a file system; "" is the driver's default.
+// mounted returns the capability of a volume with a file system. "" selects the driver's default
+// file system.
 func mounted(fsType string) *csi.VolumeCapability {
 	return with(csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, &csi.VolumeCapability{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{FsType: fsType}},
@@ -96,13 +97,13 @@ func raw() *csi.VolumeCapability {
 	})
 }
 
-// with returns the capability with another access mode.
+// with returns the capability with a different access mode.
 func with(mode csi.VolumeCapability_AccessMode_Mode, c *csi.VolumeCapability) *csi.VolumeCapability {
 	c.AccessMode = &csi.VolumeCapability_AccessMode{Mode: mode}
 	return c
 }
 
-// request returns a request for a volume of mib MiB.
+// request returns a request for a volume with a size of mib MiB.
 func request(name string, mib int64, c *csi.VolumeCapability) *csi.CreateVolumeRequest {
 	return &csi.CreateVolumeRequest{
 		Name: name, VolumeCapabilities: []*csi.VolumeCapability{c}, CapacityRange: &csi.CapacityRange{RequiredBytes: mib << 20},
@@ -115,7 +116,7 @@ func (n *node) create(r *csi.CreateVolumeRequest) string {
 	return must[*csi.CreateVolumeResponse](n.t)(n.CreateVolume(context.Background(), r)).GetVolume().GetVolumeId()
 }
 
-// staging returns the staging path of a volume. target returns its target path.
+// staging returns a volume's staging path. target returns its target path.
 func (n *node) staging(handle string) string {
 	return filepath.Join(n.dir, "staging", filepath.Base(handle))
 }
@@ -123,8 +124,8 @@ func (n *node) target(handle string) string {
 	return filepath.Join(n.dir, "target", filepath.Base(handle))
 }
 
-// use stages and publishes a volume and returns its target path. stopUsing, or the end of the test,
-// unpublishes and unstages it.
+// use stages and publishes a volume and returns its target path. The volume is unpublished and
+// unstaged by stopUsing or at the end of the test.
 func (n *node) use(handle string, c *csi.VolumeCapability) string {
 	n.t.Helper()
 	n.stage(handle, c)
@@ -160,7 +161,7 @@ func (n *node) remove(handle string) {
 	must[*csi.DeleteVolumeResponse](n.t)(n.DeleteVolume(context.Background(), &csi.DeleteVolumeRequest{VolumeId: handle}))
 }
 
-// image returns the path of a volume's image. record returns the path of its record.
+// image returns the path of a volume's image. record returns the path of the volume's record.
 func (n *node) image(handle string) string {
 	return filepath.Join(n.dir, "data", "volumes", filepath.Base(handle)+".img")
 }
@@ -195,7 +196,7 @@ func write(path string, size int) error {
 }
 
 // onXFS returns a directory on an xfs file system, which can share blocks between files. t.TempDir
-// is on the machine's file system.
+// is on the machine's own file system.
 func onXFS(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

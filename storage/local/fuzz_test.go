@@ -7,8 +7,8 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// FuzzRequest checks that the size of a volume is in the requested range, and that no handle points
-// outside the driver's directory.
+// FuzzRequest checks that a volume's size is in the requested range, and that no handle refers to a
+// path outside the driver's directory.
 func FuzzRequest(f *testing.F) {
 	f.Add("1Gi", "node/pvc-1", int64(1<<30), int64(2<<30), "thin")
 	f.Add("9223372036854775807Ti", "../../etc/passwd", int64(9223372036854775807), int64(0), "thick")

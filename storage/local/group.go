@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// group is the record of snapshots of several volumes at one point in time.
+// group is the record of a group of snapshots of multiple volumes, taken at the same point in time.
 type group struct {
 	Name    string    `json:"name"`
 	State   state     `json:"state"`
 	Created time.Time `json:"created"`
-	// Volumes are the handles of the volumes, sorted.
+	// Volumes holds the handles of the volumes, in sorted order.
 	Volumes []string `json:"volumes"`
 }
 
@@ -37,7 +37,7 @@ func (g group) check(file string) error {
 	return nil
 }
 
-// members returns the files and initial records of a group's snapshots.
+// members returns the files and initial records of the snapshots in a group.
 func (d *Driver) members(g group) (files []string, snapshots []snapshot) {
 	for _, volume := range g.Volumes {
 		name := g.Name + " of " + volume
@@ -56,7 +56,7 @@ func (d *Driver) GroupControllerGetCapabilities(context.Context, *csi.GroupContr
 	}}}, nil
 }
 
-// CreateVolumeGroupSnapshot copies several volumes at one point in time.
+// CreateVolumeGroupSnapshot creates snapshots of multiple volumes at the same point in time.
 func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, request *csi.CreateVolumeGroupSnapshotRequest) (*csi.CreateVolumeGroupSnapshotResponse, error) {
 	g := group{Name: request.GetName(), State: stateCreating, Created: time.Now().UTC(), Volumes: slices.Sorted(slices.Values(request.GetSourceVolumeIds()))}
 	if g.Name == "" || len(g.Volumes) == 0 || len(slices.Compact(slices.Clone(g.Volumes))) < len(g.Volumes) {
@@ -96,7 +96,7 @@ func (d *Driver) CreateVolumeGroupSnapshot(ctx context.Context, request *csi.Cre
 
 func groupKey(file string) string { return "group " + file }
 
-// takeGroup creates all snapshots of a group, or none.
+// takeGroup creates either all or none of a group's snapshots.
 func (d *Driver) takeGroup(ctx context.Context, file string, g group) (err error) {
 	files, snapshots := d.members(g)
 	sources := make([]string, len(files))
@@ -139,7 +139,7 @@ func (d *Driver) takeGroup(ctx context.Context, file string, g group) (err error
 	return d.groups.save(file, g)
 }
 
-// withAllQuiesced runs f while all volumes are quiesced.
+// withAllQuiesced calls f while all volumes are quiesced.
 func (d *Driver) withAllQuiesced(files []string, f func() error) error {
 	if len(files) == 0 {
 		return f()
@@ -147,7 +147,7 @@ func (d *Driver) withAllQuiesced(files []string, f func() error) error {
 	return d.withQuiesced(files[0], func() error { return d.withAllQuiesced(files[1:], f) })
 }
 
-// removeGroup removes the snapshots of a group, then its record.
+// removeGroup removes the snapshots in a group, then the group's record.
 func (d *Driver) removeGroup(file string, g group) error {
 	files, _ := d.members(g)
 	for _, member := range files {

@@ -12,13 +12,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Handles of volumes and snapshots are <node>/<file>. With the node's name, a driver can report
-// that a volume is on another node instead of reporting that it does not exist.
+// Handles of volumes and snapshots have the form <node>/<file>. The node name allows a driver to
+// report that a volume is on another node, instead of reporting that the volume does not exist.
 
 func (d *Driver) handle(file string) string { return d.Node + "/" + file }
 
-// localFile returns the file of a handle. A handle of another node is an error. file is "" if the
-// handle is not a valid handle of this driver, so that nothing with this handle exists.
+// localFile returns the file that a handle refers to. A handle for another node is an error. file
+// is "" if the handle is not a valid handle of this driver, in which case no object with this
+// handle exists.
 func (d *Driver) localFile(handle string) (file string, err error) {
 	node, file, ok := cutLast(handle)
 	if !ok || fileName(file) != file {
@@ -38,7 +39,7 @@ func cutLast(handle string) (node, file string, ok bool) {
 	return handle[:i], handle[i+1:], true
 }
 
-// volume returns the record of a volume in stateReady.
+// volume returns the record of a volume that is in stateReady.
 func (d *Driver) volume(handle string) (file string, v volume, err error) {
 	file, err = d.localFile(handle)
 	if err != nil {
@@ -54,8 +55,8 @@ func (d *Driver) volume(handle string) (file string, v volume, err error) {
 	return file, v, err
 }
 
-// lockVolume locks a volume in stateReady and returns its record. The caller must call release
-// unless there is an error.
+// lockVolume locks a volume that is in stateReady and returns its record. The caller must call
+// release unless lockVolume returns an error.
 func (d *Driver) lockVolume(handle string) (file string, v volume, release func(), err error) {
 	if release, err = d.locks.acquire(handle); err != nil {
 		return "", v, nil, err
@@ -67,8 +68,9 @@ func (d *Driver) lockVolume(handle string) (file string, v volume, release func(
 	return file, v, release, nil
 }
 
-// lockForDelete locks a record in any state for its deletion. key converts a file to its lock key.
-// file is "" if there is nothing to delete; the caller must call release in that case too.
+// lockForDelete locks a record in any state so that it can be deleted. key converts a file to its
+// lock key. file is "" if there is nothing to delete. The caller must also call release in this
+// case.
 func lockForDelete[R record](d *Driver, records store[R], handle string, key func(file string) string) (file string, r R, release func(), err error) {
 	if file, err = d.localFile(handle); err != nil || file == "" {
 		return "", r, func() {}, err
@@ -87,7 +89,7 @@ func lockForDelete[R record](d *Driver, records store[R], handle string, key fun
 	return file, r, release, nil
 }
 
-// snapshot returns the record of a snapshot in stateReady.
+// snapshot returns the record of a snapshot that is in stateReady.
 func (d *Driver) snapshot(handle string) (file string, s snapshot, err error) {
 	file, err = d.localFile(handle)
 	if err == nil && file != "" {
@@ -102,8 +104,8 @@ func (d *Driver) snapshot(handle string) (file string, s snapshot, err error) {
 // labelValue matches valid label values.
 var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
-// topologyValue returns the value of TopologyKey for a node: its name, or a hash of a name that is
-// not a valid label value.
+// topologyValue returns a node's value for TopologyKey: the node's name or, if the name is not a
+// valid label value, its hash.
 func topologyValue(node string) string {
 	if labelValue.MatchString(node) {
 		return node

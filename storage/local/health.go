@@ -15,14 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// healthIssue is a problem of a volume.
+// healthIssue is a problem with a volume.
 type healthIssue struct {
 	kind            csi.VolumeHealthErrorType
 	reason, message string
 }
 
-// diagnose returns the problems of a volume. The error is fs.ErrNotExist if the volume does not
-// exist.
+// diagnose returns a volume's problems. The error is fs.ErrNotExist if the volume does not exist.
 func (d *Driver) diagnose(file string) ([]healthIssue, error) {
 	v, err := d.volumes.load(file)
 	var corrupt *corruptRecordError
@@ -45,7 +44,8 @@ func (d *Driver) diagnose(file string) ([]healthIssue, error) {
 	return d.diagnoseMounts(path)
 }
 
-// diagnoseMounts reports a file system that the kernel has shut down because of an error.
+// diagnoseMounts returns an issue for a file system that the kernel has shut down because of an
+// error.
 func (d *Driver) diagnoseMounts(path string) ([]healthIssue, error) {
 	device, err := loop.Find(path)
 	if err != nil || device == "" {
@@ -72,7 +72,7 @@ func healthOf(handle string, issues []healthIssue) *csi.VolumeHealth {
 	return health
 }
 
-// volumeHealth returns the health of a volume.
+// volumeHealth returns a volume's health.
 func (d *Driver) volumeHealth(handle string) (*csi.VolumeHealth, error) {
 	if handle == "" {
 		return nil, status.Error(codes.InvalidArgument, "the volume ID is missing")
@@ -94,7 +94,7 @@ func (d *Driver) volumeHealth(handle string) (*csi.VolumeHealth, error) {
 	return healthOf(handle, issues), nil
 }
 
-// ControllerGetVolumeHealth returns the health of a volume.
+// ControllerGetVolumeHealth returns a volume's health.
 func (d *Driver) ControllerGetVolumeHealth(_ context.Context, request *csi.ControllerGetVolumeHealthRequest) (*csi.ControllerGetVolumeHealthResponse, error) {
 	health, err := d.volumeHealth(request.GetVolumeId())
 	if err != nil {
@@ -112,7 +112,7 @@ func (d *Driver) NodeGetVolumeHealth(_ context.Context, request *csi.NodeGetVolu
 	return &csi.NodeGetVolumeHealthResponse{VolumeHealth: health}, nil
 }
 
-// ControllerListVolumeHealth lists the volumes with problems.
+// ControllerListVolumeHealth lists the volumes that have problems.
 func (d *Driver) ControllerListVolumeHealth(_ context.Context, request *csi.ControllerListVolumeHealthRequest) (*csi.ControllerListVolumeHealthResponse, error) {
 	volumes, err := d.volumes.files()
 	if err != nil {
@@ -140,8 +140,8 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, request *csi.Cont
 	return response, nil
 }
 
-// NodeGetStorageHealth reports that more capacity is committed than the disk has, so that volumes
-// might run out of space.
+// NodeGetStorageHealth reports whether more capacity is committed than the disk has. In this case,
+// volumes may run out of space.
 func (d *Driver) NodeGetStorageHealth(context.Context, *csi.NodeGetStorageHealthRequest) (*csi.NodeGetStorageHealthResponse, error) {
 	available, err := d.available()
 	if err != nil {

@@ -47,7 +47,7 @@ func (d *Driver) GetPluginCapabilities(context.Context, *csi.GetPluginCapabiliti
 	return response, nil
 }
 
-// ControllerGetCapabilities returns the capabilities of the controller service.
+// ControllerGetCapabilities returns the controller service's capabilities.
 func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCapabilitiesRequest) (*csi.ControllerGetCapabilitiesResponse, error) {
 	response := &csi.ControllerGetCapabilitiesResponse{}
 	for _, rpc := range []csi.ControllerServiceCapability_RPC_Type{
@@ -72,7 +72,7 @@ func (d *Driver) ControllerGetCapabilities(context.Context, *csi.ControllerGetCa
 	return response, nil
 }
 
-// NodeGetCapabilities returns the capabilities of the node service.
+// NodeGetCapabilities returns the node service's capabilities.
 func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (*csi.NodeGetCapabilitiesResponse, error) {
 	response := &csi.NodeGetCapabilitiesResponse{}
 	for _, rpc := range []csi.NodeServiceCapability_RPC_Type{
@@ -90,7 +90,7 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo returns the topology of the node.
+// NodeGetInfo returns the node's topology.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
 	return &csi.NodeGetInfoResponse{NodeId: d.Node, AccessibleTopology: d.topology()[0]}, nil
 }

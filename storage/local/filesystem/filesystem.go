@@ -1,4 +1,4 @@
-// Package filesystem creates, checks, expands, freezes and mounts the file systems of volumes.
+// Package filesystem creates, checks, expands, freezes and mounts the file systems on volumes.
 package filesystem
 
 import (
@@ -11,22 +11,22 @@ import (
 	"slices"
 )
 
-// Type is the name of a file system as in mount(8).
+// Type is a file system type as in mount(8).
 type Type string
 
-// The supported file systems.
+// The supported file system types.
 const (
 	Ext4 Type = "ext4"
 	XFS  Type = "xfs"
 )
 
-// Types returns the supported file systems.
+// Types returns the supported file system types.
 func Types() []Type { return []Type{Ext4, XFS} }
 
-// Supported reports whether volumes can have the file system.
+// Supported reports whether volumes can use the file system type.
 func (t Type) Supported() bool { return slices.Contains(Types(), t) }
 
-// MinSize returns the minimum size of the file system in bytes.
+// MinSize returns the minimum size of the file system, in bytes.
 func (t Type) MinSize() int64 {
 	if t == XFS {
 		return 300 << 20 // the minimum of mkfs.xfs since 5.19
@@ -34,8 +34,8 @@ func (t Type) MinSize() int64 {
 	return 8 << 20 // below that, ext4 has no journal
 }
 
-// Detect returns the file system on the device or image at path, or "" if there is none or it is
-// not supported.
+// Detect returns the type of the file system on the device or image at path, or "" if there is no
+// file system or its type is not supported.
 func Detect(path string) (Type, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,5 +56,5 @@ func Detect(path string) (Type, error) {
 	return "", nil
 }
 
-// ext4Superblock is the offset of the ext4 superblock.
+// ext4Superblock is the offset of the ext4 superblock, in bytes.
 const ext4Superblock = 1024

@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Constants of the kernel header linux/fs.h that package unix lacks.
+// Constants from the kernel header linux/fs.h that package unix lacks.
 const (
 	fiFreeze = 0xC0045877
 	fiThaw   = 0xC0045878
 )
 
-// WithFrozen runs f while the file system mounted at dir is frozen: its content on the device is
+// WithFrozen calls f while the file system mounted at dir is frozen: its content on the device is
 // consistent, and writers wait. It thaws the file system after f returns. If the process is killed,
-// the file system stays frozen, so the next start must call Thaw.
+// the file system stays frozen, so Thaw must be called at the next startup.
 func WithFrozen(dir string, f func() error) error {
 	dirFile, err := os.Open(dir)
 	if err != nil {
@@ -30,7 +30,7 @@ func WithFrozen(dir string, f func() error) error {
 	return errors.Join(err, thaw(dirFile))
 }
 
-// Thaw thaws the file system mounted at dir after a process that had frozen it was killed.
+// Thaw thaws the file system mounted at dir after the process that froze it was killed.
 func Thaw(dir string) error {
 	dirFile, err := os.Open(dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func Thaw(dir string) error {
 	return thaw(dirFile)
 }
 
-// thaw succeeds if the file system is not frozen.
+// thaw thaws a file system. It succeeds if the file system is not frozen.
 func thaw(dirFile *os.File) error {
 	if err := unix.IoctlSetInt(int(dirFile.Fd()), fiThaw, 0); err != nil && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("thaw file system at %q: %w", dirFile.Name(), err)

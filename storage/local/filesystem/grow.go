@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Constants of the kernel headers ext4.h and xfs_fs.h that package unix lacks.
+// Constants from the kernel headers ext4.h and xfs_fs.h that package unix lacks.
 const (
 	ext4ResizeFS  = 0x40086610
 	xfsGeometryV1 = 0x80705864
@@ -33,12 +33,12 @@ type xfsGrowth struct {
 	_               uint32
 }
 
-// ErrMounted means that this process can expand the file system only while it is not mounted.
+// ErrMounted is returned if this process can expand the file system only while it is not mounted.
 var ErrMounted = errors.New("expanding a mounted ext4 file system requires the capability CAP_SYS_RESOURCE, which this process does not have")
 
 // Grow expands the mounted file system at dir to the size of its device. It needs no external
-// program. It does nothing if the file system already has this size. The error is ErrMounted if
-// this process lacks the required capability.
+// program. It is a no-op if the file system already has this size. It returns ErrMounted if this
+// process lacks the required capability.
 func Grow(t Type, dir string, device *os.File) error {
 	size, err := device.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -75,7 +75,7 @@ func growExt4(dirFile, device *os.File, size int64) error {
 	return err
 }
 
-// ext4Blocks returns the number of blocks of an ext4 file system, and the number of blocks that fit
+// ext4Blocks returns the number of blocks in an ext4 file system, and the number of blocks that fit
 // on its device.
 func ext4Blocks(device *os.File, size int64) (current, capacity uint64, err error) {
 	super := make([]byte, 1024)
@@ -90,9 +90,9 @@ func ext4Blocks(device *os.File, size int64) (current, capacity uint64, err erro
 	return current, uint64(size) >> (10 + binary.LittleEndian.Uint32(super[0x18:])), nil
 }
 
-// GrowImage expands the unmounted file system in the image at path to the size of the image. It
-// does nothing for xfs, which can only be expanded while it is mounted. If the process is killed,
-// the image might need manual repair: run GrowImage on a copy.
+// GrowImage expands the unmounted file system in the image at path to the image's size. It is a
+// no-op for xfs, which can be expanded only while it is mounted. If the process is killed, the
+// image may need manual repair, so GrowImage must be run on a copy.
 func GrowImage(ctx context.Context, t Type, path string) error {
 	if t != Ext4 {
 		return nil

@@ -39,7 +39,7 @@ func MountEmpty(dir string) error {
 	return nil
 }
 
-// Bind bind-mounts the directory or device source to target.
+// Bind bind-mounts the directory or device source at target.
 func Bind(source, target string, readOnly bool) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", source, target, err)
@@ -50,13 +50,14 @@ func Bind(source, target string, readOnly bool) error {
 	return SetReadOnly(target)
 }
 
-// SetReadOnly makes the mount at target read-only, but no other mount of the same file system.
+// SetReadOnly makes the mount at target read-only. It does not change other mounts of the same file
+// system.
 func SetReadOnly(target string) error {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(target, &stat); err != nil {
 		return fmt.Errorf("make %s read-only: %w", target, err)
 	}
-	// A remount replaces all flags of the mount, so repeat the existing flags.
+	// A remount replaces all of the mount's flags, so the existing flags must be repeated.
 	const mask = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_NOATIME | unix.MS_NODIRATIME | unix.MS_RELATIME
 	flags := uintptr(stat.Flags) & mask
 	if err := unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|flags, ""); err != nil {
@@ -65,7 +66,7 @@ func SetReadOnly(target string) error {
 	return nil
 }
 
-// Unmount unmounts everything at path, in reverse order. It does nothing if nothing is mounted.
+// Unmount unmounts everything at path, in reverse order. It is a no-op if nothing is mounted.
 func Unmount(path string) error {
 	for {
 		mounts, err := MountsAt(path)
@@ -78,8 +79,8 @@ func Unmount(path string) error {
 	}
 }
 
-// MountsAt returns the mounts at path, in the order of their creation. It reads only the kernel's
-// mount table and does not access the mounted file system.
+// MountsAt returns the mounts at path, in creation order. It reads only the kernel's mount table
+// and does not access the mounted file system.
 func MountsAt(path string) ([]*mountinfo.Info, error) {
 	path = filepath.Clean(path)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
@@ -88,8 +89,8 @@ func MountsAt(path string) ([]*mountinfo.Info, error) {
 	return table(func(m *mountinfo.Info) bool { return m.Mountpoint == path })
 }
 
-// MountsOf returns the mounts of a block device: all mounts of its file system, and bind mounts of
-// the device itself.
+// MountsOf returns a block device's mounts: all mounts of its file system, and bind mounts of the
+// device itself.
 func MountsOf(device string) ([]*mountinfo.Info, error) {
 	matches, err := MatchDevice(device)
 	if err != nil {
@@ -119,7 +120,7 @@ func table(matches func(*mountinfo.Info) bool) ([]*mountinfo.Info, error) {
 	return mounts, nil
 }
 
-// Space is the capacity and usage of a mounted file system.
+// Space is the capacity and usage of a mounted file system, in bytes.
 type Space struct {
 	Bytes, FreeBytes, AvailableBytes int64
 	Inodes, FreeInodes               int64

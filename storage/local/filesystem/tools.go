@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// packageOf returns the distribution's package (Debian's name) that contains a program.
+// packageOf returns the name of the distribution package (Debian's name) that contains a program.
 func packageOf(program string) string {
 	if program == "mkfs.xfs" {
 		return "xfsprogs"
@@ -23,25 +23,25 @@ func packageOf(program string) string {
 	return "e2fsprogs"
 }
 
-// MissingProgramError means that a required program is not installed.
+// MissingProgramError is the error for a required program that is not installed.
 type MissingProgramError struct{ Program, Package string }
 
-// Error names the package to install.
+// Error returns a message that names the package to install.
 func (e *MissingProgramError) Error() string {
 	return fmt.Sprintf("program %s not found: install the package %s", e.Program, e.Package)
 }
 
 // Make creates a file system on the device or image at path and deletes the previous content. It
-// leaves holes where it does not have to write.
+// leaves holes wherever it does not need to write.
 func Make(ctx context.Context, t Type, path string) error {
 	var err error
 	switch t {
 	case Ext4:
-		// Reserve no blocks for root, because volumes contain no system. After an error, the file
-		// system becomes read-only, which the volume's health shows.
+		// Reserve no blocks for root, because volumes contain no operating system. After an error,
+		// the file system becomes read-only, which is visible in the volume's health.
 		_, err = run(ctx, "mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-e", "remount-ro", "-E", "lazy_journal_init=1", path)
 	case XFS:
-		// Sectors of 4 KiB work on devices with sectors of 512 bytes and of 4 KiB.
+		// 4 KiB sectors work on devices with sector sizes of 512 bytes and 4 KiB.
 		_, err = run(ctx, "mkfs.xfs", "-q", "-f", "-s", "size=4096", path)
 	default:
 		err = fmt.Errorf("it is not one of %v", Types())
@@ -52,9 +52,9 @@ func Make(ctx context.Context, t Type, path string) error {
 	return nil
 }
 
-// Check repairs the file system on an unmounted device as far as this is possible without data
-// loss. If manual repair is necessary, the error contains the report. An xfs file system repairs
-// itself when it is mounted.
+// Check repairs the file system on an unmounted device as far as possible without data loss. If
+// manual repair is necessary, the error contains the report. An xfs file system repairs itself when
+// it is mounted.
 func Check(ctx context.Context, t Type, device string) error {
 	if t != Ext4 {
 		return nil
@@ -67,7 +67,8 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 		return err
 	}
 	code, err := run(ctx, "e2fsck", append(options, "-p", device)...)
-	// E2fsck(8): errors corrected; "system should be rebooted" applies to a mounted root.
+	// The bits in the exit code of e2fsck(8) for corrected errors. The bit "system should be
+	// rebooted" applies to a mounted root file system.
 	const corrected = 1 | 2
 	if err != nil && code&^corrected != 0 {
 		return fmt.Errorf("check ext4 file system on %s: %w", device, err)
@@ -75,19 +76,19 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 	return nil
 }
 
-// unusedTimeout limits how long a device can stay in use after its last unmount.
+// unusedTimeout is the maximum time for which a device may stay in use after its last unmount.
 const unusedTimeout = 10 * time.Second
 
 // waitUnused waits until no mount uses a device. A starting container has the host's mounts in its
-// own namespace until it unmounts them, so a device stays in use for a short time after it was
-// unmounted here.
+// own mount namespace until it unmounts them, so a device stays in use for a short time after it
+// was unmounted on the host.
 func waitUnused(ctx context.Context, device string) error {
 	ctx, cancel := context.WithTimeout(ctx, unusedTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// Fails for a device that is mounted anywhere.
+		// OpenFile returns an error if the device is mounted in any mount namespace.
 		file, err := os.OpenFile(device, os.O_RDONLY|unix.O_EXCL, 0)
 		if err == nil {
 			return file.Close()
@@ -103,7 +104,7 @@ func waitUnused(ctx context.Context, device string) error {
 	}
 }
 
-// run runs a program, which is killed when this process ends. code is the exit code, or -1. The
+// run runs a program, which is killed when this process exits. code is the exit code, or -1. The
 // error contains the program's output.
 func run(ctx context.Context, program string, args ...string) (code int, err error) {
 	path, err := lookPath(program)
@@ -113,7 +114,7 @@ func run(ctx context.Context, program string, args ...string) (code int, err err
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output []byte
-	// The kernel sends the signal when the thread that started the program ends.
+	// The kernel sends the signal when the thread that started the program exits.
 	err = thread.Run(func() (err error) {
 		output, err = cmd.CombinedOutput()
 		return err
@@ -131,7 +132,7 @@ func run(ctx context.Context, program string, args ...string) (code int, err err
 	return 0, nil
 }
 
-// lookPath also searches directories of system administration programs, which are not in every
+// lookPath also searches the directories of system administration programs, which are not in every
 // PATH.
 func lookPath(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {

@@ -1,4 +1,4 @@
-// Package image creates, copies and measures the images of volumes: sparse files of the volume's
+// Package image creates, copies and measures volume images, which are sparse files of the volume's
 // size.
 package image
 
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chunkBytes is how much is copied between two checks of the context.
+// chunkBytes is the number of bytes that are copied between two checks of the context.
 const chunkBytes = 16 << 20
 
 // Create creates and syncs a sparse file of the given size in bytes. It replaces an existing file.
@@ -49,7 +49,7 @@ func Grow(path string, size int64) error {
 	return nil
 }
 
-// Allocate allocates disk space for the complete size of the file. It preserves the content.
+// Allocate allocates disk space for the file's complete size. It preserves the content.
 func Allocate(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -69,9 +69,9 @@ func Allocate(path string) error {
 	return nil
 }
 
-// Copy copies the file source to path and syncs the copy. If the file system can share blocks
-// between files (xfs, btrfs), the copy is immediate and shared is true. Otherwise, Copy copies the
-// allocated blocks. It replaces an existing file.
+// Copy copies the file source to path and syncs the copy. It replaces an existing file. If the file
+// system can share blocks between files (xfs, btrfs), the copy is immediate and shared is true.
+// Otherwise, Copy copies the allocated blocks.
 func Copy(ctx context.Context, path, source string) (shared bool, err error) {
 	src, err := os.Open(source)
 	if err != nil {
@@ -113,7 +113,7 @@ func SharesBlocks(dir string) (bool, error) {
 	return unix.IoctlFileClone(int(dst.Fd()), int(src.Fd())) == nil, nil
 }
 
-// copyData copies the allocated blocks of a file to an empty file.
+// copyData copies a file's allocated blocks to an empty file.
 func copyData(ctx context.Context, dst, src *os.File) error {
 	info, err := src.Stat()
 	if err != nil {
