@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// driverDir is the variable that makes the test executable run as a driver in the directory that it
-// names.
+// driverDir is the environment variable that makes the test executable run as a driver in the
+// directory that the variable names.
 const driverDir = "SLIPWAY_TEST_LOCAL_DRIVER"
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ type victim struct {
 	process *exec.Cmd
 }
 
-// run starts the process, even after a kill, and waits until the driver responds.
+// run starts the process, possibly after a kill, and waits until the driver responds.
 func (v *victim) run() {
 	v.t.Helper()
 	v.process = exec.Command("/proc/self/exe")
@@ -56,7 +56,7 @@ func (v *victim) run() {
 	})
 }
 
-// kill kills the process, as a crash does.
+// kill kills the process with SIGKILL, like a crash.
 func (v *victim) kill() {
 	_ = v.process.Process.Signal(syscall.SIGKILL)
 	_ = v.process.Wait() // Wait returns an error because the process was killed
@@ -80,8 +80,8 @@ func (v *victim) finish(s step) {
 	v.t.Fatalf("%s: %v", s.name, err)
 }
 
-// killIn starts an operation, kills the process after a delay, restarts it and finishes the
-// operation.
+// killIn starts an operation, kills the process after a delay, restarts the process and completes
+// the operation.
 func (v *victim) killIn(s step, after time.Duration) {
 	v.t.Helper()
 	start := make(chan struct{})
@@ -99,8 +99,8 @@ func (v *victim) killIn(s step, after time.Duration) {
 	v.finish(s)
 }
 
-// TestKillAtAnyPointLosesNothing kills the driver at random points of every operation of a volume's
-// lifecycle.
+// TestKillAtAnyPointLosesNothing kills the driver at random points during every operation in a
+// volume's lifecycle.
 func TestKillAtAnyPointLosesNothing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -118,7 +118,8 @@ func TestKillAtAnyPointLosesNothing(t *testing.T) {
 	}
 }
 
-// lifecycle returns the operations of a volume's lifecycle, with checks of its content in between.
+// lifecycle returns the operations in a volume's lifecycle, interleaved with checks of the volume's
+// content.
 func (v *victim) lifecycle(name string, c *csi.VolumeCapability) []step {
 	ctx := context.Background()
 	handle, snapshot, clone := "node1/"+name, "node1/"+name+"-snapshot", "node1/"+name+"-clone"
@@ -148,7 +149,7 @@ func (v *victim) lifecycle(name string, c *csi.VolumeCapability) []step {
 		{"snapshot", func() error {
 			return errorOf(v.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name + "-snapshot", SourceVolumeId: handle}))
 		}},
-		// Blocks forever if no process thaws the file system.
+		// The check blocks forever if no process thaws the file system.
 		{"check after snapshot", func() error { return v.check(handle) }},
 		{"clone", func() error { return errorOf(v.CreateVolume(ctx, fromVolume(request(name+"-clone", 300, c), handle))) }},
 		{"publish clone", publish(clone)},
@@ -189,7 +190,7 @@ func (v *victim) write(handle string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// check returns an error unless a volume contains the data of write and is writable.
+// check returns an error unless a volume contains the data that write wrote and is writable.
 func (v *victim) check(handle string) error {
 	content, err := os.ReadFile(filepath.Join(v.target(handle), "first"))
 	if err != nil || string(content) != "kept" {

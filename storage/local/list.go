@@ -12,11 +12,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenPrefix precedes the last name of a page in a token. A token remains valid if that volume is
-// deleted.
+// tokenPrefix precedes the last name on a page in a token. A token remains valid even if the volume
+// with this name is deleted.
 const tokenPrefix = "after:"
 
-// page returns a page of sorted names and the token of the next page.
+// page returns a page of sorted names and the next page's token.
 func page(names []string, token string, limit int32) (part []string, next string, err error) {
 	if limit < 0 {
 		return nil, "", status.Error(codes.InvalidArgument, "the maximum number of entries is negative")
@@ -38,7 +38,7 @@ func page(names []string, token string, limit int32) (part []string, next string
 	return names[:limit], tokenPrefix + names[limit-1], nil
 }
 
-// ListVolumes lists the volumes of this node. A volume whose record is corrupt is listed without
+// ListVolumes lists the volumes on this node. A volume whose record is corrupt is listed without
 // its capacity.
 func (d *Driver) ListVolumes(_ context.Context, request *csi.ListVolumesRequest) (*csi.ListVolumesResponse, error) {
 	files, err := d.volumes.files()
@@ -100,7 +100,8 @@ func (d *Driver) ValidateVolumeCapabilities(_ context.Context, request *csi.Vali
 	}}, nil
 }
 
-// ListSnapshots lists all snapshots of this node, the snapshots of one volume, or one snapshot.
+// ListSnapshots lists all snapshots on this node, the snapshots of one volume, or a single
+// snapshot.
 func (d *Driver) ListSnapshots(_ context.Context, request *csi.ListSnapshotsRequest) (*csi.ListSnapshotsResponse, error) {
 	var errs []error
 	snapshots := map[string]snapshot{}

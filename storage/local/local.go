@@ -1,12 +1,12 @@
-// Package local is the CSI driver local.csi.slipway.io: volumes on the node's own disk with an
-// enforced size.
+// Package local implements the CSI driver local.csi.slipway.io, which provides volumes with an
+// enforced size on the node's own disk.
 //
 // A volume is a sparse file, its image, which is attached as a loop device. The file system is
-// created with the volume. The metadata of a volume is one JSON file, its record, which is written
+// created with the volume. A volume's metadata is one JSON file, its record, which is written
 // before and after each step, so that the process can be killed at any time: the state in the
-// record identifies volumes that are partially created or deleted, and the next start removes them.
-// If a record cannot be read, operations on its volume fail with an error that names the file, and
-// the image is not touched.
+// record identifies volumes that are partially created or deleted, and the next startup removes
+// them. If a record cannot be read, operations on its volume fail with an error that names the
+// file, and the image is not touched.
 //
 //	<Dir>/volumes/<name>.json, <name>.img     a volume
 //	<Dir>/snapshots/<name>.json, <name>.img   a snapshot
@@ -37,10 +37,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// DriverName is the driver's name in storage classes and volumes.
+// DriverName is the driver's name in StorageClasses and volumes.
 const DriverName = "local.csi.slipway.io"
 
-// TopologyKey is the CSI topology key of nodes and volumes. Its value identifies the node (see
+// TopologyKey is the CSI topology key for nodes and volumes. Its value identifies the node (see
 // topologyValue).
 const TopologyKey = DriverName + "/node"
 
@@ -52,10 +52,10 @@ type Driver struct {
 	Dir string
 	// Socket is the path of the driver's Unix socket.
 	Socket string
-	// Reserve is the part of the disk of Dir that is not available to volumes.
+	// Reserve is the part of Dir's disk that is not available to volumes.
 	Reserve Reserve
-	// Overcommit is the factor by which the remaining disk space can be committed. 0 means 1, so
-	// that every volume can be filled.
+	// Overcommit is the factor by which the remaining disk space can be overcommitted. 0 means 1,
+	// in which case every volume can be filled.
 	Overcommit float64
 
 	locks        keyedLock
@@ -75,8 +75,8 @@ type Driver struct {
 // Name returns the component's name.
 func (d *Driver) Name() string { return "local-storage" }
 
-// Run cleans up after the previous process and serves the socket until ctx ends. Operations whose
-// caller has given up continue; they are canceled when ctx ends.
+// Run cleans up after the previous process and serves the socket until ctx is done. Operations
+// whose caller has given up continue, and are canceled when ctx is done.
 func (d *Driver) Run(ctx context.Context, ready func()) error {
 	release, err := d.open()
 	if err != nil {
@@ -104,12 +104,12 @@ func (d *Driver) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// open creates and locks the directory and prepares the stores. release unlocks the directory.
+// open creates and locks the directory, and prepares the stores. release unlocks the directory.
 func (d *Driver) open() (release func(), err error) {
 	if err := os.MkdirAll(d.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	// The kernel reports the images of loop devices by their real path.
+	// The kernel reports the real paths of loop device images.
 	dir, err := filepath.EvalSymlinks(d.Dir)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (d *Driver) open() (release func(), err error) {
 }
 
 // recover completes the operations during which the previous process was killed. It returns errors
-// of single volumes, which do not affect other volumes.
+// that concern individual volumes and do not affect other volumes.
 func (d *Driver) recover() []error {
 	var errs []error
 	errs = append(errs, d.thawAll()...)
@@ -161,7 +161,7 @@ func (d *Driver) recover() []error {
 	return nonNil(errs)
 }
 
-// thawAll thaws the file systems that a killed process had frozen.
+// thawAll thaws the file systems that a killed process left frozen.
 func (d *Driver) thawAll() (errs []error) {
 	devices, err := loop.List(d.volumes.dir)
 	if err != nil {
@@ -191,7 +191,7 @@ func (d *Driver) detachDeleted() error {
 	return err
 }
 
-// listen creates the socket. It replaces the socket of a killed process.
+// listen creates the socket. It replaces a socket left behind by a killed process.
 func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, fmt.Errorf("create directory of socket: %w", err)
@@ -208,9 +208,9 @@ func listen(path string) (net.Listener, error) {
 
 // server returns the gRPC server with the driver's services.
 func (d *Driver) server(ctx context.Context) *grpc.Server {
-	// Run handlers with the driver's context instead of the caller's. An operation continues when
-	// its caller gives up, so that a repeated call finds a long copy complete instead of starting
-	// it again.
+	// Run handlers with the driver's context instead of the caller's context. An operation
+	// continues if its caller gives up, so that a repeated call finds a long copy complete instead
+	// of starting it again.
 	detach := func(_ context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		response, err := handle(ctx, request)
 		return response, statusOf(err)

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// NodePublishVolume publishes a staged volume, or creates an ephemeral volume, at a pod's path.
+// NodePublishVolume publishes a staged volume, or creates and publishes an ephemeral volume, at a
+// pod's path.
 func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	handle, target, capability := request.GetVolumeId(), request.GetTargetPath(), request.GetVolumeCapability()
 	if handle == "" || target == "" || capability == nil {
@@ -54,7 +55,7 @@ func (d *Driver) NodePublishVolume(ctx context.Context, request *csi.NodePublish
 	return &csi.NodePublishVolumeResponse{}, publish(device, source, request)
 }
 
-// publish bind-mounts source to the target path of a request. device is the volume's device.
+// publish bind-mounts source at the request's target path. device is the volume's device.
 func publish(device, source string, request *csi.NodePublishVolumeRequest) error {
 	target, readOnly := request.GetTargetPath(), request.GetReadonly() || isReadOnly(request.GetVolumeCapability())
 	if source != device { // a file system must be mounted at the staging path
@@ -82,7 +83,7 @@ func publish(device, source string, request *csi.NodePublishVolumeRequest) error
 }
 
 // checkSingleWriter checks that a volume with access mode SINGLE_NODE_SINGLE_WRITER has no other
-// user.
+// users.
 func checkSingleWriter(device string, request *csi.NodePublishVolumeRequest) error {
 	if request.GetVolumeCapability().GetAccessMode().GetMode() != csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
 		return nil
@@ -99,7 +100,7 @@ func checkSingleWriter(device string, request *csi.NodePublishVolumeRequest) err
 	return nil
 }
 
-// makeTarget creates the mount point: a directory, or a file for a device.
+// makeTarget creates the mount point: a directory, or a file for a block device.
 func makeTarget(target string, device bool) error {
 	if !device {
 		return os.MkdirAll(target, 0o750)

@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// withQuiesced runs f, which copies a volume's image, so that the copy is consistent: it freezes
-// the file system of a mounted volume, and flushes the kernel's buffers of a raw block volume.
+// withQuiesced calls f, which copies a volume's image, so that the copy is consistent: it freezes
+// the file system of a mounted volume, and flushes the kernel's buffers for a raw block volume.
 // Writes to a raw block volume cannot be suspended, so a raw block volume in use can be copied only
-// if blocks can be shared, which is atomic. The caller has locked the volume.
+// if blocks can be shared, because such a copy is atomic. The caller must have locked the volume.
 func (d *Driver) withQuiesced(file string, f func() error) error {
 	device, err := loop.Open(d.volumes.image(file))
 	if err != nil {
@@ -40,7 +40,8 @@ func (d *Driver) withQuiesced(file string, f func() error) error {
 	return f()
 }
 
-// mountPoint returns a directory where the file system of a device is mounted, or "".
+// mountPoint returns a directory at which a device's file system is mounted, or "" if there is
+// none.
 func mountPoint(mounts []*mountinfo.Info) string {
 	for _, m := range mounts {
 		if filesystem.Type(m.FSType).Supported() {

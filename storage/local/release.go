@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// Release detaches the devices that remain when the node shuts down, which belong to raw block
-// volumes. The kernel detaches the device of a mounted volume with its last mount. Data is not
+// Release detaches the devices that remain when the node shuts down. These devices belong to raw
+// block volumes: the kernel detaches a mounted volume's device with its last mount. Data is not
 // affected.
 func Release(dir string) error {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {

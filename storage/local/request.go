@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// granularity is the multiple, in bytes, to which sizes are rounded up if the requested limit
+	// granularity is the multiple to which sizes are rounded up, in bytes, if the requested limit
 	// allows it.
 	granularity = 1 << 20
 	// block is a divisor of all sizes, in bytes: the block size of the file systems and the largest
 	// sector size.
 	block = 4096
-	// defaultSize is the size of a volume if the request has none.
+	// defaultSize is the size of a volume if the request does not specify one, in bytes.
 	defaultSize = 1 << 30
-	// maxSize is the maximum size of a file on ext4.
+	// maxSize is the maximum size of a file on ext4, in bytes.
 	maxSize = 16<<40 - block
 )
 
-// contentOf validates volume capabilities and returns the requested file system, or "" for a raw
-// block volume.
+// contentOf validates volume capabilities and returns the requested file system type, or "" for a
+// raw block volume.
 func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 	if len(caps) == 0 {
 		return "", status.Error(codes.InvalidArgument, "the volume capability is missing")
@@ -63,7 +63,7 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 	return "", nil
 }
 
-// checkMode rejects access from several nodes.
+// checkMode rejects access modes for multiple nodes.
 func checkMode(mode csi.VolumeCapability_AccessMode_Mode) error {
 	switch mode {
 	case csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY,
@@ -80,8 +80,8 @@ func isReadOnly(c *csi.VolumeCapability) bool {
 	return c.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY
 }
 
-// sizeIn returns the size of a volume for a capacity range: at least minimum, and at least the
-// required bytes.
+// sizeIn returns the size of a volume for a capacity range. The size is at least minimum, and at
+// least the required number of bytes.
 func sizeIn(r *csi.CapacityRange, minimum int64) (int64, error) {
 	required, limit := r.GetRequiredBytes(), r.GetLimitBytes()
 	if required < 0 || limit < 0 {
@@ -122,17 +122,17 @@ func within(size int64, r *csi.CapacityRange) bool {
 type allocation string
 
 const (
-	// thin volumes allocate space when it is written, and free it when files are deleted.
+	// thin volumes allocate space when data is written, and free it when files are deleted.
 	thin allocation = "thin"
-	// thick volumes allocate their size when they are created.
+	// thick volumes allocate their full size when they are created.
 	thick allocation = "thick"
 )
 
-// allocationKey is the only parameter of storage classes and volume attributes classes.
+// allocationKey is the only parameter of StorageClasses and VolumeAttributesClasses.
 const allocationKey = "allocation"
 
-// parseParameters parses the parameters of a storage class, and the mutable parameters of a volume
-// attributes class, which override them. It ignores Kubernetes' keys.
+// parseParameters parses the parameters of a StorageClass, and the mutable parameters of a
+// VolumeAttributesClass, which take precedence. It ignores Kubernetes' keys.
 func parseParameters(parameters, mutable map[string]string) (allocation, error) {
 	result := thin
 	for _, params := range []map[string]string{parameters, mutable} {

@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// reference is the number of specs that run with csi-driver-host-path, of 103.
+// reference is the number of specs, out of 103, that run with csi-driver-host-path.
 const reference = 85
 
-// TestDriverConforms runs csi-sanity, the conformance suite of the specification's authors. Specs
+// TestDriverConforms runs csi-sanity, the conformance suite by the specification's authors. Specs
 // about controller attach do not apply: a local volume cannot be attached to another node.
 func TestDriverConforms(t *testing.T) {
 	dir := t.TempDir()
@@ -55,7 +55,8 @@ func TestDriverConforms(t *testing.T) {
 }
 
 // measureCall computes the size of a response, which protobuf caches in the message. The suite
-// compares sent and received topologies including hidden fields, and sending computes sizes.
+// compares sent and received topologies, including their hidden fields, and sending a message
+// computes its size.
 func measureCall(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, response, conn, options...)
 	if message, ok := response.(proto.Message); ok {

@@ -40,12 +40,12 @@ func (d *Driver) CreateSnapshot(ctx context.Context, request *csi.CreateSnapshot
 	return &csi.CreateSnapshotResponse{Snapshot: d.csiSnapshot(file, s)}, nil
 }
 
-// snapshotKey is the lock key of a snapshot. It differs from the handle, because a volume can have
-// the same handle.
+// snapshotKey returns a snapshot's lock key. The key differs from the handle, because a volume can
+// have the same handle.
 func snapshotKey(file string) string { return "snapshot " + file }
 
-// takeSnapshot creates a snapshot if it does not exist. The caller has locked the snapshot and its
-// volume.
+// takeSnapshot creates a snapshot if it does not exist. The caller must have locked the snapshot
+// and its volume.
 func (d *Driver) takeSnapshot(ctx context.Context, file string, snap snapshot) (snapshot, error) {
 	existing, err := d.snapshots.load(file)
 	switch {
@@ -82,16 +82,16 @@ func (d *Driver) takeSnapshot(ctx context.Context, file string, snap snapshot) (
 	return snap, nil
 }
 
-// initSnapshot sets the fields that a new snapshot gets from its volume, and returns the volume's
-// file.
+// initSnapshot sets the fields that a new snapshot inherits from its volume, and returns the
+// volume's file.
 func (d *Driver) initSnapshot(s *snapshot) (source string, err error) {
 	source, v, err := d.volume(s.Volume)
 	s.State, s.Size, s.Filesystem = stateCreating, v.Size, v.Filesystem
 	return source, err
 }
 
-// reserveSnapshot writes the record of a new snapshot if the capacity for its allocated size is
-// available.
+// reserveSnapshot writes a new snapshot's record if there is enough capacity for its allocated
+// size.
 func (d *Driver) reserveSnapshot(file, source string, s snapshot) error {
 	d.capacityMu.Lock()
 	defer d.capacityMu.Unlock()

@@ -38,13 +38,14 @@ func fromVolume(r *csi.CreateVolumeRequest, volume string) *csi.CreateVolumeRequ
 	return r
 }
 
-// disks returns directories on file systems that copy images and that share their blocks.
+// disks returns a directory on a file system that copies images, and a directory on a file system
+// that shares their blocks.
 func disks(t *testing.T) map[string]string {
 	return map[string]string{"copied": t.TempDir(), "shared": onXFS(t)}
 }
 
-// count starts a program that writes 1, 2, 3, ... to a file, and syncs each line, until the test
-// ends.
+// count starts a program that writes 1, 2, 3, ... to a file, one number per line, and syncs each
+// line, until the end of the test.
 func count(t *testing.T, path string) {
 	t.Helper()
 	f := must[*os.File](t)(os.Create(path))
@@ -69,7 +70,7 @@ func count(t *testing.T, path string) {
 	eventually.True(t, "the writer is writing", func() bool { return last(t, path) > 0 })
 }
 
-// last returns the last number in the file. The lines before it must be complete.
+// last returns the last number in the file. The preceding lines must be complete.
 func last(t *testing.T, path string) int {
 	t.Helper()
 	content := string(must[[]byte](t)(os.ReadFile(path)))

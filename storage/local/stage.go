@@ -57,7 +57,7 @@ func checkCapability(v volume, capability *csi.VolumeCapability) error {
 	return nil
 }
 
-// attach returns the volume's device with the size of the volume. It attaches the device if
+// attach returns the volume's device, whose size is the volume's size. It attaches the device if
 // necessary.
 func (d *Driver) attach(file string, v volume) (*os.File, error) {
 	path := d.volumes.image(file)
@@ -78,7 +78,8 @@ func (d *Driver) attach(file string, v volume) (*os.File, error) {
 	return loop.Attach(path, v.Filesystem != "")
 }
 
-// mount mounts a volume's file system at a directory and expands it to the volume's size.
+// mount mounts a volume's file system at a directory and expands the file system to the volume's
+// size.
 func (d *Driver) mount(ctx context.Context, file string, v volume, dir string, capability *csi.VolumeCapability) error {
 	err := d.tryMount(ctx, file, v, dir, capability)
 	if !errors.Is(err, filesystem.ErrMounted) {
@@ -139,14 +140,14 @@ func isMounted(device, path string, readOnly bool) (bool, error) {
 	return true, nil
 }
 
-// hasOption reports whether a list of mount options contains an option.
+// hasOption reports whether a comma-separated list of mount options contains an option.
 func hasOption(options, option string) bool {
 	return slices.Contains(strings.Split(options, ","), option)
 }
 
-// isShutDown reports whether the kernel stopped writing to a mounted file system because of an
-// error. An ext4 file system becomes read-only under a read-write mount, or shows this in its
-// options. An xfs file system is shut down.
+// isShutDown reports whether the kernel has stopped writing to a mounted file system because of an
+// error. An ext4 file system either becomes read-only although its mount is read-write, or shows
+// the shutdown in its options. An xfs file system is shut down.
 func isShutDown(m *mountinfo.Info) bool {
 	return filesystem.Type(m.FSType).Supported() &&
 		(hasOption(m.VFSOptions, "emergency_ro") || hasOption(m.VFSOptions, "shutdown") || hasOption(m.VFSOptions, "ro") && hasOption(m.Options, "rw"))
@@ -171,7 +172,7 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
 	// The device of a file system is detached with its last mount. This device belongs to a raw
-	// block volume, even if the record has changed, or another mount namespace still uses it.
+	// block volume even if the record has changed, or is still in use by another mount namespace.
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
 	if err != nil || device == "" {
@@ -183,12 +184,13 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	return &csi.NodeUnstageVolumeResponse{}, waitForDetach(ctx, image)
 }
 
-// detachTimeout limits the wait for a device to be detached.
+// detachTimeout is the maximum time to wait for a device to be detached.
 const detachTimeout = 10 * time.Second
 
-// waitForDetach waits for the device of an image to be detached. A starting container has the
-// host's mounts in its own namespace until it unmounts them, and a volume with a device cannot be
-// deleted. A device that is in use remains; the kernel detaches it after its last user.
+// waitForDetach waits until the device of an image is detached. A starting container has the host's
+// mounts in its own mount namespace until it unmounts them, and a volume that has a device cannot
+// be deleted. A device that is in use remains attached, and the kernel detaches it after its last
+// user.
 func waitForDetach(ctx context.Context, image string) error {
 	ctx, cancel := context.WithTimeout(ctx, detachTimeout)
 	defer cancel()

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// NodeGetVolumeStats returns the usage of a volume.
+// NodeGetVolumeStats returns a volume's usage.
 func (d *Driver) NodeGetVolumeStats(_ context.Context, request *csi.NodeGetVolumeStatsRequest) (*csi.NodeGetVolumeStatsResponse, error) {
 	handle, path := request.GetVolumeId(), request.GetVolumePath()
 	if handle == "" || path == "" {

@@ -23,8 +23,8 @@ import (
 // state is the state of a volume, snapshot or group.
 type state string
 
-// An image is created after its record and removed before it, so that it has a record in every
-// state.
+// An image is created after its record and removed before its record, so that it has a record in
+// every state.
 const (
 	stateCreating state = "creating"
 	stateReady    state = "ready"
@@ -40,17 +40,17 @@ type volume struct {
 	// Name is the name from CreateVolume, or the handle of an ephemeral volume.
 	Name  string `json:"name"`
 	State state  `json:"state"`
-	// Size is the volume's size and committed capacity in bytes.
+	// Size is the volume's size and committed capacity, in bytes.
 	Size int64 `json:"size"`
-	// Filesystem is empty for a raw block volume.
+	// Filesystem is the file system type. It is empty for a raw block volume.
 	Filesystem filesystem.Type `json:"filesystem,omitempty"`
 	Allocation allocation      `json:"allocation"`
-	// Snapshot or Volume is the handle of the content source.
+	// Snapshot or Volume is the handle of the content source, if any.
 	Snapshot string `json:"snapshot,omitempty"`
 	Volume   string `json:"volume,omitempty"`
-	// Target is the path where an ephemeral volume is published. It is empty for other volumes.
+	// Target is the path at which an ephemeral volume is published. It is empty for other volumes.
 	Target string `json:"target,omitempty"`
-	// Used is when a cache was last published. It is zero for other volumes.
+	// Used is the time at which a cache was last published. It is zero for other volumes.
 	Used time.Time `json:"used,omitzero"`
 }
 
@@ -63,11 +63,11 @@ type snapshot struct {
 	// Volume is the handle of the source volume.
 	Volume  string    `json:"volume"`
 	Created time.Time `json:"created"`
-	// Group is the handle of the snapshot's group, if any.
+	// Group is the handle of the group that the snapshot belongs to, if any.
 	Group string `json:"group,omitempty"`
 }
 
-// record is the constraint for record types.
+// record is the type constraint for records.
 type record interface {
 	volume | snapshot | group
 	check(file string) error
@@ -99,7 +99,7 @@ func checkRecord(file, name string, s state, size int64, t filesystem.Type) erro
 // plainName matches names that are valid file names.
 var plainName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,99}$`)
 
-// fileName returns the file name of a volume or snapshot without its extension.
+// fileName returns the file name of a volume or snapshot, without the extension.
 func fileName(name string) string {
 	if plainName.MatchString(name) {
 		return name
@@ -116,10 +116,10 @@ func openStore[R record](dir, name string) store[R] { return store[R]{filepath.J
 func (s store[R]) record(file string) string { return filepath.Join(s.dir, file+".json") }
 func (s store[R]) image(file string) string  { return filepath.Join(s.dir, file+".img") }
 
-// expandedImage returns the path of a copy of the image while it is expanded.
+// expandedImage returns the path of the copy of the image that is being expanded.
 func (s store[R]) expandedImage(file string) string { return filepath.Join(s.dir, file+".larger") }
 
-// corruptRecordError means that a record cannot be read.
+// corruptRecordError is the error for a record that cannot be read.
 type corruptRecordError struct {
 	path  string
 	cause error
@@ -189,7 +189,7 @@ func (s store[R]) files() ([]string, error) {
 	return names, nil
 }
 
-// all iterates over the records. Errors of records that cannot be read are appended to errs.
+// all iterates over the records. It appends errors for records that cannot be read to errs.
 func (s store[R]) all(errs *[]error) iter.Seq2[string, R] {
 	return func(yield func(string, R) bool) {
 		files, err := s.files()
@@ -212,8 +212,8 @@ func (s store[R]) all(errs *[]error) iter.Seq2[string, R] {
 	}
 }
 
-// checkOrphans returns an error for each image without a record. A crash does not cause this, so
-// the image might contain a user's data.
+// checkOrphans returns an error for each image that has no record. A crash does not cause this
+// situation, so the image may contain a user's data.
 func (s store[R]) checkOrphans() error {
 	images, err := filepath.Glob(filepath.Join(s.dir, "*.img"))
 	for _, path := range images {

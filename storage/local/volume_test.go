@@ -107,7 +107,7 @@ func TestOnlineExpansion(t *testing.T) {
 			VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 640 << 20},
 		}))
 		_, err := n.NodeExpandVolume(context.Background(), &csi.NodeExpandVolumeRequest{VolumeId: handle, VolumePath: target})
-		// Without the capability, the volume is expanded before the next mount.
+		// Without the capability CAP_SYS_RESOURCE, the volume is expanded before the next mount.
 		if fsType == "ext4" && !canGrowMounted() {
 			checkError(t, err, codes.FailedPrecondition, "CAP_SYS_RESOURCE")
 			n.stopUsing(handle)
@@ -124,8 +124,8 @@ func TestOnlineExpansion(t *testing.T) {
 	}
 }
 
-// heldByNamespace starts a process whose mount namespace has a copy of the current mounts. The
-// process exits 300 ms after release is called; done receives the result of Wait.
+// heldByNamespace starts a process whose mount namespace contains a copy of the current mounts. The
+// process exits 300 ms after release is called. done receives the result of Wait.
 func heldByNamespace(t *testing.T) (release func() (done <-chan error)) {
 	t.Helper()
 	holder := exec.Command("unshare", "--mount", "--propagation", "private", "cat")

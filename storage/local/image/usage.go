@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Allocated returns the disk space of the file at path in bytes, including blocks that it shares
-// with other files.
+// Allocated returns the disk space allocated to the file at path, in bytes, including blocks that
+// the file shares with other files.
 func Allocated(path string) (int64, error) {
 	var stat unix.Stat_t
 	if err := unix.Stat(path, &stat); err != nil {
@@ -22,8 +22,9 @@ func Allocated(path string) (int64, error) {
 	return stat.Blocks * 512, nil
 }
 
-// DiskUsage returns the disk space of files in bytes. Shared blocks count once. Set shares to true
-// if files can share blocks, which makes the call slower. Missing files count as empty.
+// DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once. shares
+// must be true if files can share blocks, which makes the call slower. Missing files count as
+// empty.
 func DiskUsage(paths []string, shares bool) (int64, error) {
 	total := int64(0)
 	var shared []extent
@@ -51,10 +52,10 @@ func DiskUsage(paths []string, shares bool) (int64, error) {
 	return total + union(shared), nil
 }
 
-// extent is a range of the disk in bytes.
+// extent is a byte range on the disk.
 type extent struct{ start, end int64 }
 
-// union returns the number of bytes in at least one of the extents.
+// union returns the number of bytes that are in at least one of the extents.
 func union(extents []extent) (length int64) {
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Compare(a.start, b.start) })
 	end := int64(0)
@@ -65,7 +66,7 @@ func union(extents []extent) (length int64) {
 	return length
 }
 
-// Constants of the kernel header linux/fiemap.h that package unix lacks.
+// Constants from the kernel header linux/fiemap.h that package unix lacks.
 const (
 	fsIocFiemap        = 0xC020660B
 	fiemapExtentLast   = 0x1

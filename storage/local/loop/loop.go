@@ -13,24 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAttempts limits the retries if other processes take the free device that the kernel returned.
+// maxAttempts is the maximum number of attempts if other processes take the free device that the
+// kernel returned.
 const maxAttempts = 100
 
 // Device is a loop device that is attached to a file.
 type Device struct {
 	// Path is the device's path, such as /dev/loop3.
 	Path string
-	// Image is the path of the file when it was attached.
+	// Image is the path that the file had when it was attached.
 	Image string
-	// Deleted means that the file has been deleted.
+	// Deleted is set if the file has been deleted.
 	Deleted bool
 }
 
 // Attach attaches the file image as a block device and returns the open device. The device bypasses
-// the file's page cache if the file system supports it. With autoClear, the kernel detaches the
+// the file's page cache if the file system supports this. With autoClear, the kernel detaches the
 // device after its last user, which can be the returned file or a mount, so that a process that is
-// killed between attaching and mounting leaves no device behind. The caller must not attach a file
-// twice.
+// killed after attaching but before mounting leaves no device behind. The caller must not attach a
+// file twice.
 func Attach(image string, autoClear bool) (*os.File, error) {
 	device, err := attach(image, autoClear)
 	if err != nil {
@@ -75,8 +76,8 @@ func attach(image string, autoClear bool) (*os.File, error) {
 	return nil, errors.New("other processes took every free device")
 }
 
-// Open opens the device to which the file image is attached, or returns nil if there is none. A
-// device with autoClear stays while the returned file is open.
+// Open opens the device to which the file image is attached. It returns nil if there is no such
+// device. A device with autoClear remains attached while the returned file is open.
 func Open(image string) (*os.File, error) {
 	for {
 		path, err := Find(image)
@@ -87,7 +88,7 @@ func Open(image string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open device of %q: %w", image, err)
 		}
-		// Before it was open, the device might have been detached and attached to another file.
+		// Before the device was opened, it may have been detached and attached to another file.
 		if current, err := Find(image); err == nil && current == path {
 			return device, nil
 		}
@@ -95,7 +96,8 @@ func Open(image string) (*os.File, error) {
 	}
 }
 
-// Find returns the path of the device to which the file image is attached, or "".
+// Find returns the path of the device to which the file image is attached, or "" if there is no
+// such device.
 func Find(image string) (string, error) {
 	devices, err := List(filepath.Dir(image))
 	if err != nil {
@@ -109,7 +111,7 @@ func Find(image string) (string, error) {
 	return "", nil
 }
 
-// List returns the devices whose files are in dir, a path without symbolic links.
+// List returns the devices whose files are in dir. dir must not contain symbolic links.
 func List(dir string) ([]Device, error) {
 	entries, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
@@ -133,8 +135,8 @@ func List(dir string) ([]Device, error) {
 	return devices, nil
 }
 
-// Detach detaches a device. If it is in use, the kernel detaches it after its last user. Detach
-// does nothing if the device is not attached.
+// Detach detaches a device. If the device is in use, the kernel detaches it after its last user. If
+// the device is not attached, Detach is a no-op.
 func Detach(path string) error {
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
