@@ -52,7 +52,7 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 	return fmt.Errorf("service account %q is not allowed to access %s on nodes, grant access with: oc adm policy add-scc-to-user hostnetwork -z %[1]s", account, noun(template.Spec))
 }
 
-// templateOf returns a copy of the pod template of the first deployment config, or nil.
+// templateOf returns a copy of the first deployment config's pod template, or nil if there is none.
 func templateOf(desired []runtime.Object) *corev1.PodTemplateSpec {
 	for _, object := range desired {
 		if config, ok := object.(*appsv1.DeploymentConfig); ok {

@@ -191,8 +191,8 @@ func netNamespaces() schema.GroupVersionResource {
 	return networkv1.GroupVersion.WithResource("netnamespaces")
 }
 
-// checkPlugin returns an error if the network plugin does not support separate networks for
-// projects.
+// checkPlugin returns an error if the network plugin does not support a separate network per
+// project.
 func checkPlugin(ctx context.Context, client dynamic.Interface) error {
 	network, err := objects.Get[networkv1.ClusterNetwork](ctx, client, networkv1.GroupVersion.WithResource("clusternetworks"), "", networkv1.ClusterNetworkDefault)
 	switch {

@@ -1,5 +1,5 @@
-// Package app creates applications and build configs from images, source and templates: `oc
-// new-app` and `oc new-build`.
+// Package app implements `oc new-app` and `oc new-build`, which create applications and build
+// configs from images, source and templates.
 package app
 
 import (

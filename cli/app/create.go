@@ -85,7 +85,7 @@ func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.P
 	return all, checkArguments(o.request.Options, all)
 }
 
-// messages returns the writer for messages to the user. It discards them if -o is set.
+// messages returns the writer for user messages. It discards them if -o is set.
 func (o *newApp) messages() io.Writer {
 	if *o.print.OutputFormat != "" {
 		return io.Discard
@@ -93,7 +93,7 @@ func (o *newApp) messages() io.Writer {
 	return o.Out
 }
 
-// converted returns an object, or the items of a list, in their current API versions.
+// converted returns an object, or the items of a list, converted to their current API versions.
 func converted(object *unstructured.Unstructured) (all []*unstructured.Unstructured, err error) {
 	text, err := object.MarshalJSON()
 	if err != nil {

@@ -155,7 +155,7 @@ func (t *targets) apply(command *cobra.Command, args []string, change func(runti
 	return t.change(command, infos, change)
 }
 
-// change changes objects, stores them unless flags request otherwise, and prints them.
+// change changes objects, saves them on the server unless flags request otherwise, and prints them.
 func (t *targets) change(command *cobra.Command, infos []*resource.Info, change func(runtime.Object) error) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Controller is the component that runs the controllers of CSI drivers.
+// Controller is the component that runs the controllers for CSI drivers.
 type Controller struct {
 	// Config is the client configuration for the API server.
 	Config *rest.Config

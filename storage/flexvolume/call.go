@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Observer receives the events of a Registry and its drivers, for metrics. Methods must not block.
+// Observer receives events from a Registry and its drivers, for metrics. Its methods must not
+// block.
 type Observer interface {
 	// CallBegins is followed by exactly one CallEnds. The reported duration includes the time spent
 	// waiting for the volume's lock and for a driver slot.

@@ -15,7 +15,7 @@ const (
 	scanInterval = time.Second
 	// scanDelay batches the changes of one installation into a single scan.
 	scanDelay = 50 * time.Millisecond
-	// pollInterval is the scan interval while the directory cannot be watched.
+	// pollInterval is the scan interval if the directory cannot be watched.
 	pollInterval = 5 * time.Second
 	// initTimeout is the maximum time that Run waits for the drivers of the first scan before it
 	// calls ready.

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// install writes the shell driver "example.com/test" to a new plugin directory and returns its
-// path.
+// install writes the shell driver "example.com/test" to a new plugin directory and returns the
+// driver's path.
 func install(t *testing.T, script string) string {
 	t.Helper()
 	path := executable(t.TempDir(), "example.com/test")

@@ -122,7 +122,7 @@ func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	return append(calls, RunningCalls(keepDir, driver)...), nil
 }
 
-// parseHistory returns the complete records of a file.
+// parseHistory returns the complete records in a file.
 func parseHistory(content []byte) (calls []PastCall) {
 	lines := bufio.NewScanner(bytes.NewReader(content))
 	lines.Buffer(nil, len(content)+1)

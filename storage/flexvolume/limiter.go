@@ -81,7 +81,7 @@ func (g *callLimiter) lockVolume(ctx context.Context, id string) (release func()
 	}
 }
 
-// setVolumeID records that place, a directory or a volume name, belongs to the volume id.
+// setVolumeID records that place, which is a directory or a volume name, belongs to the volume id.
 func (g *callLimiter) setVolumeID(place, id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

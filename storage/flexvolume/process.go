@@ -225,8 +225,8 @@ func content(file *os.File) []byte {
 	return data
 }
 
-// environment returns this process's environment as of the first call, without the variables that
-// are specific to this process.
+// environment returns this process's environment as of the first call, without the environment
+// variables that are specific to this process.
 var environment = sync.OnceValue(func() []string {
 	var remaining []string
 	for _, variable := range os.Environ() {

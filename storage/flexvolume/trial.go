@@ -29,7 +29,7 @@ type Trial struct {
 	Dir string
 }
 
-// TrialResult describes a call completely. Secrets are redacted from all text.
+// TrialResult is a complete description of a call. Secrets are redacted from all text.
 type TrialResult struct {
 	Operation Operation
 	Args      []string

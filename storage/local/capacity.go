@@ -20,7 +20,7 @@ import (
 type Reserve struct {
 	// Bytes is an absolute size, in bytes.
 	Bytes int64
-	// Fraction is a fraction of the disk's size, from 0 to 1.
+	// Fraction is a fraction of the disk's size, between 0 and 1.
 	Fraction float64
 }
 

@@ -171,8 +171,9 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err != nil || file == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	// The device of a file system is detached with its last mount. This device belongs to a raw
-	// block volume even if the record has changed, or is still in use by another mount namespace.
+	// The device of a file system is detached with its last mount. If a device remains, it either
+	// belongs to a raw block volume, even if the record has changed, or is still in use by another
+	// mount namespace.
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
 	if err != nil || device == "" {

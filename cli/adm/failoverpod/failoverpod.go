@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Request describes the shared addresses. AddFlags sets the unexported fields.
+// Request describes the shared virtual IP addresses. AddFlags sets the unexported fields.
 type Request struct {
 	// Name and Namespace identify the deployment config.
 	Name, Namespace string
@@ -168,7 +168,7 @@ func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	}
 }
 
-// environment returns the environment variables, named as in OpenShift 3's pods.
+// environment returns the pods' environment variables, with the same names as in OpenShift 3.
 func (r *Request) environment() (variables []corev1.EnvVar) {
 	for _, variable := range [][2]string{
 		{"CONFIG_NAME", r.Name}, {"VIRTUAL_IPS", r.addresses}, {"VIP_GROUPS", strconv.Itoa(r.groups)}, {"NETWORK_INTERFACE", r.device},

@@ -93,7 +93,7 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 }
 
 const (
-	// haproxyRouter and f5Router are the kinds of routers.
+	// haproxyRouter and f5Router are the router types.
 	haproxyRouter, f5Router = "haproxy-router", "f5-router"
 	// defaultImages is the image that every node provides.
 	defaultImages = "localhost/slipway-router:current"

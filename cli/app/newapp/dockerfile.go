@@ -16,7 +16,7 @@ type Dockerfile struct {
 	// From is the base image of the last stage. If that stage is based on an earlier one, From is the
 	// base image of the earlier stage.
 	From string
-	// Ports are the ports that the last stage exposes, such as 8080/tcp.
+	// Ports lists the ports that the last stage exposes, such as 8080/tcp.
 	Ports []string
 }
 

@@ -19,7 +19,7 @@ import (
 // openshift is the project whose image streams and templates every user can use.
 const openshift = "openshift"
 
-// Finder finds images and templates in the current project, in the project openshift, and in
+// Finder finds images and templates in the current project, in the project openshift and in
 // registries.
 type Finder struct {
 	Images    imageclient.ImageV1Interface
@@ -28,9 +28,9 @@ type Finder struct {
 	Namespace string
 	// Insecure allows registries whose certificates cannot be verified.
 	Insecure bool
-	// AllowMissing accepts an image that does not exist yet.
+	// AllowMissing accepts images that do not exist yet.
 	AllowMissing bool
-	// AllowMissingTags accepts a tag without an image, if its image stream exists.
+	// AllowMissingTags accepts tags that have no image, if their image streams exist.
 	AllowMissingTags bool
 }
 
@@ -98,7 +98,7 @@ func (f *Finder) Find(ctx context.Context, component Component) (image *Image, t
 	return nil, nil, f.missed(ctx, component)
 }
 
-// base finds the base image of a Dockerfile. As in OpenShift 3, it also accepts an image that Find
+// base finds a Dockerfile's base image. As in OpenShift 3, it also accepts an image that Find
 // cannot find, because only the build needs the image.
 func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	image, _, err := f.Find(ctx, Component{From: name, Source: name})

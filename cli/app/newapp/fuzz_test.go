@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzDockerfile checks that no Dockerfile makes `oc new-app` panic, and that every valid one has a
-// base image.
+// FuzzDockerfile checks that no Dockerfile makes `oc new-app` panic, and that every valid
+// Dockerfile has a base image.
 func FuzzDockerfile(f *testing.F) {
 	for _, seed := range []string{"FROM a\nEXPOSE 8080/tcp $PORT\n", "ARG A=b\nFROM ${A:-c} AS d\nFROM d", "FROM --platform=x", "FROM ${", "ARG\nEXPOSE", "FROM a \\\n as b"} {
 		f.Add(seed)

@@ -26,12 +26,12 @@ type Image struct {
 	// ID is the image's ID, and Created its creation time, if available.
 	ID      string
 	Created time.Time
-	// Ports (such as 8080/tcp), Volumes and User are those that the image declares.
+	// Ports (such as 8080/tcp), Volumes and User hold the image's declarations.
 	Ports, Volumes []string
 	User           string
 	// Command is the entrypoint and its arguments.
 	Command []string
-	// Labels are the image's labels. Annotations are the tag's annotations.
+	// Labels holds the image's labels. Annotations holds the tag's annotations.
 	Labels, Annotations map[string]string
 	// Missing is set if only the name is available.
 	Missing bool

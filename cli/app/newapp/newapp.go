@@ -53,7 +53,7 @@ type Request struct {
 	Options BuildOptions
 }
 
-// Part is a container of the application, a build, or both.
+// Part is a container in the application, a build, or both.
 type Part struct {
 	Name string
 	// Image is the image to deploy, or the builder or base image of the build.
@@ -87,7 +87,7 @@ type Plan struct {
 	Templates []*templatev1.Template
 }
 
-// New resolves the components of a request. Its error contains the errors of all components.
+// New resolves the components of a request. Its error contains the errors for all components.
 func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 	plan := &Plan{Request: request, Namespace: finder.Namespace}
 	if err := plan.Options.findSource(ctx, finder); err != nil {
@@ -118,8 +118,8 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 }
 
 // pair returns the components. If there is exactly one source without a builder, and exactly one
-// image can build it, pair adds the source to this image's component. If several images could build
-// the source, pair returns an error. Otherwise each source becomes a component.
+// image can build it, pair adds the source to this image's component. If more than one image can
+// build the source, pair returns an error. Otherwise each source becomes a component.
 func pair(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {

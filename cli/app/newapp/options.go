@@ -25,10 +25,10 @@ type BuildOptions struct {
 	// PushSecret holds the credentials for the output registry, and SourceSecret those for the Git
 	// repository.
 	PushSecret, SourceSecret string
-	// Secrets and ConfigMaps are copied into the source.
+	// Secrets and ConfigMaps specify the secrets and config maps that are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
 	ConfigMaps []buildv1.ConfigMapBuildSource
-	// Arguments are the build arguments of a Dockerfile.
+	// Arguments holds the build arguments for a Dockerfile.
 	Arguments []corev1.EnvVar
 	// SourceImage is an image from which files are copied into the source. SourcePaths holds pairs
 	// of paths: a path in the image and its destination in the source.

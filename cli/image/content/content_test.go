@@ -130,7 +130,7 @@ func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	return image
 }
 
-// newIndex returns an OCI image index with one image for each platform.
+// newIndex returns an OCI image index with one image per platform.
 func newIndex(t *testing.T, images map[string]v1.Image) v1.ImageIndex {
 	t.Helper()
 	index := v1.ImageIndex(empty.Index)

@@ -105,7 +105,7 @@ func (m *mirror) choose(desc *remote.Descriptor) (remote.Taggable, error) {
 	}), nil
 }
 
-// blobsOf returns the configuration and layers of an image, or of all images in an index.
+// blobsOf returns the configurations and layers of an image, or of all images in an index.
 func blobsOf(artifact remote.Taggable) (all []v1.Descriptor, err error) {
 	if index, ok := artifact.(v1.ImageIndex); ok {
 		manifest, err := index.IndexManifest()

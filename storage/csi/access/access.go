@@ -56,7 +56,7 @@ func (u Use) Mode(mode corev1.PersistentVolumeAccessMode) (csi.VolumeCapability_
 	}
 }
 
-// PerMode returns one capability for each access mode, as CreateVolume requires.
+// PerMode returns one capability per access mode, as CreateVolume requires.
 func (u Use) PerMode(modes []corev1.PersistentVolumeAccessMode) ([]*csi.VolumeCapability, error) {
 	var capabilities []*csi.VolumeCapability
 	for _, mode := range modes {
@@ -84,7 +84,7 @@ func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCap
 	return nil, fmt.Errorf("convert access modes %q: no supported access mode", modes)
 }
 
-// OfVolume returns the use of a CSI PersistentVolume.
+// OfVolume returns the Use of a CSI PersistentVolume.
 func OfVolume(spec *corev1.PersistentVolumeSpec, multiWriter bool) Use {
 	use := Use{MultiWriter: multiWriter, MountOptions: spec.MountOptions}
 	use.Block = spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock

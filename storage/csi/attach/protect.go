@@ -31,8 +31,8 @@ type protectedVolume struct {
 	detachedSince time.Time // zero if the PersistentVolume is attached
 }
 
-// protect adds the finalizer to a PersistentVolume before it is attached, because detaching needs
-// the PersistentVolume.
+// protect adds the finalizer to a PersistentVolume before it is attached, because detaching
+// requires the PersistentVolume.
 func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) error {
 	defer a.protection.locks.Lock(pv.Name)()
 	if a.hasFinalizer(pv.Finalizers) && !a.protection.isRemoved(pv) {

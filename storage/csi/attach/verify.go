@@ -43,7 +43,7 @@ func (a *attacher) verifier() *verifier {
 	}
 }
 
-// verifyKey returns the controller's only key if there is an attachment to verify.
+// verifyKey returns the controller's only key if there are attachments to verify.
 func (a *attacher) verifyKey(object any) []controller.Key {
 	if len(a.keys(object)) == 0 {
 		return nil

@@ -113,7 +113,7 @@ func orDefault(value, fallback string) string {
 	return value
 }
 
-// Volumes returns the volumes in the storage by name.
+// Volumes returns the volumes in the storage, keyed by name.
 func (d *Driver) Volumes() map[string]Volume {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -124,7 +124,7 @@ func (d *Driver) Volumes() map[string]Volume {
 	return volumes
 }
 
-// Snapshots returns the snapshots in the storage by name.
+// Snapshots returns the snapshots in the storage, keyed by name.
 func (d *Driver) Snapshots() map[string]Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()

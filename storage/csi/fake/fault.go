@@ -39,7 +39,7 @@ type Call struct {
 // starting with 1. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 
-// Times returns a plan in which the first n calls of a method have a fault.
+// Times returns a plan in which the first n calls to a method have a fault.
 func Times(n int, method string, fault Fault) Plan {
 	return func(called string, nth int) Fault {
 		if called == method && nth <= n {
@@ -49,7 +49,7 @@ func Times(n int, method string, fault Fault) Plan {
 	}
 }
 
-// Always returns a plan in which every call of a method has a fault.
+// Always returns a plan in which every call to a method has a fault.
 func Always(method string, fault Fault) Plan {
 	return func(called string, _ int) Fault {
 		if called == method {

@@ -242,7 +242,7 @@ func sizeWithin(capacity *csi.CapacityRange) (int64, error) {
 	return size, nil
 }
 
-// pageOf returns a page of sorted IDs. A limit of 0 means no limit.
+// pageOf returns a page of the sorted IDs and the next page's token. A limit of 0 means no limit.
 func pageOf(ids []string, token string, limit int32) (page []string, next string, err error) {
 	if token != "" {
 		after, ok := slices.BinarySearch(ids, token)

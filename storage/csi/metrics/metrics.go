@@ -18,7 +18,7 @@ type Metrics struct {
 
 var _ prometheus.Collector = (*Metrics)(nil)
 
-// New creates the metrics. Register them to expose them.
+// New creates the metrics. The caller must register them to expose them.
 func New() *Metrics {
 	return &Metrics{
 		operations: prometheus.NewHistogramVec(prometheus.HistogramOpts{

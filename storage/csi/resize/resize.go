@@ -67,7 +67,7 @@ func claimKeys(object any) []controller.Key {
 	return []controller.Key{{Namespace: claim.Namespace, Name: claim.Name}}
 }
 
-// changed ignores conditions, which the controller itself writes.
+// changed ignores changes to conditions, because the controller itself writes them.
 func changed(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
 	requestedBefore, currentBefore := sizes(before)

@@ -29,7 +29,7 @@ func (s *Session) Index(informer cache.SharedIndexInformer, name string, keys fu
 // byVolume is the index of VolumeAttachments by PersistentVolume.
 const byVolume = "persistentVolume"
 
-// IndexAttachments adds the index for AttachmentsOf.
+// IndexAttachments adds the index that AttachmentsOf uses.
 func (s *Session) IndexAttachments() error {
 	return s.Index(s.Informers.Storage().V1().VolumeAttachments().Informer(), byVolume, AttachmentVolume)
 }

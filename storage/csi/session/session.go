@@ -21,7 +21,7 @@ type Session struct {
 	// resources.
 	Client kubernetes.Interface
 	Config *rest.Config
-	// Informers are the shared informers.
+	// Informers is the shared informer factory.
 	Informers informers.SharedInformerFactory
 	// Snapshots is the client for snapshot.storage.k8s.io, and SnapshotInformers is its informer
 	// factory. Both are nil if the API server does not serve this group.

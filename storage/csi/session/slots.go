@@ -7,7 +7,7 @@ import "context"
 type Slots chan struct{}
 
 // WorkersPerSlot is the number of workers per slot in a controller. It keeps the driver busy,
-// although each volume also needs several requests to the API server.
+// although each volume also needs requests to the API server.
 const WorkersPerSlot = 4
 
 // Acquire waits until a slot is free or ctx is done. release frees the slot.

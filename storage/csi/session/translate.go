@@ -61,7 +61,7 @@ func (s *Session) OwnClass(class *storagev1.StorageClass) (*storagev1.StorageCla
 	return translated, nil
 }
 
-// ToInTree translates a new CSI PersistentVolume to the in-tree type that its StorageClass
+// ToInTree translates a new CSI PersistentVolume to the in-tree volume type that its StorageClass
 // requests.
 func (s *Session) ToInTree(volume *corev1.PersistentVolume) (*corev1.PersistentVolume, error) {
 	translated, err := csitranslation.New().TranslateCSIPVToInTree(volume)

@@ -62,7 +62,7 @@ func TestCorrectDriverIsOK(t *testing.T) {
 	}
 }
 
-// defect is a faulty driver and the check that must report the fault.
+// defect is a faulty driver, with the check that must report the fault.
 type defect struct {
 	name, base, old, new string
 	groups               []string

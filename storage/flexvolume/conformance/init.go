@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// initialize checks that init succeeds and can be repeated, and checks its response.
+// initialize checks that init succeeds and can be repeated, and that its response is valid.
 func (c *checker) initialize(ctx context.Context) {
 	resp := c.call(ctx, flexvolume.Trial{Operation: flexvolume.OpInit})
 	if resp.Err != nil {

@@ -15,7 +15,8 @@ import (
 // chunkBytes is the number of bytes that are copied between two checks of the context.
 const chunkBytes = 16 << 20
 
-// Create creates and syncs a sparse file of the given size in bytes. It replaces an existing file.
+// Create creates and syncs a sparse file with the given size, in bytes. It replaces an existing
+// file.
 func Create(path string, size int64) error {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

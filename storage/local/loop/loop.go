@@ -149,7 +149,7 @@ func Detach(path string) error {
 	return nil
 }
 
-// Refresh updates the device's size to the size of its file.
+// Refresh sets the device's size to the size of its file.
 func Refresh(device *os.File) error {
 	if err := unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_CAPACITY, 0); err != nil {
 		return fmt.Errorf("refresh size of %s: %w", device.Name(), err)
