@@ -64,7 +64,7 @@ func (e *Embedded) Run(ctx context.Context, ready func()) error {
 
 // control waits until the API server serves snapshots, then runs the controller. It must wait
 // because the controller checks only once for snapshots, and on the first start the control plane
-// may not serve their definitions yet.
+// might not serve their definitions yet.
 func (e *Embedded) control(ctx context.Context) error {
 	if AwaitSnapshots(ctx, e.Controller.Config) != nil {
 		return nil

@@ -49,7 +49,7 @@ func (r Release) All(ctx context.Context) (warnings []string, err error) {
 }
 
 // release undoes one mount. If the driver fails, release unmounts without the driver, and the
-// warning contains the driver's error: some of the driver's work may not be undone, such as a
+// warning contains the driver's error: some of the driver's work might remain, such as a
 // device that it created.
 func release(ctx context.Context, dir, driver string, undo func(context.Context) error) (warning string, err error) {
 	failure := undo(ctx)

@@ -75,7 +75,7 @@ func (r *Registrar) State() State {
 }
 
 // Run registers the driver when the driver responds. It is ready immediately, because the driver
-// and the kubelet may not have started yet. It returns an error only if it cannot create the
+// and the kubelet might not be running yet. It returns an error only if it cannot create the
 // directory.
 func (r *Registrar) Run(ctx context.Context, ready func()) error {
 	if err := os.MkdirAll(r.Dir, 0o750); err != nil {

@@ -27,7 +27,7 @@ func isBound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) 
 	return s != nil && contentName(s) == c.Name && refersTo(c, s) && c.Spec.VolumeSnapshotRef.UID == s.UID
 }
 
-// refersTo reports whether a content references a snapshot. The reference may not have a UID yet.
+// refersTo reports whether a content references a snapshot. The reference might have no UID yet.
 func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
 	ref := c.Spec.VolumeSnapshotRef
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
