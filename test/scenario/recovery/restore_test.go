@@ -238,8 +238,8 @@ func move(t *testing.T, c *kit.Cluster, address string) {
 	c.Address = netip.MustParsePrefix(address).Addr()
 }
 
-// recordFormerVersion makes the next start of the control plane an upgrade from another patch version
-// of Kubernetes, which it returns.
+// recordFormerVersion makes the next start of the control plane an upgrade from another patch
+// version of Kubernetes, which it returns.
 func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	path := c.Path("master", "kubernetes-version")
