@@ -118,7 +118,7 @@ func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnap
 			return entry.GetSnapshot(), nil
 		}
 	}
-	return nil, userErrorf("snapshot %q is unknown to CSI driver %q", r.driver, id)
+	return nil, userErrorf("snapshot %q is unknown to CSI driver %q", id, r.driver)
 }
 
 // secrets returns the secrets that the content's class selects for an operation, or nil if the
