@@ -52,7 +52,7 @@ func rows() []row {
 	return []row{
 		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), stats.InSeconds, aim{most: 1.25, limit: 10}},
 		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), stats.InSeconds, aim{}},
-		{"ready: processor time of the start", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
+		{"ready: processor time to start", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
 		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), stats.Mebibytes, aim{most: 0.5}},
 		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), stats.Mebibytes, aim{most: 0.85}},
 		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), stats.Milliseconds, aim{}},

@@ -60,7 +60,7 @@ func TestComparisonShowsMediansAndAims(t *testing.T) {
 	want := [][]string{
 		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},
 		{"ready, second start", "5.50 s", "2.00 s", "2.75", "", ""},
-		{"ready: processor time of the start", "3.00 s", "3.00 s", "1.00", "", ""},
+		{"ready: processor time to start", "3.00 s", "3.00 s", "1.00", "", ""},
 		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.50", "missed: 2.00"},
 		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.85", "missed: 2.00"},
 		{"idle: processor time per second", "20 ms", "15 ms", "1.33", "", ""},
