@@ -95,7 +95,7 @@ func restoreCommand(opts *options) *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Restore a backup on an empty host",
 		Long: "Restore a backup of `slipway backup` on an empty host: with the same certificate authorities, keys, users and objects. The\n" +
-			"host needs the same name and addresses, and the version of Slipway of the backup or a newer one. Afterwards, run `slipway up`.\n" +
+			"host needs the same name, and the version of Slipway of the backup or a newer one. Afterwards, run `slipway up`.\n" +
 			"After an interruption, repeat the command.",
 		GroupID: "host",
 		Args:    cobra.ExactArgs(1),
