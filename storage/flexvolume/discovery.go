@@ -17,8 +17,8 @@ const (
 	scanDelay = 50 * time.Millisecond
 	// pollInterval is the scan interval if the directory cannot be watched.
 	pollInterval = 5 * time.Second
-	// initTimeout is the maximum time that Run waits for the drivers of the first scan before it
-	// calls ready.
+	// initTimeout is the maximum time that Run without KeepDir waits for the drivers of the first
+	// scan.
 	initTimeout = 10 * time.Second
 	// After a failed init, the retry backoff doubles from minBackoff to maxBackoff.
 	minBackoff = time.Second
@@ -29,9 +29,9 @@ const (
 func (r *Registry) Name() string { return "flexvolume" }
 
 // Run watches the plugin directory until ctx is done, and initializes each driver that it finds.
-// Drivers initialize concurrently. Run calls ready when the drivers of the first scan are
-// initialized, or after initTimeout. It does not wait for drivers that have a last-good copy, or
-// for drivers whose last init timed out.
+// Drivers initialize concurrently. Run calls ready after the first scan. Drivers of volumes in use
+// have last-good copies, and do not need init. Without KeepDir, Run first waits until the drivers of
+// the first scan are initialized, or for initTimeout.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
 // always follows the last change. Directories whose names begin with "." are ignored. Run returns
@@ -121,35 +121,23 @@ func (r *Registry) scan(watch *watch) time.Time {
 	return time.Time{}
 }
 
-// waitForFirst calls ready when the drivers of the first scan are initialized, or after
-// initTimeout.
+// waitForFirst calls ready after the first scan and, without KeepDir, after the init of its drivers.
 func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, ready func()) {
 	select {
 	case <-scanned:
 	case <-ctx.Done():
 		return
 	}
-	initCtx, cancel := context.WithTimeout(ctx, initTimeout)
-	defer cancel()
-	for _, e := range r.List() {
-		if r.delaysReady(e) {
+	if r.KeepDir == "" {
+		initCtx, cancel := context.WithTimeout(ctx, initTimeout)
+		defer cancel()
+		for _, e := range r.List() {
 			_, _ = r.Ready(initCtx, e.Name)
 		}
 	}
 	if ctx.Err() == nil {
 		ready()
 	}
-}
-
-// delaysReady reports whether Run waits for a driver before it calls ready. A driver with a
-// last-good copy can serve volumes in use without init. A driver whose last init timed out would
-// only delay all other drivers again.
-func (r *Registry) delaysReady(e Entry) bool {
-	if e.Driver != nil || r.KeepDir == "" {
-		return e.Driver == nil
-	}
-	failure, err := LastFailure(r.KeepDir, e.Name)
-	return err != nil || failure.Operation != OpInit || failure.Kind != KindTimeout
 }
 
 // nextWake returns the time at which Run must act even without a change: the time of the next scan
