@@ -11,18 +11,18 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// An annotation with the prefix answerPrefix and the ID of an input is the answer to it. One with
-// the prefix answererPrefix records who has answered.
+// An annotation whose key is answerPrefix followed by an input's ID holds the answer to that input.
+// The annotation with answererPrefix records who answered.
 const answerPrefix, answererPrefix = "pipeline.slipway.io/input-", "pipeline.slipway.io/user-"
 
-// answerer is the value of an annotation that records who has answered an input.
+// answerer is the value of the annotation that records who answered an input.
 type answerer struct {
 	User   string   `json:"user"`
 	Groups []string `json:"groups,omitempty"`
 }
 
-// recordAnswers records the user of a request that answers inputs of a pipeline. Requests cannot
-// change what is recorded, because an input can be for certain users.
+// recordAnswers records the user whose request answers a pipeline's inputs. Requests cannot change
+// this record, because an input can be restricted to certain users.
 func recordAnswers(ctx context.Context, build, old *buildv1.Build) {
 	for name := range build.Annotations {
 		if strings.HasPrefix(name, answererPrefix) {
@@ -44,7 +44,7 @@ func recordAnswers(ctx context.Context, build, old *buildv1.Build) {
 	}
 }
 
-// requester returns the user of a request as JSON, with the groups that are not built in.
+// requester returns the requesting user as JSON, without the built-in groups.
 func requester(ctx context.Context) (text string, ok bool) {
 	user, ok := request.UserFrom(ctx)
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// binarySubresource is the name of the subresource that receives the source of a build.
+// binarySubresource is the name of the subresource that receives a build's source.
 const binarySubresource = "instantiatebinary"
 
 // instantiateBinary is the subresource buildconfigs/instantiatebinary. It instantiates a
@@ -30,13 +30,13 @@ type instantiateBinary struct{ buildStore }
 
 var _ rest.Connecter = &instantiateBinary{}
 
-// New returns the type of the options for discovery.
+// New returns the options type for discovery.
 func (*instantiateBinary) New() runtime.Object { return &buildv1.BinaryBuildRequestOptions{} }
 
 // Destroy implements rest.Storage.
 func (*instantiateBinary) Destroy() {}
 
-// NewConnectOptions returns the type of the query.
+// NewConnectOptions returns the type of the query options.
 func (*instantiateBinary) NewConnectOptions() (runtime.Object, bool, string) {
 	return &buildv1.BinaryBuildRequestOptions{}, false, ""
 }
@@ -64,7 +64,7 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 	}), nil
 }
 
-// podStartTimeout is the time that an upload waits for the build's pod to run.
+// podStartTimeout is how long an upload waits until the build's pod runs.
 const podStartTimeout = 5 * time.Minute
 
 // upload instantiates a configuration and sends the source to the build's pod. If it cannot send
@@ -97,7 +97,7 @@ func (i *instantiateBinary) upload(ctx context.Context, name string, options *bu
 	return i.build(ctx, build.Name)
 }
 
-// binaryRequest converts the options to a request.
+// binaryRequest converts the options to a build request.
 func binaryRequest(name string, options *buildv1.BinaryBuildRequestOptions) *buildv1.BuildRequest {
 	req := &buildv1.BuildRequest{Binary: &buildv1.BinaryBuildSource{AsFile: options.AsFile}, TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Build binary source"}}}
 	req.Name = name
@@ -111,8 +111,8 @@ func binaryRequest(name string, options *buildv1.BinaryBuildRequestOptions) *bui
 	return req
 }
 
-// uploadReader calls onError if a read fails, because the pod would interpret the error as the end
-// of the source.
+// uploadReader calls onError if a read fails, because the pod would interpret a failed read as the
+// end of the source.
 type uploadReader struct {
 	io.Reader
 	onError func()
@@ -127,7 +127,7 @@ func (w *uploadReader) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// send copies a source to the standard input of a build's pod.
+// send copies a source to the standard input of the build's pod.
 func (i *instantiateBinary) send(ctx context.Context, build *buildv1.Build, source io.Reader) error {
 	core := i.deps.Kube.CoreV1()
 	pod, err := core.Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})

@@ -27,14 +27,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules contains Kubernetes' validation rules for types that a build embeds.
+// Rules is Kubernetes' validation for the types that a build embeds.
 type Rules interface {
 	// Env and Resources return validation errors.
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group. Projects with pipelines get a Jenkins, unless jenkins is nil.
+// Feature returns the API group. Projects with pipelines get their own Jenkins unless jenkins is
+// nil.
 func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	shared := &buildStore{}
 	return apiserver.Feature{
@@ -59,8 +60,8 @@ func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	}
 }
 
-// BuildConfigs have no status subresource, as in OpenShift 3. An update of a configuration can
-// change its status, but the last version never decreases.
+// BuildConfigs have no status subresource, as in OpenShift 3. An update can change a
+// configuration's status, but the last version never decreases.
 func buildConfigs(rules Rules) apiserver.Served {
 	type config = *buildv1.BuildConfig
 	check := validator{rules}
@@ -118,7 +119,8 @@ func keepLastVersion(_ context.Context, config, old *buildv1.BuildConfig) {
 	}
 }
 
-// prepareBuild gives a new build its phase. Answers to inputs can only follow.
+// prepareBuild sets the phase of a new build and removes answers to inputs, which can only be added
+// later.
 func prepareBuild(ctx context.Context, build, old *buildv1.Build) {
 	if old != nil {
 		recordAnswers(ctx, build, old)
@@ -144,8 +146,7 @@ func strategyText(strategy *buildv1.BuildStrategy) string {
 	return string(strategy.Type)
 }
 
-// sourceText returns the source of a build in OpenShift 3's notation: "Git@master",
-// "Dockerfile,Binary".
+// sourceText returns a build's source in OpenShift 3's notation: "Git@master", "Dockerfile,Binary".
 func sourceText(spec *buildv1.CommonSpec) string {
 	source := &spec.Source
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// lenient accepts everything. Scenarios test the rules of Kubernetes.
+// lenient accepts everything. Scenario tests cover Kubernetes' validation.
 type lenient struct{}
 
 func (lenient) Env([]corev1.EnvVar, *field.Path) field.ErrorList                    { return nil }
@@ -128,8 +128,8 @@ func TestSpecOfBuildIsImmutable(t *testing.T) {
 	}
 }
 
-// Users who may start builds do not need permission to answer inputs, which is permission to update
-// builds.
+// Users who may start builds are not necessarily allowed to answer inputs, which requires
+// permission to update builds.
 func TestNewBuildHasNoAnswers(t *testing.T) {
 	const answer = "pipeline.slipway.io/input-deploy"
 	config := valid()
@@ -151,7 +151,7 @@ func TestNewBuildHasNoAnswers(t *testing.T) {
 	}
 }
 
-// Users cannot answer in the name of another user, not even by repeating that user's answer.
+// Users cannot answer on behalf of another user, not even by repeating that user's answer.
 func TestInputAnswerRecordsUser(t *testing.T) {
 	const answer, by = "pipeline.slipway.io/input-deploy", "pipeline.slipway.io/user-deploy"
 	as := func(name string, groups ...string) context.Context {

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// buildController creates the pod of each build that does not have to wait, and updates the build's
-// status.
+// buildController creates each build's pod once the build does not have to wait, and updates the
+// build's status.
 type buildController struct {
 	podFactory
 	core     coreclient.CoreV1Interface
@@ -52,8 +52,8 @@ func (l *buildController) controller(builds, pods, streams, services cache.Share
 	}
 }
 
-// keysWaitingForStream returns the builds that wait for their output image stream, or for an image.
-// object is the image stream that changed.
+// keysWaitingForStream returns the keys of the builds that wait for their output image stream, or
+// for an image. object is the image stream that changed.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
 	// The cache returns no errors.
 	stream := object.(*imagev1.ImageStream)
@@ -127,8 +127,8 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 	return l.update(ctx, next)
 }
 
-// reasonError is the reason why a build cannot start, with the reason and message for its status.
-// final means that the build can never start.
+// reasonError explains why a build cannot start, with the reason and message for the build's
+// status. If final is set, the build can never start.
 type reasonError struct {
 	reason  buildv1.StatusReason
 	message string
@@ -140,8 +140,8 @@ func (p *reasonError) Error() string { return p.cause.Error() }
 
 func (p *reasonError) Unwrap() error { return p.cause }
 
-// setPending records the reason why a build cannot start, and returns the error, so that the build
-// is retried. If the build can never start, setPending ends it.
+// setPending records why a build cannot start, and returns the error so that the build is retried.
+// If the build can never start, setPending fails it.
 func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, err error) error {
 	var reason *reasonError
 	if !errors.As(err, &reason) {
@@ -164,7 +164,7 @@ func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, 
 	return err
 }
 
-// syncPod updates a build from the status of its pod.
+// syncPod updates a build from its pod's status.
 func (l *buildController) syncPod(ctx context.Context, build *buildv1.Build) error {
 	if isPushed(build) {
 		return l.end(ctx, build, outcome{phase: buildv1.BuildPhaseComplete})
@@ -198,7 +198,7 @@ func (l *buildController) syncPod(ctx context.Context, build *buildv1.Build) err
 	return nil
 }
 
-// podOf returns the pod of a build, or nil if the pod does not exist.
+// podOf returns a build's pod, or nil if the pod does not exist.
 func (l *buildController) podOf(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	name := instantiate.PodName(build.Name)
 	pod, err := l.pods.Pods(build.Namespace).Get(name)
@@ -216,7 +216,7 @@ func (l *buildController) podOf(ctx context.Context, build *buildv1.Build) (*cor
 	return pod, nil
 }
 
-// cancel deletes the pod of a canceled build.
+// cancel deletes a canceled build's pod.
 func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.podOf(ctx, build)
 	if err != nil {
@@ -230,11 +230,11 @@ func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) erro
 	return l.end(ctx, build, canceledOutcome(build))
 }
 
-// podEndTimeout is how long the pod of a complete build may take to end.
+// podEndTimeout is how long a complete build's pod may take to exit.
 const podEndTimeout = time.Minute
 
-// removeLatePod deletes the pod of an ended build if the pod still runs, for example because a user
-// set the phase of the build. It keeps an ended pod and its log.
+// removeLatePod deletes a finished build's pod if the pod still runs, for example because a user
+// set the build's phase. It keeps a pod that has exited, and its log.
 func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(instantiate.PodName(build.Name))
 	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -248,20 +248,21 @@ func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Buil
 	return l.deletePod(ctx, pod)
 }
 
-// deletePod deletes the pod of a build.
+// deletePod deletes a build's pod.
 func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
 	err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	// A conflict means that another pod has the name.
+	// A conflict means that another pod now has this name.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete build pod %q: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// update stores a changed build. It returns a conflict if the stored build has changed too.
+// update stores a changed build. It returns a conflict error if the stored build has changed as
+// well.
 func (l *buildController) update(ctx context.Context, next *buildv1.Build) error {
 	if _, err := l.client.Builds(next.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("update build %q: %w", next.Name, err)

@@ -1,6 +1,6 @@
-// Package buildcontroller contains the controllers of builds. One instantiates the first build of
-// each configuration and deletes old builds, one instantiates builds when an image changes, and one
-// runs builds in pods. They keep all state in the API, so they can be restarted at any time.
+// Package buildcontroller contains the build controllers. One instantiates the first build of each
+// configuration and deletes old builds, another instantiates builds when an image changes, and a
+// third runs builds in pods. They keep all state in the API, so they can be restarted at any time.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster
 // Administration, chapter 14; phases, reasons and messages are those of OpenShift 3.11.
@@ -25,24 +25,25 @@ import (
 type Controllers struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Image is the image of build pods, except for custom builds.
+	// Image is the builder image, which all build pods except those of custom builds use.
 	Image string
-	// SeccompProfile is the name of a seccomp profile that allows a builder to start containers. Every
-	// node has it.
+	// SeccompProfile is the name of a seccomp profile that allows a builder to start containers.
+	// The profile exists on every node.
 	SeccompProfile string
-	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. If it is empty,
-	// layers are not cached.
+	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. If CacheDriver is
+	// empty, layers are not cached.
 	CacheDriver string
-	// CacheLabel is the label of the nodes that have CacheDriver.
+	// CacheLabel is the label of the nodes on which CacheDriver runs.
 	CacheLabel string
-	// Version is the version of the platform, which builders get.
+	// Version is the platform version that is passed to builders.
 	Version string
-	// JenkinsService is the name of the service of a project's Jenkins. JenkinsProvisioned means that
-	// projects with pipelines get a Jenkins; then Slipway runs no pipeline itself.
+	// JenkinsService is the name of the Jenkins service in a project. JenkinsProvisioned means that
+	// projects with pipelines get their own Jenkins. In that case, Slipway does not run pipelines
+	// itself.
 	JenkinsService     string
 	JenkinsProvisioned bool
-	// Settings contains the administrator's settings. They can change; a change applies to builds that
-	// start later.
+	// Settings holds the administrator's settings. They can change at run time. A change applies to
+	// builds that start later.
 	Settings *SettingsStore
 	// Metrics, if set, counts the builds.
 	Metrics *Metrics
@@ -58,8 +59,8 @@ const minBackoff, maxBackoff = 50 * time.Millisecond, 30 * time.Second
 // Run runs the controllers until ctx is done. It calls ready when the caches are synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
-	// creator uses OpenShift's service account for builds. Its pods can have more privileges on their
-	// node than pods of users.
+	// creator uses OpenShift's service account for builds. Pods that it creates can have more
+	// privileges on their node than users' pods.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "build-controller")
 	if err != nil {
 		return fmt.Errorf("create client for builds: %w", err)

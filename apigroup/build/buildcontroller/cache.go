@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// maxCacheBytes limits the size of a cache volume, even if the limit for ephemeral storage is
-// larger.
+// maxCacheBytes is the maximum size of a cache volume, in bytes, even if the ephemeral storage
+// limit is larger.
 const maxCacheBytes = 1 << 40
 
-// mountCache adds a volume with the layers and sources of earlier builds of the configuration. The
-// driver isolates the volumes of projects. A recreated configuration gets a new volume. Custom
-// builds get no volume. No build gets one while a node lacks the driver.
+// mountCache adds a volume that holds the layers and sources of the configuration's earlier builds.
+// The driver isolates the volumes of different projects. A recreated configuration gets a new
+// volume. Custom builds get no volume. No build gets a volume while any node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {
@@ -44,8 +44,9 @@ func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *bui
 }
 
 // allNodesHaveDriver reports whether all nodes have the driver, according to their labels. A pod on
-// a node without the driver would wait for it forever. The label stays while a node or its driver
-// restarts, when the CSINode does not contain the driver: the pod then waits for the driver.
+// a node without the driver would wait for the driver forever. While a node or its driver restarts,
+// the CSINode does not list the driver, but the node keeps its label, and the pod waits for the
+// driver.
 func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
 	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

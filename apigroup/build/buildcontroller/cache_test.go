@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// cacheOf returns the cache volume in the pod of a build, or nil.
+// cacheOf returns the cache volume in a build's pod, or nil.
 func cacheOf(t *testing.T, m *podFactory, build *buildv1.Build) *corev1.CSIVolumeSource {
 	t.Helper()
 	pod, _, err := m.pod(t.Context(), build)

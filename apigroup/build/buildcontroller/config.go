@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// configController instantiates the first build of configurations with a ConfigChange trigger, and
-// deletes old builds.
+// configController instantiates the first build of each configuration that has a ConfigChange
+// trigger, and deletes old builds.
 type configController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
@@ -58,7 +58,7 @@ func (l *configController) reconcile(ctx context.Context, key controller.Key) er
 }
 
 // instantiateBuild instantiates a build for a trigger. It returns no error if another instantiation
-// has handled the trigger, or if the configuration no longer exists.
+// has already handled the trigger, or if the configuration no longer exists.
 func instantiateBuild(ctx context.Context, client buildclient.BuildConfigsGetter, events record.EventRecorder, config *buildv1.BuildConfig, request *buildv1.BuildRequest) error {
 	request.Name = config.Name
 	_, err := client.BuildConfigs(config.Namespace).Instantiate(ctx, config.Name, request, metav1.CreateOptions{})
@@ -69,7 +69,7 @@ func instantiateBuild(ctx context.Context, client buildclient.BuildConfigsGetter
 	return fmt.Errorf("instantiate build of %q: %w", config.Name, err)
 }
 
-// prune deletes ended builds of a configuration that exceed its history limits.
+// prune deletes a configuration's finished builds that exceed its history limits.
 func (l *configController) prune(ctx context.Context, config *buildv1.BuildConfig) error {
 	var complete, failed []*buildv1.Build
 	for _, build := range buildsOf(l.indexer, config.Namespace, config.Name) {
@@ -92,7 +92,7 @@ func (l *configController) prune(ctx context.Context, config *buildv1.BuildConfi
 	return nil
 }
 
-// beyondLimit returns the builds that exceed a limit: all except the newest ones.
+// beyondLimit returns the builds that exceed a history limit: all except the newest ones.
 func beyondLimit(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
 	if limit == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// resolveFields replaces variables that refer to fields of the build with the values of the fields.
-// It keeps references to secrets and config maps.
+// resolveFields replaces environment variables that refer to a field of the build with the field's
+// value. It keeps references to secrets and config maps.
 func resolveFields(build *buildv1.Build) error {
 	env := instantiate.Env(&build.Spec.Strategy)
 	if env == nil {

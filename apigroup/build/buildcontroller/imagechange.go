@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageChangeController instantiates a build of a configuration when a trigger has a new image.
+// imageChangeController instantiates a build of a configuration when the image of one of its
+// triggers changes.
 type imageChangeController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
@@ -27,8 +28,8 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// byStream is the name of the index of configurations by the image streams that their triggers
-// watch.
+// byStream is the name of the index that maps image streams to the configurations whose triggers
+// watch them.
 const byStream = "stream"
 
 func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
@@ -86,7 +87,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 			continue
 		}
 		from := &corev1.ObjectReference{Kind: tag.Kind, Namespace: namespaceOf(config, tag), Name: tag.Name}
-		// Also updates the images of the other triggers.
+		// This also updates the images of the other triggers.
 		return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{
 			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image},
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},

@@ -13,11 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// Metrics exports OpenShift 3's metrics of builds: openshift_build_total by phase, reason and
-// strategy, and openshift_build_active_time_seconds for each build that has not ended. The value is
-// the creation time of the build or, if it runs, its start time, in seconds since 1970.
+// Metrics exports OpenShift 3's build metrics: openshift_build_total by phase, reason and strategy,
+// and openshift_build_active_time_seconds for each build that has not finished. The value is the
+// build's start time or, before it starts, its creation time, in seconds since 1970.
 //
-// Source: OpenShift 3.11, the metrics of its build controller.
+// Source: the build controller metrics of OpenShift 3.11.
 type Metrics struct {
 	metrics.BaseStableCollector
 	total, active *metrics.Desc
@@ -44,7 +44,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// show sets the builds that the metrics count.
+// show sets the lister for the builds that the metrics count.
 func (m *Metrics) show(builds buildlisters.BuildLister) {
 	if m != nil {
 		m.builds.Store(&builds)
@@ -57,7 +57,7 @@ func (m *Metrics) DescribeWithStability(out chan<- *metrics.Desc) {
 	out <- m.active
 }
 
-// CollectWithStability counts the builds in the cache.
+// CollectWithStability counts the cached builds.
 func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 	lister := m.builds.Load()
 	if lister == nil {
@@ -83,8 +83,8 @@ func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 	}
 }
 
-// reasonOf returns the value of the label "reason". It replaces the reasons that custom builders
-// report, because there can be any number of them.
+// reasonOf returns the value of the label "reason". It replaces reasons reported by custom builders
+// with a fixed value, because their number is unbounded.
 func reasonOf(build *buildv1.Build) string {
 	if build.Spec.Strategy.CustomStrategy != nil && build.Status.Phase == buildv1.BuildPhaseFailed {
 		return string(buildv1.StatusReasonGenericBuildFailed)

@@ -42,7 +42,7 @@ func TestMetricsCountBuilds(t *testing.T) {
 	}
 }
 
-// gather returns the metrics of a registry with the values of their labels, sorted by label name.
+// gather returns a registry's metrics with their label values, sorted by label name.
 func gather(t *testing.T, registry metrics.KubeRegistry) (lines []string) {
 	t.Helper()
 	families, err := registry.Gather()

@@ -11,14 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// Paths of the secrets with credentials in the container.
+// Mount paths of the credential secrets in the container.
 const (
 	pushDir   = buildpod.SecretsDir + "/" + buildpod.PushSecret
 	pullDir   = buildpod.SecretsDir + "/" + buildpod.PullSecret
 	sourceDir = buildpod.SecretsDir + "/" + buildpod.SourceSecret
 )
 
-// mounts adds volumes and their mounts to a pod.
+// mounts adds volumes and volume mounts to a pod.
 type mounts struct{ pod *corev1.PodSpec }
 
 func (m mounts) add(path string, readOnly bool, source corev1.VolumeSource) {
@@ -34,7 +34,7 @@ func (m mounts) secret(path string, secret *corev1.LocalObjectReference) {
 	}
 }
 
-// mount adds the volumes of a build to its pod: work directory, secrets and config maps.
+// mount adds a build's volumes to its pod: the work directory, secrets and config maps.
 func mount(pod *corev1.Pod, build *buildv1.Build) {
 	m, spec := mounts{&pod.Spec}, &build.Spec
 	m.add(buildpod.WorkDir, false, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: workLimit(spec.Resources.Limits)}})
@@ -64,9 +64,9 @@ func mount(pod *corev1.Pod, build *buildv1.Build) {
 	}
 }
 
-// workLimit returns the maximum size of the work directory: the limit of ephemeral storage, or 32
-// GiB, which fits the largest source that builders accept, and images. The kubelet evicts the pod
-// of a build that exceeds it.
+// workLimit returns the maximum size of the work directory: the ephemeral storage limit or, by
+// default, 32 GiB, which fits images and the largest source that builders accept. If a build
+// exceeds the limit, the kubelet evicts its pod.
 func workLimit(limits corev1.ResourceList) *resource.Quantity {
 	if limit, ok := limits[corev1.ResourceEphemeralStorage]; ok {
 		return &limit
@@ -74,7 +74,7 @@ func workLimit(limits corev1.ResourceList) *resource.Quantity {
 	return resource.NewQuantity(32<<30, resource.BinarySI)
 }
 
-// pullSecret returns the pull secret of a strategy, or nil.
+// pullSecret returns a strategy's pull secret, or nil.
 func pullSecret(strategy *buildv1.BuildStrategy) *corev1.LocalObjectReference {
 	if secret := pullSecretOf(strategy); secret != nil {
 		return *secret
@@ -82,7 +82,7 @@ func pullSecret(strategy *buildv1.BuildStrategy) *corev1.LocalObjectReference {
 	return nil
 }
 
-// pullSecretOf returns a pointer to the pull secret of a strategy, or nil if the strategy pulls no
+// pullSecretOf returns a pointer to a strategy's pull secret, or nil if the strategy pulls no
 // image.
 func pullSecretOf(strategy *buildv1.BuildStrategy) **corev1.LocalObjectReference {
 	switch {

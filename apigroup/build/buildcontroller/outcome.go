@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outcome is the final phase of a build, with its reason.
+// outcome is a build's final phase and its reason.
 type outcome struct {
 	phase   buildv1.BuildPhase
 	reason  buildv1.StatusReason
@@ -31,15 +31,15 @@ func canceledOutcome(build *buildv1.Build) outcome {
 	return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."}
 }
 
-// isPushed reports whether Slipway's builder has reported the pushed image. The report is its last
-// action; the kubelet reports the end of the pod one or two seconds later. The result is false for
-// a custom builder, which can continue after its report.
+// isPushed reports whether Slipway's builder has reported the pushed image. This report is the
+// builder's last action. The kubelet reports that the pod has exited one or two seconds later. The
+// result is false for a custom builder, which can continue after its report.
 func isPushed(build *buildv1.Build) bool {
 	status := &build.Status
 	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""
 }
 
-// end sets the final status of a build.
+// end sets a build's final status.
 func (l *buildController) end(ctx context.Context, build *buildv1.Build, o outcome) error {
 	next := build.DeepCopy()
 	status := &next.Status
@@ -67,7 +67,7 @@ func (l *buildController) end(ctx context.Context, build *buildv1.Build, o outco
 	return nil
 }
 
-// result returns the outcome of a build whose pod has ended.
+// result returns the outcome of a build whose pod has terminated.
 func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	states := terminatedStates(pod)
 	switch {
@@ -105,15 +105,14 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 }
 
 // isSucceeded reports whether all containers of a pod have succeeded. The kubelet updates the pod's
-// phase a second later, after it has removed the sandbox.
+// phase a second later, after it has removed the pod sandbox.
 func isSucceeded(pod *corev1.Pod) bool {
 	states := terminatedStates(pod)
 	return len(states) > 0 && len(states) == len(pod.Spec.Containers)+len(pod.Spec.InitContainers) &&
 		!slices.ContainsFunc(states, func(state *corev1.ContainerStateTerminated) bool { return state.ExitCode != 0 })
 }
 
-// The exit code of a process that is killed by a signal is signalExitCode plus the number of the
-// signal.
+// The exit code of a process that is killed by a signal is signalExitCode plus the signal number.
 const signalExitCode, maxSignal = 128, 64
 
 func terminatedStates(pod *corev1.Pod) (states []*corev1.ContainerStateTerminated) {
@@ -125,11 +124,11 @@ func terminatedStates(pod *corev1.Pod) (states []*corev1.ContainerStateTerminate
 	return states
 }
 
-// snippetLines and snippetWidth limit the number of lines in the log snippet of a build's status,
-// and the characters in a line.
+// snippetLines and snippetWidth are the maximum number of lines in the log snippet of a build's
+// status and the maximum number of characters in a line.
 const snippetLines, snippetWidth = 5, 120
 
-// logSnippet returns the end of the log of a failed pod.
+// logSnippet returns the end of a failed pod's log.
 func logSnippet(pod *corev1.Pod) string {
 	for _, state := range terminatedStates(pod) {
 		if state.ExitCode == 0 || state.Message == "" {

@@ -17,14 +17,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// The image stream tag of the image that runs Jenkinsfiles, and the name of its container.
+// The image stream tag of the image that runs Jenkinsfiles, and the container's name.
 const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "pipeline-runner", "latest", "pipeline"
 
-// errNoRunner is the reason why a pipeline waits in a cluster without the image of the runner.
+// errNoRunner is why a pipeline waits if the cluster has no runner image.
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a master, run slipway samples build pipeline-runner")
 
-// servedByJenkins reports whether a pipeline belongs to the Jenkins of its project. If a project
-// has the service of a Jenkins, or gets one, the sync plugin runs all its pipelines.
+// servedByJenkins reports whether a pipeline belongs to its project's Jenkins. If a project has a
+// Jenkins service, or gets one, Jenkins' sync plugin runs all its pipelines.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false
@@ -33,8 +33,8 @@ func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	return l.JenkinsProvisioned || err == nil // the cache returns only NotFound
 }
 
-// keysOfJenkins returns the pipelines that wait when the service of a Jenkins changes: without it,
-// the runner of Jenkinsfiles serves them.
+// keysOfJenkins returns the keys of the waiting pipelines when a Jenkins service changes. Without
+// the service, Slipway's Jenkinsfile runner serves them.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
@@ -64,16 +64,17 @@ func (m *podFactory) runnerImage() (string, error) {
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidImageReference, message: "The pipeline runner is missing: " + errNoRunner.Error() + ".", cause: errNoRunner}
 }
 
-// reportRunner creates the event of a pipeline that waits for the image of the runner, once.
+// reportRunner creates an event for a pipeline that waits for the runner image. It creates the
+// event only once.
 func (l *buildController) reportRunner(build *buildv1.Build, err error) {
 	if errors.Is(err, errNoRunner) && build.Status.Reason == "" {
 		l.events.Event(build, corev1.EventTypeWarning, "PipelineRunnerMissing", err.Error())
 	}
 }
 
-// addRunner adds a work directory and a container that clones the repository to the pod of a
-// pipeline, for the runner of Jenkinsfiles. The containers have no privileges, and the kubelet
-// restarts them after their node crashes. The runner then repeats no finished step.
+// addRunner adds the Jenkinsfile runner's work directory and a container that clones the repository
+// to a pipeline's pod. The containers are unprivileged, and the kubelet restarts them after a node
+// crash. The runner does not repeat finished steps.
 func (m *podFactory) addRunner(pod *corev1.Pod, build *buildv1.Build) {
 	spec, work := &pod.Spec, mounts{&pod.Spec}
 	spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -103,8 +104,8 @@ func unprivileged() *corev1.SecurityContext {
 	}
 }
 
-// pipelineResult returns the outcome of a pipeline whose runner has ended. The first word of the
-// runner's termination message is the result of the Jenkinsfile.
+// pipelineResult returns the outcome of a pipeline whose runner has exited. The first word of the
+// runner's termination message is the Jenkinsfile's result.
 func pipelineResult(pod *corev1.Pod) outcome {
 	message := ""
 	for _, status := range pod.Status.ContainerStatuses {
