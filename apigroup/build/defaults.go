@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// defaultHistoryLimit is the number of successful builds, and of failed builds, that a
-// configuration keeps.
+// defaultHistoryLimit is the default number of successful builds, and of failed builds, that are
+// kept for a configuration.
 const defaultHistoryLimit = 5
 
-// setConfigDefaults sets the defaults of OpenShift 3.
+// setConfigDefaults sets OpenShift 3's defaults.
 func setConfigDefaults(config *buildv1.BuildConfig) {
 	spec := &config.Spec
 	if spec.RunPolicy == "" {
@@ -33,8 +33,8 @@ func setConfigDefaults(config *buildv1.BuildConfig) {
 	dropImpossibleTriggers(spec)
 }
 
-// dropImpossibleTriggers removes ImageChange triggers that watch the image of the strategy if that
-// image is not an image stream tag. OpenShift 3 also ignores them instead of rejecting the
+// dropImpossibleTriggers removes ImageChange triggers that watch the strategy's image if that image
+// is not an image stream tag. Like OpenShift 3, it ignores such triggers instead of rejecting the
 // configuration.
 func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 	from := instantiate.From(&spec.Strategy)
@@ -48,8 +48,8 @@ func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 
 func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
 
-// setTriggerDefaults replaces deprecated types with current ones, and sets the kind of the
-// reference.
+// setTriggerDefaults replaces deprecated trigger types with current ones, and sets the reference's
+// kind.
 func setTriggerDefaults(trigger *buildv1.BuildTriggerPolicy) {
 	switch trigger.Type {
 	case buildv1.GitHubWebHookBuildTriggerTypeDeprecated:
@@ -90,7 +90,7 @@ func setCommonDefaults(spec *buildv1.CommonSpec) {
 }
 
 // setReferenceDefaults completes a reference. A reference to an image stream becomes a reference to
-// its tag latest.
+// its "latest" tag.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
 	if reference == nil {
 		return
@@ -106,7 +106,7 @@ func setReferenceDefaults(reference *corev1.ObjectReference) {
 	}
 }
 
-// streamKind is a kind of reference that older clients use.
+// streamKind is a reference kind that older clients use.
 const streamKind = "ImageStream"
 
 func sourceType(source *buildv1.BuildSource) buildv1.BuildSourceType {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// details is the subresource builds/details. Only the pod of a running build can update it.
+// details is the subresource builds/details. Only a running build's pod can update it.
 type details struct{ buildStore }
 
 var _ rest.Updater = &details{}
@@ -27,11 +27,11 @@ var _ rest.Updater = &details{}
 // New implements rest.Storage.
 func (*details) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy does nothing: the store belongs to builds.
+// Destroy is a no-op: the store belongs to builds.
 func (*details) Destroy() {}
 
-// Update copies the revision, output, stages, reason and message of a report to the build, and the
-// annotations of a pipeline. It ignores all other fields.
+// Update copies the report's revision, output, stages, reason and message to the build, and a
+// pipeline's annotations. It ignores all other fields.
 func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, existing runtime.Object) (runtime.Object, error) {
@@ -58,7 +58,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
 
-// pod returns the pod with the name of a build's pod, or nil if there is none.
+// pod returns the pod that has the name of a build's pod, or nil if there is no such pod.
 func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	pod, err := d.deps.Kube.CoreV1().Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -67,7 +67,7 @@ func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, e
 	return pod, err
 }
 
-// checkReporter returns an error unless the user of a request is the pod of a running build.
+// checkReporter returns an error unless the requesting user is the pod of a running build.
 func checkReporter(ctx context.Context, build *buildv1.Build, pod *corev1.Pod) error {
 	forbidden := func(msg string) error {
 		return apierrors.NewForbidden(buildv1.Resource("builds/details"), build.Name, fmt.Errorf("%s", msg))
@@ -83,8 +83,7 @@ func checkReporter(ctx context.Context, build *buildv1.Build, pod *corev1.Pod) e
 }
 
 // isPodOf reports whether a request was authenticated with a token that is bound to the build's
-// pod. The name of the pod is not enough, because other pods can have the same name before and
-// after.
+// pod. The pod's name is not sufficient, because earlier and later pods can have the same name.
 func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	if pod == nil || !metav1.IsControlledBy(pod, build) {
 		return false
@@ -94,16 +93,16 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
-// pipelineAnnotations are the annotations that the pod of a pipeline reports, with their limits in
-// bytes: as Jenkins does, the stages (about five hundred) and the inputs that the pipeline waits
-// for, and the results of its tests.
+// pipelineAnnotations maps the annotations that a pipeline's pod reports to their maximum sizes in
+// bytes. As in Jenkins, these are the stages (about five hundred), the inputs that the pipeline
+// waits for, and the test results.
 var pipelineAnnotations = map[string]int{
 	buildv1.BuildJenkinsStatusJSONAnnotation:          128 << 10,
 	"openshift.io/jenkins-pending-input-actions-json": 64 << 10,
 	buildpod.TestResultsAnnotation:                    buildpod.MaxTestResults,
 }
 
-// withReport returns a copy of a build with the fields of a report.
+// withReport returns a copy of a build with the report's fields.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
 	next := current.DeepCopy()
 	if report.Spec.Revision != nil {
@@ -129,12 +128,12 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	return next
 }
 
-// The limits of a report: the length of a text in bytes, the number of stages, and the number of
-// steps in a stage. A build has six stages with a few steps each.
+// The limits on a report: the maximum length of a string in bytes, the maximum number of stages,
+// and the maximum number of steps in a stage. A build has six stages with a few steps each.
 const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
 
-// validateReport returns errors for strings and lists that are too long. A custom builder can
-// send any report, and every user who lists builds reads it.
+// validateReport returns errors for strings and lists that are too long. A custom builder can send
+// any report, and every user who lists builds receives it.
 func validateReport(report *buildv1.Build) (errs field.ErrorList) {
 	status := field.NewPath("status")
 	text := func(at *field.Path, values ...string) {

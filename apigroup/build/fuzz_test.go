@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// FuzzInside verifies that a valid directory is in the build's directory.
+// FuzzInside verifies that a valid directory is inside the build's directory.
 func FuzzInside(f *testing.F) {
 	for _, seed := range []string{"a/b", "../a", "a/../../b", "/etc", ".", "a/..", "..a", "./../x"} {
 		f.Add(seed)
@@ -25,7 +25,7 @@ func FuzzInside(f *testing.F) {
 	})
 }
 
-// FuzzGit verifies that a valid repository URL is one word.
+// FuzzGit verifies that a valid repository URL is a single word.
 func FuzzGit(f *testing.F) {
 	for _, seed := range []string{"https://example.com/a.git", "git@example.com:a.git", "--upload-pack=x", "ext::sh -c x", "a b", "file:///etc", "\x00"} {
 		f.Add(seed, seed)

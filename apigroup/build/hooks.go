@@ -20,29 +20,29 @@ import (
 )
 
 // webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which Git hosts call. A caller
-// with the secret can start a build without authentication. Hosts that sign calls can omit the
-// secret, because logs of proxies contain the URL: buildconfigs/webhooks/<kind>.
+// that knows the secret can start a build without authentication. Hosts that sign their calls can
+// omit the secret, because proxy logs contain the URL: buildconfigs/webhooks/<kind>.
 type webHooks struct{ buildStore }
 
 var _ rest.Connecter = &webHooks{}
 
-// New returns the type of the response for discovery.
+// New returns the response type for discovery.
 func (*webHooks) New() runtime.Object { return &buildv1.Build{} }
 
 // Destroy implements rest.Storage.
 func (*webHooks) Destroy() {}
 
-// NewConnectOptions reports that there is a subpath and no query.
+// NewConnectOptions reports that requests have a subpath and no query options.
 func (*webHooks) NewConnectOptions() (runtime.Object, bool, string) { return nil, true, "" }
 
 // ConnectMethods returns the accepted HTTP methods.
 func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// maxCallBytes limits the body of a webhook call.
+// maxCallBytes is the maximum size of a webhook call's body, in bytes.
 const maxCallBytes = 4 << 20
 
-// Connect returns a handler. It responds with the new build, or with a status if it ignores the
-// call.
+// Connect returns a handler. The handler responds with the new build, or with a status if it
+// ignores the call.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
@@ -62,9 +62,9 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}), nil
 }
 
-// parsePath returns the secret and the kind in the path of a request. The path is
-// buildconfigs/<name>/webhooks/<secret>/<kind>, or buildconfigs/<name>/webhooks/<kind> if the call
-// is signed. ok is false for other paths.
+// parsePath returns the secret and the kind from a request's path. The path is
+// buildconfigs/<name>/webhooks/<secret>/<kind> or, if the call is signed,
+// buildconfigs/<name>/webhooks/<kind>. ok is false for other paths.
 func parsePath(ctx context.Context) (secret, kind string, ok bool) {
 	const withSecret, withoutSecret = 5, 4
 	info, ok := request.RequestInfoFrom(ctx)
@@ -124,15 +124,15 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	return build, "", err
 }
 
-// secretHook is a webhook trigger and its secret, which comes from the configuration or from a
-// Secret.
+// secretHook is a webhook trigger and its secret, which comes either from the configuration or from
+// a Secret.
 type secretHook struct {
 	*buildv1.WebHookTrigger
 	secret string
 }
 
-// findHooks returns the webhook triggers of a kind that have a secret. If secret is not empty, it
-// returns only triggers with this secret.
+// findHooks returns the webhook triggers of the given kind that have a secret. If secret is not
+// empty, it returns only triggers with this secret.
 func (h *webHooks) findHooks(ctx context.Context, config *buildv1.BuildConfig, secret, kind string) (hooks []secretHook, err error) {
 	for i := range config.Spec.Triggers {
 		hook, name := webHook(&config.Spec.Triggers[i])
@@ -152,8 +152,8 @@ func (h *webHooks) findHooks(ctx context.Context, config *buildv1.BuildConfig, s
 	return hooks, nil
 }
 
-// acceptingHook returns the first hook that accepts a call, or nil. A signed call must be signed
-// with the hook's secret.
+// acceptingHook returns the first webhook trigger that accepts a call, or nil. A signed call must
+// be signed with the trigger's secret.
 func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.WebHookTrigger {
 	signed := webhook.Signed(kind, call.Header)
 	for _, hook := range hooks {
@@ -164,7 +164,8 @@ func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.
 	return nil
 }
 
-// secret returns the webhook secret in a Secret, or "" if the Secret does not exist or has none.
+// secret returns the webhook secret that a Secret contains, or "" if the Secret does not exist or
+// contains none.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
 	core := h.deps.Kube.CoreV1()
 	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -177,11 +178,11 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }
 
-// hidden replaces the secret of a webhook in builds.
+// hidden replaces a webhook's secret in builds.
 const hidden = "***"
 
-// concealSecret replaces the secret in the path of a webhook call, even of a malformed call. It
-// keeps only the kind of the webhook.
+// concealSecret replaces the secret in the path of a webhook call, even if the call is malformed.
+// It keeps only the webhook's kind.
 func concealSecret(path string) string {
 	config, call, ok := strings.Cut(path, "/webhooks/")
 	if !ok || !strings.Contains(config, "/buildconfigs/") || webhook.Readers()[call] != nil {
@@ -194,7 +195,7 @@ func concealSecret(path string) string {
 	return config + "/webhooks/redacted/" + kind
 }
 
-// cause returns the cause that describes a webhook call.
+// cause returns the build trigger cause for a webhook call.
 func cause(kind string, revision *buildv1.SourceRevision) buildv1.BuildTriggerCause {
 	common := buildv1.CommonWebHookCause{Revision: revision, Secret: hidden}
 	switch kind {

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// podFactory creates the pods of builds.
+// podFactory creates build pods.
 type podFactory struct {
 	*Controllers
 	secrets coreclient.CoreV1Interface
@@ -31,8 +31,8 @@ type podFactory struct {
 	access  streamAccess
 }
 
-// pod returns the pod of a build, and the reference to which the build pushes its image, or "" if
-// it pushes none.
+// pod returns a build's pod, and the reference to which the build pushes its image, or "" if it
+// pushes no image.
 func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
 	buildForPod := build.DeepCopy() // the Build that the builder receives
 	buildForPod.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
@@ -88,7 +88,7 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	return pod, output, nil
 }
 
-// output returns the reference to which a build pushes its image, or "" if it pushes none.
+// output returns the reference to which a build pushes its image, or "" if it pushes no image.
 func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To
 	if to == nil || to.Kind == instantiate.DockerKind {
@@ -119,8 +119,8 @@ func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, 
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }
 
-// resolve replaces image stream tags in a build with images. A build that was instantiated from a
-// configuration already has images.
+// resolve replaces the image stream tags in a build with images. A build that was instantiated from
+// a configuration already refers to images.
 func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	images := m.access.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
 	for _, reference := range instantiate.References(&build.Spec.CommonSpec) {
@@ -168,7 +168,7 @@ func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	return container, err
 }
 
-// environment returns the variables of a build's container.
+// environment returns the environment variables of a build's container.
 func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 	text, err := json.Marshal(build)
 	if err != nil {
@@ -221,9 +221,9 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 	return instantiate.Override(env, variables), nil
 }
 
-// isSensitive reports whether a variable affects the programs of the builder, or the dynamic
-// linker. Only the platform may set such variables, because builders have more privileges on their
-// node than the user.
+// isSensitive reports whether an environment variable affects the dynamic linker or the programs
+// that the builder runs. Only the platform may set such variables, because builders have more
+// privileges on their node than the user.
 func isSensitive(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"LD_", "GIT_", "SSH_", "GO", "XDG_", "BUILDKIT_", "BUILDAH_", "CONTAINER", "DOCKER_", "PERL", "PYTHON", "BASH_", "SSL_", "KUBERNETES_"} {

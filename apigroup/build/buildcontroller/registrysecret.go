@@ -18,9 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// defaultSecrets sets the secrets that a build does not name to secrets of its service account: for
-// the registries of its images, and for its source. output is the build's original output. If it is
-// in the cluster's registry, a push secret is required.
+// defaultSecrets sets the secrets that a build does not specify. It selects them from the secrets
+// of the build's service account: credentials for the registries of the build's images, and for its
+// source repository. output is the build's original output. If the output is in the cluster's
+// registry, a push secret is required.
 func (m *podFactory) defaultSecrets(ctx context.Context, build *buildv1.Build, output *corev1.ObjectReference) error {
 	spec := &build.Spec
 	spec.ServiceAccount = instantiate.AccountOf(&spec.CommonSpec)
@@ -61,7 +62,7 @@ func (m *podFactory) defaultSecrets(ctx context.Context, build *buildv1.Build, o
 	return nil
 }
 
-// accountSecrets returns the secrets of a service account.
+// accountSecrets returns a service account's secrets.
 func (m *podFactory) accountSecrets(ctx context.Context, account *corev1.ServiceAccount) (secrets []corev1.Secret, err error) {
 	var names []string
 	for _, secret := range account.Secrets {
@@ -88,21 +89,21 @@ func (m *podFactory) accountSecrets(ctx context.Context, account *corev1.Service
 	return secrets, nil
 }
 
-// credentials returns the secrets that contain credentials for registries.
+// credentials returns the secrets that contain registry credentials.
 func credentials(secrets []corev1.Secret) []corev1.Secret {
 	return slices.DeleteFunc(slices.Clone(secrets), func(secret corev1.Secret) bool {
 		return secret.Type != corev1.SecretTypeDockercfg && secret.Type != corev1.SecretTypeDockerConfigJson
 	})
 }
 
-// matchingSecret returns the first secret with credentials for the repository of an image, or nil.
+// matchingSecret returns the first secret with credentials for an image's repository, or nil.
 func matchingSecret(secrets []corev1.Secret, image string) *corev1.LocalObjectReference {
 	reference, err := name.ParseReference(image)
 	if err != nil {
 		return nil // the builder reports the error
 	}
 	for _, secret := range secrets {
-		// An invalid secret has no credentials.
+		// An invalid secret provides no credentials.
 		chain, _ := registryclient.KeychainOf([]corev1.Secret{secret})
 		if auth, err := chain.Resolve(reference.Context()); err == nil && auth != authn.Anonymous {
 			return &corev1.LocalObjectReference{Name: secret.Name}

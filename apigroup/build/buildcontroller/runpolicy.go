@@ -13,10 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// byConfig is the name of the index of builds by configuration. Its values are <namespace>/<name>.
+// byConfig is the name of the index that maps configurations to their builds. Its keys have the
+// form <namespace>/<name>.
 const byConfig = "config"
 
-// buildIndexers returns the additional indexers for the informer of builds.
+// buildIndexers returns the additional indexers for the build informer.
 func buildIndexers() cache.Indexers {
 	return cache.Indexers{byConfig: func(object any) ([]string, error) {
 		build := object.(*buildv1.Build)
@@ -28,7 +29,7 @@ func buildIndexers() cache.Indexers {
 	}}
 }
 
-// buildsOf returns the builds of a configuration.
+// buildsOf returns a configuration's builds.
 func buildsOf(indexer cache.Indexer, namespace, config string) (builds []*buildv1.Build) {
 	objects, _ := indexer.ByIndex(byConfig, namespace+"/"+config) // the index exists
 	for _, object := range objects {
@@ -51,12 +52,12 @@ func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1
 	return builds
 }
 
-// requeueInterval is a safety net. Normally, the end of the previous build causes the waiting one
-// to be reconciled.
+// requeueInterval is a safety net. Normally, the waiting build is reconciled when the previous
+// build finishes.
 const requeueInterval = 5 * time.Minute
 
 // mustWait applies the run policy: it reports whether a build has to wait for other builds of its
-// configuration. With SerialLatestOnly, it cancels the older builds that wait.
+// configuration. With SerialLatestOnly, it cancels older waiting builds.
 func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
 	policy := instantiate.Policy(build)
 	if policy == buildv1.BuildRunPolicyParallel {
@@ -88,11 +89,11 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 }
 
 // quotaRequeueInterval is the interval between attempts to create a pod while the quota might still
-// count the pod of the previous build.
+// count the previous build's pod.
 const quotaRequeueInterval = 500 * time.Millisecond
 
-// siblingJustEnded reports whether a build of the same configuration has ended within
-// podEndTimeout. A quota can still count its pod.
+// siblingJustEnded reports whether another build of the same configuration has finished within
+// podEndTimeout. A quota can still count that build's pod.
 func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	return slices.ContainsFunc(l.siblingBuilds(build), func(other *buildv1.Build) bool {
 		end := other.Status.CompletionTimestamp
@@ -100,19 +101,19 @@ func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	})
 }
 
-// blocksOthers reports whether other builds might have to wait for a build. They never wait for
-// pipelines of Jenkins, which has its own queues.
+// blocksOthers reports whether other builds might have to wait for this build. They never wait for
+// pipelines that Jenkins runs, because Jenkins has its own queue.
 func (l *buildController) blocksOthers(build *buildv1.Build) bool {
 	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && !l.servedByJenkins(build)
 }
 
-// isWaiting reports whether a build has not started, but will.
+// isWaiting reports whether a build has not started yet but will start.
 func (l *buildController) isWaiting(build *buildv1.Build) bool {
 	return l.blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
 }
 
-// keysWithNext returns the key of a build and, if the build does not block other builds, the keys
-// of the builds that can start next.
+// keysWithNext returns a build's key and, if the build does not block other builds, the keys of the
+// builds that can start next.
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}
@@ -143,7 +144,7 @@ func (l *buildController) keysWithNext(object any) []controller.Key {
 	return keys
 }
 
-// isDeleted reports whether a build no longer exists. Another build can have its name.
+// isDeleted reports whether this build no longer exists. A different build can have the same name.
 func (l *buildController) isDeleted(build *buildv1.Build) bool {
 	current, err := l.builds.Builds(build.Namespace).Get(build.Name)
 	return apierrors.IsNotFound(err) || err == nil && current.UID != build.UID

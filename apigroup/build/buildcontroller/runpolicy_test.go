@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// numbered returns a build of the configuration "app" with a number.
+// numbered returns a build of the configuration "app" with the given number.
 func numbered(number int, phase buildv1.BuildPhase, policy buildv1.BuildRunPolicy) *buildv1.Build {
 	result := build()
 	text := strconv.Itoa(number)
@@ -49,7 +49,7 @@ func TestPipelineOfJenkinsBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	}
 }
 
-// addJenkins adds the service of a Jenkins to the project.
+// addJenkins adds a Jenkins service to the project.
 func addJenkins(t *testing.T, loop *buildController) {
 	t.Helper()
 	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -101,8 +101,8 @@ func TestEndOfBuildEnqueuesNextBuild(t *testing.T) {
 	}
 }
 
-// TestEveryWaitingBuildStarts ends one build after another, and reconciles only the builds that the
-// end of each enqueues.
+// TestEveryWaitingBuildStarts finishes one build after another, and reconciles only the builds that
+// are enqueued when each build finishes.
 func TestEveryWaitingBuildStarts(t *testing.T) {
 	for _, policies := range [][]buildv1.BuildRunPolicy{
 		{"Serial", "Serial", "Serial", "Serial"}, {"SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly", "SerialLatestOnly"},
@@ -127,8 +127,8 @@ func TestEveryWaitingBuildStarts(t *testing.T) {
 	}
 }
 
-// startNext stores an ended build. It returns the build that this enqueues and that can start, or
-// nil.
+// startNext stores a finished build. It returns the build that is enqueued as a result and can
+// start, or nil.
 func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begins *buildv1.Build) {
 	t.Helper()
 	if err := loop.indexer.Update(build); err != nil {

@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Settings are the administrator's settings for all builds.
+// Settings holds the administrator's settings for all builds.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the plugin
-// configurations BuildDefaults and BuildOverrides.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the configuration
+// of the plugins BuildDefaults and BuildOverrides.
 type Settings struct {
 	// Defaults apply to fields that a build does not set. Overrides always apply.
 	Defaults  legacyv1.BuildDefaultsConfig
 	Overrides legacyv1.BuildOverridesConfig
 }
 
-// ReadSettings decodes the configurations of the admission plugins BuildDefaults and
-// BuildOverrides, which are JSON or YAML. Empty content means no settings.
+// ReadSettings decodes the configuration of the admission plugins BuildDefaults and BuildOverrides,
+// as JSON or YAML. Empty input means no settings.
 func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	s := &Settings{}
 	for _, plugin := range []struct {
@@ -42,7 +42,7 @@ func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	return s, nil
 }
 
-// SettingsStore contains the current settings.
+// SettingsStore holds the current settings.
 type SettingsStore struct{ current atomic.Pointer[Settings] }
 
 // NewSettingsStore returns a store with initial settings.
@@ -83,8 +83,9 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	}
 }
 
-// withoutEmpty returns env without the empty variables that have a default. A template whose
-// parameter is empty sets such variables. An empty proxy is a choice: the build uses none.
+// withoutEmpty returns env without those empty environment variables that have a default. A
+// template sets such a variable if a parameter is empty. An empty proxy variable is kept: it means
+// that the build uses no proxy.
 func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&
@@ -92,7 +93,7 @@ func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	})
 }
 
-// applyToPod applies the settings to the pod of a build.
+// applyToPod applies the settings to a build's pod.
 func (s *Settings) applyToPod(pod *corev1.Pod) {
 	pod.Annotations = with(with(s.Defaults.Annotations, pod.Annotations), s.Overrides.Annotations)
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, s.Overrides.Tolerations...)
@@ -104,7 +105,7 @@ func setDefault(value **string, defaultValue string) {
 	}
 }
 
-// with returns a map with the entries of both maps. Entries of others take precedence.
+// with returns a map with the entries of both maps. The entries of others take precedence.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)

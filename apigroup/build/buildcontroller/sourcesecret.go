@@ -10,12 +10,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// sourceSecret returns the secret whose annotation matches the URL of a repository best, or nil if
-// none matches.
+// sourceSecret returns the secret whose annotation best matches a repository's URL, or nil if no
+// secret matches.
 //
-// Source: OpenShift 3.11, source clone secrets. An annotation is <scheme>://<host>/<path>, where *
-// matches any scheme, *.<domain> any host of a domain, and * in the path any text. The longest
-// pattern that matches is the best.
+// Source: OpenShift 3.11, source clone secrets. An annotation has the form
+// <scheme>://<host>/<path>, where * matches any scheme, *.<domain> matches any host in a domain,
+// and * in the path matches any text. The longest matching pattern takes precedence.
 func sourceSecret(secrets []corev1.Secret, repository string) *corev1.LocalObjectReference {
 	address, ok := parseRepository(repository)
 	if !ok {
@@ -39,7 +39,7 @@ func sourceSecret(secrets []corev1.Secret, repository string) *corev1.LocalObjec
 	return &corev1.LocalObjectReference{Name: best.secret}
 }
 
-// parseRepository parses the URL of a repository. It also supports the form user@host:path.
+// parseRepository parses a repository's URL. It also supports the form user@host:path.
 func parseRepository(repository string) (*url.URL, bool) {
 	if !strings.Contains(repository, "://") {
 		host, rest, ok := strings.Cut(repository, ":")
@@ -52,7 +52,7 @@ func parseRepository(repository string) (*url.URL, bool) {
 	return address, err == nil && address.Host != ""
 }
 
-// matchesRepository reports whether a pattern matches the URL of a repository.
+// matchesRepository reports whether a pattern matches a repository's URL.
 func matchesRepository(pattern string, address *url.URL) bool {
 	scheme, rest, ok := strings.Cut(pattern, "://")
 	if !ok || scheme != "*" && scheme != address.Scheme {
@@ -66,14 +66,14 @@ func matchesRepository(pattern string, address *url.URL) bool {
 	} else if host != "*" && !strings.EqualFold(host, address.Host) {
 		return false
 	}
-	// Servers resolve "..", which can lead out of the pattern's directory.
+	// Servers resolve "..", which can lead outside the pattern's directory.
 	if slices.Contains(strings.Split(address.Path, "/"), "..") {
 		return false
 	}
 	return glob(pathPattern, strings.TrimPrefix(address.Path, "/"))
 }
 
-// glob reports whether text matches a pattern in which * stands for any text.
+// glob reports whether text matches a pattern in which * matches any text.
 func glob(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {

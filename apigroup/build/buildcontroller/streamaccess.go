@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// streamAccess checks the access of builds to image streams of other projects. The controllers can
-// read all projects. Without this check, a build would disclose content of projects that the
-// build's owner cannot read.
+// streamAccess checks whether builds may access image streams in other projects. The controllers
+// can read all projects. Without this check, a build would disclose content of projects that its
+// owner cannot read.
 type streamAccess struct {
 	reviews authorizationclient.SubjectAccessReviewsGetter
 }
 
-// allowed reports whether the service account of builds has a permission on an image stream. It
-// allows streams of the builds' own project, for which the registry decides.
+// allowed reports whether the builds' service account has a permission on an image stream. Streams
+// in the builds' own project are always allowed here, because the registry enforces access to them.
 func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1.CommonSpec, verb, namespace, stream string) (bool, error) {
 	if namespace == project {
 		return true, nil
@@ -29,10 +29,10 @@ func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1
 	return pull.Reviewed(r.reviews)(ctx, instantiate.UserOf(project, spec), verb, namespace, stream)
 }
 
-// images returns a function that returns image streams for builds in a project. For a stream from
-// which the builds cannot pull, the function returns nil and, if forbidden is set, stores a message
-// there for the first such stream. It checks access before it reads the stream, so a denial does
-// not disclose whether the stream exists.
+// images returns a function that returns image streams for a project's builds. For a stream from
+// which the builds must not pull, the function returns nil. If forbidden is set, the function
+// stores a message in it for the first such stream. It checks access before it reads the stream, so
+// a denial does not disclose whether the stream exists.
 func (r streamAccess) images(ctx context.Context, streams imagelisters.ImageStreamLister, project string, spec *buildv1.CommonSpec, forbidden *string) instantiate.Images {
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		allowed, err := r.allowed(ctx, project, spec, pull.Get, namespace, name)

@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// accessFor returns access reviews that allow one account or group one verb on the streams of one
-// project.
+// accessFor returns access reviews that allow one account or group to use one verb on the streams
+// of one project.
 func accessFor(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -33,7 +33,7 @@ func accessFor(account, verb, namespace string) streamAccess {
 	return streamAccess{kube.AuthorizationV1()}
 }
 
-// streamIn returns the stream "app" of a project; its tag "latest" has an image.
+// streamIn returns a project's stream "app", whose tag "latest" has an image.
 func streamIn(namespace string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
 	stream.Status.DockerImageRepository = "registry:5000/" + namespace + "/app"

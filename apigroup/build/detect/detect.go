@@ -1,6 +1,6 @@
-// Package detect determines the content of a Git repository, so that the web console can offer a
-// suitable builder image. It reads the repository on behalf of a user, under the rules for all
-// connections to servers that users name.
+// Package detect determines what a Git repository contains, so that the web console can offer a
+// suitable builder image. It reads the repository on behalf of a user, under the rules that apply
+// to all connections to user-specified servers.
 package detect
 
 import (
@@ -24,28 +24,30 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Path is the path of a Source. Parameters: namespace, the project in which the user wants to
-// build, uri, ref and dir.
+// Path is the path at which a Source is served. Query parameters: namespace (the project in which
+// the user wants to build), uri, ref and dir.
 const Path = "/slipway/source"
 
 const (
-	// timeout limits the time to read a repository.
+	// timeout is the maximum time for reading a repository.
 	timeout = 20 * time.Second
-	// maxReads limits the repositories that are read at the same time. Each user can read one.
+	// maxReads is the maximum number of repositories that are read at the same time. Each user can
+	// read one repository at a time.
 	maxReads = 4
-	// retrySeconds is the delay in seconds after which a user can retry.
+	// retrySeconds is the delay in seconds after which a client may retry.
 	retrySeconds = 1
 )
 
-// Source describes the content of a directory of a repository.
+// Source describes what a repository directory contains.
 type Source struct {
-	// Language is the language, with its name in the annotation supports of builder images, or "".
+	// Language is the programming language, as it is named in the annotation "supports" of builder
+	// images, or "".
 	Language string `json:"language"`
-	// Dockerfile reports whether the directory contains a file of that name.
+	// Dockerfile reports whether the directory contains a file named Dockerfile.
 	Dockerfile bool `json:"dockerfile"`
 }
 
-// Feature serves a Source at Path. The dialer connects to the servers of repositories.
+// Feature serves a Source at Path. The dialer connects to repository servers.
 func Feature(dialer *outbound.Dialer) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		v := &view{authorizer: deps.Authorizer, transport: dialer.Transport(false), reading: map[string]bool{}}
@@ -58,11 +60,11 @@ type view struct {
 	transport  http.RoundTripper
 
 	mu sync.Mutex
-	// reading contains the users whose requests are being read.
+	// reading contains the users for whom a repository is being read.
 	reading map[string]bool
 }
 
-// read reads the place that a request names.
+// read reads the directory that a request specifies.
 func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	query := r.URL.Query()
 	who, ok := request.UserFrom(ctx)
@@ -84,7 +86,8 @@ func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	return Source{Language: language.Of(names), Dockerfile: slices.Contains(names, "Dockerfile")}, nil
 }
 
-// authorize checks that a user may create a build configuration, whose builds could read the same.
+// authorize checks that a user may create a build configuration, because the resulting builds could
+// read the same content.
 func (v *view) authorize(ctx context.Context, who user.Info, namespace string) error {
 	const resource = "buildconfigs"
 	decision, _, err := v.authorizer.Authorize(ctx, authorizer.AttributesRecord{
@@ -99,7 +102,7 @@ func (v *view) authorize(ctx context.Context, who user.Info, namespace string) e
 	return nil
 }
 
-// begin counts a read of a user. The caller calls done when it ends.
+// begin registers a read for a user. The caller must call done when the read has finished.
 func (v *view) begin(name string) (done func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -29,7 +29,7 @@ var builders = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.At
 	return authorizer.DecisionNoOpinion, "", nil
 })
 
-// ask sends a request of a user to the handler.
+// ask sends a user's request to the handler.
 func ask(t *testing.T, handler http.Handler, name string, query url.Values) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path+"?"+query.Encode(), nil)

@@ -20,14 +20,14 @@ const (
 	DockerKind = "DockerImage"
 )
 
-// baseVariable is the environment variable that contains the base image for custom builders.
+// baseVariable is the environment variable that tells custom builders the base image.
 const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 
 // Images returns an image stream, or nil if the stream does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
-// Resolve returns the pull spec of the image to which a reference currently refers. namespace
-// applies to references without a namespace.
+// Resolve returns the pull spec of the image to which a reference currently refers. namespace is
+// the namespace of references that have none.
 func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (string, error) {
 	if reference.Kind == DockerKind {
 		return reference.Name, nil
@@ -54,8 +54,8 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 	return image, nil
 }
 
-// imageOf returns the pull spec of the image with an ID in the history of a stream's tags, or "".
-// The ID can be abbreviated.
+// imageOf returns the pull spec of the image with the given ID in the history of a stream's tags,
+// or "". The ID can be abbreviated.
 func imageOf(stream *imagev1.ImageStream, id string) string {
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
@@ -67,7 +67,7 @@ func imageOf(stream *imagev1.ImageStream, id string) string {
 	return ""
 }
 
-// From returns the image of a strategy, or nil.
+// From returns a strategy's image, or nil.
 func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	switch {
 	case strategy.DockerStrategy != nil:
@@ -80,8 +80,7 @@ func From(strategy *buildv1.BuildStrategy) *corev1.ObjectReference {
 	return nil
 }
 
-// References returns the references to images in a build: the image of its strategy, and its image
-// sources.
+// References returns a build's image references: the image of its strategy, and its image sources.
 func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference) {
 	if from := From(&spec.Strategy); from != nil {
 		references = append(references, from)
@@ -110,8 +109,8 @@ func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images
 	return nil
 }
 
-// triggeredImage returns the last image of the trigger that watches a reference, or "" if no
-// trigger does.
+// triggeredImage returns the last image recorded in the trigger that watches a reference, or "" if
+// no trigger watches it.
 func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReference) string {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -122,8 +121,8 @@ func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReferen
 	return ""
 }
 
-// Watched returns the tag that a trigger watches: the tag in the trigger or, by default, in the
-// strategy. It returns nil if there is none.
+// Watched returns the tag that a trigger watches: the trigger's own tag or, by default, the
+// strategy's tag. It returns nil if neither is set.
 func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *corev1.ObjectReference {
 	from := trigger.From
 	if from == nil {
@@ -135,8 +134,8 @@ func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *
 	return from
 }
 
-// Same reports whether two references are equal. namespace applies to references without a
-// namespace.
+// Same reports whether two references are equal. namespace is the namespace of references that have
+// none.
 func Same(namespace string, a, b *corev1.ObjectReference) bool {
 	namespaceOf := func(reference *corev1.ObjectReference) string {
 		if reference.Namespace == "" {
@@ -147,15 +146,15 @@ func Same(namespace string, a, b *corev1.ObjectReference) bool {
 	return a != nil && b != nil && a.Kind == b.Kind && a.Name == b.Name && namespaceOf(a) == namespaceOf(b)
 }
 
-// HasTrigger reports whether a configuration has a trigger of a type.
+// HasTrigger reports whether a configuration has a trigger of the given type.
 func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerType) bool {
 	return slices.ContainsFunc(config.Spec.Triggers, func(t buildv1.BuildTriggerPolicy) bool { return t.Type == triggerType })
 }
 
-// UpdateTriggers records the images of the next build in the triggers of a configuration. If an
-// ImageChange trigger caused the request, the request contains that trigger's tag and image. Other
-// triggers get the current image of their tag, or no image if it is the tag of the strategy and has
-// none. UpdateTriggers reports whether the trigger of the request already had the image.
+// UpdateTriggers records the next build's images in a configuration's triggers. If an ImageChange
+// trigger caused the request, the request contains that trigger's tag and image. The other triggers
+// get the current image of their tag, or no image if it is the strategy's tag and has no image.
+// UpdateTriggers reports whether the request's trigger already had the image.
 func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -182,9 +181,9 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 	return already
 }
 
-// RecordBuild records the number of an existing build in its configuration, and the build's images
-// in the triggers: the image of its ImageChange cause and the image of its strategy. It reports
-// whether the configuration has changed.
+// RecordBuild records an existing build's number in its configuration, and the build's images in
+// the triggers: the image of its ImageChange cause and its strategy's image. It reports whether the
+// configuration has changed.
 func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (changed bool) {
 	if number <= config.Status.LastVersion {
 		return false
