@@ -22,17 +22,18 @@ type objectStore interface {
 
 // instantiation instantiates configurations.
 //
-// It first creates the build, then records the build's number and images in the configuration. If
-// the process is killed in between, the next instantiation finds the build and records it. In the
-// opposite order, a trigger could be marked as handled without a build.
+// It creates the build first, and then records the build's number and images in the configuration.
+// If the process is killed after creating the build but before recording it, the next instantiation
+// finds the build and records it. In the opposite order, a trigger could be marked as handled
+// without a build.
 type instantiation struct {
 	objectStore
-	// images returns the image streams that builds of a configuration can use.
+	// images returns the image streams that a configuration's builds can use.
 	images func(*buildv1.BuildConfig) instantiate.Images
 }
 
-// start instantiates a configuration for a request. If it returns both a build and an error, it
-// created the build but could not record it.
+// start instantiates a configuration for a request. If start returns both a build and an error, the
+// build was created but could not be recorded.
 func (s instantiation) start(ctx context.Context, name string, req *buildv1.BuildRequest) (created *buildv1.Build, err error) {
 	var next *buildv1.BuildConfig
 	err = retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
@@ -83,7 +84,7 @@ func (s instantiation) recordExisting(ctx context.Context, config, name string, 
 	return s.recordNumber(ctx, config, other, number)
 }
 
-// recordNumber records the number of a build in its configuration, unless it is recorded already.
+// recordNumber records a build's number in its configuration, unless it is already recorded.
 func (s instantiation) recordNumber(ctx context.Context, name string, build *buildv1.Build, number int64) error {
 	return retry.OnError(retry.DefaultBackoff, apierrors.IsConflict, func() error {
 		config, err := s.config(ctx, name)
@@ -112,8 +113,8 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 	return checkOptions(&config.Spec.Strategy, req)
 }
 
-// checkOptions rejects options for a strategy other than the build's. It accepts objects
-// without options, because clients of 4.x always send those of both strategies.
+// checkOptions rejects options for strategies other than the build's. It accepts empty options,
+// because 4.x clients always send the options of both strategies.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	docker, source := req.DockerStrategyOptions, req.SourceStrategyOptions
 	switch {

@@ -22,22 +22,24 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// JenkinsPlugin is the name of the admission plugin that instantiates Jenkins.
+// JenkinsPlugin is the name of the admission plugin that instantiates the Jenkins template.
 const JenkinsPlugin = "openshift.io/JenkinsBootstrapper"
 
-// Jenkins is the Jenkins server of a project with pipelines (jenkinsPipelineConfig). The project
-// gets the objects of Template when its first pipeline is created or started.
+// Jenkins configures the Jenkins server of projects with pipelines (jenkinsPipelineConfig). A
+// project gets the objects from Template when its first pipeline is created or started.
 type Jenkins struct {
-	// Namespace and Template name the template.
+	// Namespace and Template identify the template.
 	Namespace, Template string
-	// Service is the name of a service of the template. A project with this service has a Jenkins.
+	// Service is the name of a service in the template. A project that contains this service has a
+	// Jenkins.
 	Service string
-	// Parameters are values of the template's parameters.
+	// Parameters sets the template's parameters.
 	Parameters map[string]string
 }
 
-// jenkinsAdmission is the plugin. It creates a TemplateInstance with the rights of the user and
-// the name of the service. Nothing deletes it, even if the project has no more pipelines.
+// jenkinsAdmission is the admission plugin. It creates a TemplateInstance that has the service's
+// name and the user's permissions. Nothing deletes the TemplateInstance, even if the project has no
+// more pipelines.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
 type jenkinsAdmission struct {
@@ -48,7 +50,7 @@ type jenkinsAdmission struct {
 
 var _ admission.ValidationInterface = &jenkinsAdmission{}
 
-// admission returns the plugin, or nothing if projects get no Jenkins.
+// admission returns the plugin, or no plugin if projects do not get a Jenkins.
 func (j *Jenkins) admission(shared *buildStore) []apiserver.Admission {
 	if j == nil {
 		return nil
@@ -58,7 +60,7 @@ func (j *Jenkins) admission(shared *buildStore) []apiserver.Admission {
 	}}}
 }
 
-// Validate creates the Jenkins of a project that needs one.
+// Validate creates Jenkins in a project that needs it.
 func (j *jenkinsAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ctx = request.WithNamespace(ctx, a.GetNamespace())
 	if pipeline, err := j.isPipeline(ctx, a); err != nil || !pipeline || a.IsDryRun() {
@@ -75,8 +77,8 @@ func (j *jenkinsAdmission) Validate(ctx context.Context, a admission.Attributes,
 	return nil
 }
 
-// isPipeline reports whether a user creates or starts a pipeline. The controllers of the platform
-// start builds of configurations that users created.
+// isPipeline reports whether a user creates or starts a pipeline. The result is false for the
+// platform's controllers, which start builds of configurations that users have created.
 func (j *jenkinsAdmission) isPipeline(ctx context.Context, a admission.Attributes) (bool, error) {
 	if a.GetResource().GroupResource() != buildv1.Resource("buildconfigs") || strings.HasPrefix(a.GetUserInfo().GetName(), "system:serviceaccount:openshift-infra:") {
 		return false, nil
@@ -119,8 +121,8 @@ func (j *jenkinsAdmission) provision(ctx context.Context, namespace string, u us
 	return err
 }
 
-// prepare sets the parameters of a template. It returns an error if the template has no such
-// parameter, or does not contain the service.
+// prepare sets the template's parameters. It returns an error if the template lacks one of the
+// parameters or the service.
 func (j *Jenkins) prepare(template *templatev1.Template) error {
 	for name, value := range j.Parameters {
 		i := slices.IndexFunc(template.Parameters, func(p templatev1.Parameter) bool { return p.Name == name })

@@ -30,24 +30,24 @@ type logs struct{ buildStore }
 
 var _ rest.GetterWithOptions = &logs{}
 
-// New returns the type of the response for discovery.
+// New returns the response type for discovery.
 func (*logs) New() runtime.Object { return &buildv1.BuildLog{} }
 
-// Destroy does nothing: the store belongs to builds.
+// Destroy is a no-op: the store belongs to builds.
 func (*logs) Destroy() {}
 
-// GroupVersionKind returns the kind of the response.
+// GroupVersionKind returns the response kind.
 func (*logs) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind("BuildLog")
 }
 
-// NewGetOptions returns the type of the query.
+// NewGetOptions returns the type of the query options.
 func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 	return &buildv1.BuildLogOptions{}, false, ""
 }
 
-// Get returns the log of a build as a stream. Unless options.NoWait is set, it waits until the
-// build has started.
+// Get returns a build's log as a stream. Unless options.NoWait is set, it waits until the build has
+// started.
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*buildv1.BuildLogOptions)
 	if !ok {
@@ -71,8 +71,8 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	return l.open(ctx, build, options)
 }
 
-// selectBuild returns the build that the options select: the named build, or another version of its
-// configuration.
+// selectBuild returns the build that the options select: the named build, or another build of the
+// same configuration.
 func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (*buildv1.Build, error) {
 	number, config := instantiate.Number(build), instantiate.ConfigOf(build)
 	switch {
@@ -93,7 +93,7 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 	return l.build(ctx, fmt.Sprintf("%s-%d", config, number))
 }
 
-// open returns the log of a started build.
+// open returns a started build's log.
 func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Annotations[buildv1.BuildPodNameAnnotation] == "" {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
@@ -118,8 +118,9 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, logOptions).Stream}, nil
 }
 
-// containerOf returns the container with the log of a build, or "" for the first one. If a pipeline
-// failed to fetch its source, it is the container that fetches the source.
+// containerOf returns the name of the container that holds a build's log, or "" for the first
+// container. If a pipeline failed to fetch its source, this is the container that fetches the
+// source.
 func containerOf(pod *corev1.Pod, build *buildv1.Build, options *buildv1.BuildLogOptions) string {
 	if options.Container != "" || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
 		return options.Container
@@ -140,22 +141,21 @@ func text(content string) func(context.Context) (io.ReadCloser, error) {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
 }
 
-// logStartTimeout is the time that a log request waits for its build to start.
+// logStartTimeout is how long a log request waits until its build starts.
 const logStartTimeout = 30 * time.Second
 
-// hasStarted reports whether a build is running or has ended.
+// hasStarted reports whether a build is running or has finished.
 func hasStarted(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseRunning || instantiate.Ended(build)
 }
 
-// isRejected reports whether the pod of a new build cannot be created, for instance because of a
-// quota.
+// isRejected reports whether a new build's pod cannot be created, for example because of a quota.
 func isRejected(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod
 }
 
-// startError returns the error for a build that has not started in time. Clients repeat the
-// request, unless the pod of the build is rejected.
+// startError returns the error for a build that has not started in time. Clients retry the request,
+// unless the build's pod was rejected.
 func startError(builds buildclient.BuildInterface, name string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -166,7 +166,7 @@ func startError(builds buildclient.BuildInterface, name string, timeout time.Dur
 	return apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
 }
 
-// waitForStart waits until a build is running or has ended. If its pod cannot be created, the
+// waitForStart waits until a build is running or has finished. If its pod cannot be created, the
 // error contains the reason.
 func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(deps.Loopback)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxDockerfileBytes limits the size of a Dockerfile in a build.
+// maxDockerfileBytes is the maximum size of an inline Dockerfile in a build, in bytes.
 const maxDockerfileBytes = 60 * 1000
 
 func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs field.ErrorList) {
@@ -48,10 +48,10 @@ func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs fie
 	return append(errs, validateSecret(source.SourceSecret, at.Child("sourceSecret"))...)
 }
 
-// remote matches user@host:path, a form that Git supports in addition to URLs.
+// remote matches user@host:path, which Git supports in addition to URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
-// spaceOrControl reports whether a character may not be part of a URL.
+// spaceOrControl reports whether a character is not allowed in a URL.
 func spaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorList) {
@@ -71,7 +71,7 @@ func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorL
 	return errs
 }
 
-// validateLocalPath rejects a path that leads out of the build's directory.
+// validateLocalPath rejects paths that lead outside the build's directory.
 func validateLocalPath(relative string, at *field.Path) field.ErrorList {
 	clean := path.Clean(relative)
 	switch {

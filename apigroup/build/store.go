@@ -19,7 +19,7 @@ import (
 )
 
 // buildStore reads and writes builds and configurations. It does not authorize requests, because
-// the API server has done so. Admission checks new builds.
+// the API server has already done so. Admission checks new builds.
 type buildStore struct{ deps apiserver.Deps }
 
 func (s buildStore) store(resource string) *registry.Store {
@@ -44,9 +44,9 @@ func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, err
 	return object.(*buildv1.Build), nil
 }
 
-// images returns a function that returns the image streams that builds of a configuration can use:
-// those of its project, and those of other projects from which its service account can pull. For
-// any other stream, the function returns nil.
+// images returns a function that returns the image streams that a configuration's builds can use:
+// the streams in its project, and the streams in other projects from which its service account can
+// pull. For any other stream, the function returns nil.
 func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
@@ -64,9 +64,9 @@ func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) ins
 	}
 }
 
-// mayPull reports whether builds of a configuration can pull from an image stream. It checks the
-// service account instead of the user who starts the build: triggers and webhooks have no user, and
-// the build has the credentials of the account.
+// mayPull reports whether a configuration's builds can pull from an image stream. It checks the
+// service account, not the user who starts the build, because triggers and webhooks have no user,
+// and the build uses the service account's credentials.
 func (s buildStore) mayPull(ctx context.Context, config *buildv1.BuildConfig, namespace, stream string) (bool, error) {
 	if namespace == config.Namespace {
 		return true, nil
@@ -79,14 +79,14 @@ func (s buildStore) start(ctx context.Context, name string, req *buildv1.BuildRe
 	return instantiation{s, func(config *buildv1.BuildConfig) instantiate.Images { return s.images(ctx, config) }}.start(ctx, name, req)
 }
 
-// replace updates an object. It returns a conflict if the stored object has changed.
+// replace updates an object. It returns a conflict error if the stored object has changed.
 func (s buildStore) replace(ctx context.Context, resource string, object apiserver.Object) error {
 	_, _, err := s.store(resource).Update(ctx, object.GetName(), rest.DefaultUpdatedObjectInfo(object),
 		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	return err
 }
 
-// create creates a build with a request to the API server, so that image policy, quotas and the
+// create creates a build through a request to the API server, so that image policy, quotas and the
 // administrator's webhooks apply to the build.
 func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(s.deps.Loopback)
@@ -96,7 +96,7 @@ func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.
 	return client.Builds(build.Namespace).Create(ctx, build, metav1.CreateOptions{})
 }
 
-// incrementVersion increments the last version of a configuration and returns it, or 0 if the
+// incrementVersion increments a configuration's last version and returns it, or 0 if the
 // configuration does not exist.
 func (s buildStore) incrementVersion(ctx context.Context, config string) (number int64, err error) {
 	if config == "" {

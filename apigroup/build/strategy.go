@@ -89,8 +89,8 @@ func webHook(trigger *buildv1.BuildTriggerPolicy) (*buildv1.WebHookTrigger, stri
 	return nil, ""
 }
 
-// validateImageChange validates an ImageChange trigger, which watches a tag. The default is the tag
-// in the strategy. Two triggers cannot watch the same tag.
+// validateImageChange validates an ImageChange trigger. The trigger watches its own tag or, by
+// default, the strategy's tag. Two triggers must not watch the same tag.
 func validateImageChange(trigger *buildv1.ImageChangeTrigger, from *corev1.ObjectReference, watched map[string]bool, at *field.Path) (errs field.ErrorList) {
 	if trigger == nil {
 		return field.ErrorList{field.Required(at, "set the image to watch")}

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// requestAction is the base of subresources that create a build from a BuildRequest.
+// requestAction is embedded by subresources that create a build from a BuildRequest.
 type requestAction struct {
 	apiserver.Action[*buildv1.BuildRequest]
 	buildStore
@@ -67,7 +67,7 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 		return nil, err
 	}
 	var created *buildv1.Build
-	// A concurrent instantiation can use the same number.
+	// A concurrent instantiation can use the same build number.
 	err = retry.OnError(retry.DefaultBackoff, apierrors.IsAlreadyExists, func() error {
 		number, err := c.incrementVersion(ctx, instantiate.ConfigOf(old))
 		if err != nil {

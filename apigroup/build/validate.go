@@ -22,7 +22,7 @@ const (
 	dockerKind = instantiate.DockerKind
 )
 
-// validator applies the rules of OpenShift and Kubernetes.
+// validator applies OpenShift's and Kubernetes' validation rules.
 type validator struct{ rules Rules }
 
 func (v validator) config(_ context.Context, config, _ *buildv1.BuildConfig) (errs field.ErrorList) {
@@ -42,8 +42,8 @@ func (v validator) config(_ context.Context, config, _ *buildv1.BuildConfig) (er
 	return append(errs, v.common(&spec.CommonSpec, at)...)
 }
 
-// build rejects changes of the spec, except of the fields that the builder and the controllers set,
-// and of the phase of an ended build.
+// build rejects changes to the spec, except to the fields that the builder and the controllers set.
+// It also rejects changes to the phase of a finished build.
 func (v validator) build(_ context.Context, build, old *buildv1.Build) (errs field.ErrorList) {
 	if old == nil {
 		return v.common(&build.Spec.CommonSpec, field.NewPath("spec"))
@@ -57,7 +57,7 @@ func (v validator) build(_ context.Context, build, old *buildv1.Build) (errs fie
 	return errs
 }
 
-// withoutRevision returns a spec without the fields that can change.
+// withoutRevision returns a spec without the mutable fields.
 func withoutRevision(spec buildv1.BuildSpec) buildv1.BuildSpec {
 	spec.Revision, spec.CompletionDeadlineSeconds = nil, nil
 	return spec
@@ -97,7 +97,7 @@ func validateOutput(output *buildv1.BuildOutput, at *field.Path) (errs field.Err
 	return errs
 }
 
-// validateReference validates an image reference, which must be of one of the kinds.
+// validateReference validates an image reference, which must have one of the given kinds.
 func validateReference(reference *corev1.ObjectReference, at *field.Path, kinds ...string) (errs field.ErrorList) {
 	if !slices.Contains(kinds, reference.Kind) {
 		return field.ErrorList{field.NotSupported(at.Child("kind"), reference.Kind, kinds)}

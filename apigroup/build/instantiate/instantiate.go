@@ -1,6 +1,7 @@
 // Package instantiate creates builds, either from a configuration and a request, or as clones of
-// earlier builds. It also defines names, labels and annotations of builds and their pods. The API
-// server, the controllers and the client share the package. It only transforms objects.
+// earlier builds. It also defines the names, labels and annotations of builds and their pods. The
+// API server, the controllers and the client share this package. It transforms objects and makes no
+// requests.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; names, labels and
 // annotations are those of OpenShift 3.11.
@@ -24,10 +25,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Account is the default service account of builds.
+// Account is the builds' default service account.
 const Account = "builder"
 
-// AccountOf returns the service account of a build.
+// AccountOf returns a build's service account.
 func AccountOf(spec *buildv1.CommonSpec) string {
 	if spec.ServiceAccount == "" {
 		return Account
@@ -35,7 +36,8 @@ func AccountOf(spec *buildv1.CommonSpec) string {
 	return spec.ServiceAccount
 }
 
-// UserOf returns the user as which a build's service account is authorized, with its groups.
+// UserOf returns the user, with groups, that represents a build's service account in authorization
+// checks.
 func UserOf(project string, spec *buildv1.CommonSpec) user.Info {
 	account := serviceaccount.UserInfo(project, AccountOf(spec), "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
@@ -58,7 +60,7 @@ func Label(name string) string {
 }
 
 // Selector selects the builds of a configuration. It can also select builds of other configurations
-// whose truncated names are the same; ConfigOf distinguishes them.
+// that have the same truncated name. ConfigOf distinguishes them.
 func Selector(config string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{buildv1.BuildConfigLabel: Label(config)})
 }
@@ -71,14 +73,14 @@ func ConfigOf(build *buildv1.Build) string {
 	return build.Annotations[buildv1.BuildConfigAnnotation]
 }
 
-// Number returns the number of a build in its configuration, or 0 if it has none.
+// Number returns a build's number within its configuration, or 0 if it has none.
 func Number(build *buildv1.Build) int64 {
-	// 0 if missing.
+	// The number is 0 if the annotation is missing.
 	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64)
 	return number
 }
 
-// Policy returns the run policy of a build.
+// Policy returns a build's run policy.
 func Policy(build *buildv1.Build) buildv1.BuildRunPolicy {
 	if policy := build.Labels[buildv1.BuildRunPolicyLabel]; policy != "" {
 		return buildv1.BuildRunPolicy(policy)
@@ -86,7 +88,7 @@ func Policy(build *buildv1.Build) buildv1.BuildRunPolicy {
 	return buildv1.BuildRunPolicySerial
 }
 
-// Ended reports whether a build has ended.
+// Ended reports whether a build has finished.
 func Ended(build *buildv1.Build) bool {
 	switch build.Status.Phase {
 	case buildv1.BuildPhaseComplete, buildv1.BuildPhaseFailed, buildv1.BuildPhaseError, buildv1.BuildPhaseCancelled:
@@ -100,8 +102,8 @@ func Paused(config *buildv1.BuildConfig) bool {
 	return strings.EqualFold(config.Annotations[buildv1.BuildConfigPausedAnnotation], "true")
 }
 
-// Build returns the next build of a configuration. The caller has already incremented LastVersion.
-// images resolves the references in the spec.
+// Build returns a configuration's next build. The caller has already incremented LastVersion.
+// images resolves the image references in the spec.
 func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (*buildv1.Build, error) {
 	version := strconv.FormatInt(config.Status.LastVersion, 10)
 	build := &buildv1.Build{
@@ -134,8 +136,8 @@ func Build(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Im
 	return build, nil
 }
 
-// applySource applies the revision and the binary source of a request. If the request has no binary
-// source, it removes the configuration's binary source.
+// applySource applies a request's revision and binary source. If the request has no binary source,
+// applySource removes the configuration's binary source.
 func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if request.Revision != nil {
 		spec.Revision = request.Revision.DeepCopy()
@@ -151,8 +153,7 @@ func applySource(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	}
 }
 
-// applyOptions applies the environment variables and the options of a request to the strategy of a
-// build.
+// applyOptions applies a request's environment variables and options to a build's strategy.
 func applyOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	if env := Env(&spec.Strategy); env != nil {
 		*env = Override(*env, request.Env)
@@ -168,7 +169,7 @@ func applyOptions(spec *buildv1.BuildSpec, request *buildv1.BuildRequest) {
 	}
 }
 
-// Env returns a pointer to the variables of a strategy, or nil if there is no strategy.
+// Env returns a pointer to a strategy's environment variables, or nil if there is no strategy.
 func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	switch {
 	case strategy.DockerStrategy != nil:
@@ -183,7 +184,8 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override returns env with the variables of with, which replace variables of the same name.
+// Override returns env with the environment variables from with, which replace variables of the
+// same name.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })
@@ -191,9 +193,9 @@ func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	return append(result, with...)
 }
 
-// Clone returns a build with the inputs of an earlier build. number is the next number of the
-// configuration. If it is 0, there is no configuration, and the name of the clone is the name of
-// the earlier build with a suffix.
+// Clone returns a build with the inputs of an earlier build. number is the configuration's next
+// build number. If number is 0, there is no configuration, and the clone's name is the earlier
+// build's name with a suffix.
 func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suffix string) *buildv1.Build {
 	build := &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{
@@ -215,8 +217,8 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 	return build
 }
 
-// RemoveAnswers removes the answers to inputs of a pipeline from a new build. Users who may start
-// builds may not add answers: only users who may update builds may.
+// RemoveAnswers removes the answers to a pipeline's inputs from a new build. Users who are only
+// allowed to start builds must not add answers. This requires permission to update builds.
 func RemoveAnswers(build *buildv1.Build) {
 	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 }

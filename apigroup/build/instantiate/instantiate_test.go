@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// images returns the stream "ruby" of the project "shop".
+// images returns the stream "ruby" in the project "shop".
 func images(namespace, name string) (*imagev1.ImageStream, error) {
 	if namespace != "shop" || name != "ruby" {
 		return nil, nil

@@ -20,7 +20,7 @@ func (c *commit) revision() *buildv1.SourceRevision {
 	return revision(c.ID, c.Message, c.Author, c.Committer)
 }
 
-// GitHub decodes events of GitHub and Gogs. A push starts a build; a ping does nothing.
+// GitHub decodes GitHub and Gogs events. A push starts a build. A ping is ignored.
 func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	kind := call.Header.Get("X-GitHub-Event")
 	if kind == "" {
@@ -57,7 +57,7 @@ func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	return Event{}, nil
 }
 
-// GitLab decodes push events of GitLab.
+// GitLab decodes GitLab push events.
 func GitLab(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	if kind := call.Header.Get("X-Gitlab-Event"); kind != "Push Hook" {
 		return Event{}, fmt.Errorf("unknown X-Gitlab-Event %q: only Push Hook starts builds", kind)
@@ -90,7 +90,7 @@ func GitLab(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	return Event{Revision: newest.revision()}, nil
 }
 
-// Bitbucket decodes push events of Bitbucket Cloud and Bitbucket Server.
+// Bitbucket decodes push events from Bitbucket Cloud and Bitbucket Server.
 func Bitbucket(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	switch kind := call.Header.Get("X-Event-Key"); kind {
 	case "repo:push":

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Headers that prove that the caller has the secret, without the secret in the URL. Source: GitHub,
-// validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket, secure
-// webhooks.
+// Headers that prove that the caller knows the secret, so that the URL need not contain it. Source:
+// GitHub, validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket,
+// secure webhooks.
 const (
 	githubSignature    = "X-Hub-Signature-256"
 	gogsSignature      = "X-Gogs-Signature"
@@ -19,12 +19,12 @@ const (
 	bitbucketSignature = "X-Hub-Signature"
 )
 
-// Signed reports whether a call contains a proof, valid or not, that the caller has the secret.
-// Generic calls never contain one.
+// Signed reports whether a call contains a proof, valid or not, that the caller knows the secret.
+// Generic calls never contain a proof.
 func Signed(kind string, header http.Header) bool { return proof(kind, header) != "" }
 
-// Verified reports whether the proof in a call is valid. The proof is a signature of the body or,
-// for GitLab, the secret.
+// Verified reports whether a call's proof is valid. The proof is a signature of the body or, for
+// GitLab, the secret itself.
 func Verified(kind string, call Call, secret string) bool {
 	request := proof(kind, call.Header)
 	if request == "" || secret == "" {
@@ -42,8 +42,8 @@ func Verified(kind string, call Call, secret string) bool {
 	return hmac.Equal(signature, sum.Sum(nil))
 }
 
-// proof returns the hexadecimal signature or GitLab's token, or "" if there is none. It ignores
-// SHA-1 signatures, which GitHub sends for old receivers.
+// proof returns the hexadecimal signature or GitLab's token, or "" if the call contains no proof.
+// It ignores SHA-1 signatures, which GitHub also sends for compatibility.
 func proof(kind string, header http.Header) string {
 	const algorithm = "sha256="
 	switch kind {
@@ -61,7 +61,7 @@ func proof(kind string, header http.Header) string {
 	return ""
 }
 
-// Same compares secrets. The duration depends neither on their content nor on their length.
+// Same compares secrets. How long it takes depends neither on their content nor on their length.
 func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

@@ -1,5 +1,5 @@
 // Package webhook decodes the calls that Git hosts send after a push. It decides whether to start a
-// build, and of which revision. It does not trust the content of calls.
+// build, and for which revision. It treats calls as untrusted input.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11, webhook
 // triggers; the documentation of GitHub, GitLab, Bitbucket and Gogs.
@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
-// Call is the request of a Git host.
+// Call is a Git host's request.
 type Call struct {
 	Header http.Header
 	Body   []byte
@@ -29,25 +29,25 @@ type Call struct {
 
 // Event is the decoded content of a call.
 type Event struct {
-	// Ignored is the reason why the call starts no build. Empty means that it starts one.
+	// Ignored explains why the call starts no build. If Ignored is empty, the call starts a build.
 	Ignored string
-	// Revision is the pushed revision, or nil if the call contains none.
+	// Revision is the pushed revision, or nil if the call does not contain a revision.
 	Revision *buildv1.SourceRevision
 	// Env and Options are the settings in a generic call.
 	Env     []corev1.EnvVar
 	Options *buildv1.DockerStrategyOptions
 }
 
-// ignored returns an event that starts no build.
+// ignored returns an event that does not start a build.
 func ignored(format string, values ...any) (Event, error) {
 	return Event{Ignored: fmt.Sprintf(format, values...)}, nil
 }
 
-// Reader decodes calls of one kind. git is the Git source of the configuration, or nil. The error
+// Reader decodes calls of one kind. git is the configuration's Git source, or nil. The error
 // describes why the call is invalid.
 type Reader func(call Call, git *buildv1.GitBuildSource) (Event, error)
 
-// Readers returns the readers by kind, which is the last segment of the URL.
+// Readers returns the readers by webhook kind, which is the last segment of the URL.
 func Readers() map[string]Reader {
 	return map[string]Reader{"generic": Generic, "github": GitHub, "gitlab": GitLab, "bitbucket": Bitbucket}
 }
@@ -138,10 +138,11 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 }
 
 const (
-	// maxValues limits the JSON values in a body, because decoded values need more memory than
-	// their text.
+	// maxValues is the maximum number of JSON values in a body. There is a limit because decoded
+	// values need more memory than their text.
 	maxValues = 200_000
-	// maxYAMLBytes limits a YAML body, before and after its aliases are expanded.
+	// maxYAMLBytes is the maximum size of a YAML body in bytes, before and after its aliases are
+	// expanded.
 	maxYAMLBytes = 256 << 10
 )
 
