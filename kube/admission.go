@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// onWireTypes passes objects of Kubernetes to our admission plugins as wire types (k8s.io/api), and
-// writes their changes back. In the API server, objects have internal types, which only this folder
-// imports.
+// onWireTypes passes Kubernetes objects to our admission plugins as wire types (k8s.io/api), and
+// writes the plugins' changes back. In the API server, objects have internal types, which only this
+// folder imports.
 func onWireTypes(names []string) admission.Decorator {
 	groups := map[string]bool{}
 	for _, name := range names {
@@ -33,9 +33,9 @@ func onWireTypes(names []string) admission.Decorator {
 	})
 }
 
-// reviewAnywhere exempts OpenShift's access reviews from upstream's plugin NamespaceLifecycle, as
-// upstream exempts its own: a review of a namespace that does not exist must not reveal its
-// absence.
+// reviewAnywhere exempts OpenShift's access reviews from upstream's NamespaceLifecycle plugin, as
+// upstream exempts its own access reviews: a review in a namespace that does not exist must not
+// reveal that the namespace does not exist.
 func reviewAnywhere() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {
 		if name != lifecycle.PluginName {
@@ -45,7 +45,7 @@ func reviewAnywhere() admission.Decorator {
 	})
 }
 
-// exceptReviews passes all requests but access reviews to a plugin.
+// exceptReviews passes all requests except access reviews to a plugin.
 type exceptReviews struct {
 	admission.Interface
 }
@@ -61,7 +61,7 @@ func (e exceptReviews) Admit(ctx context.Context, a admission.Attributes, o admi
 	return mutator.Admit(ctx, a, o)
 }
 
-// isAccessReview reports whether a resource is one of OpenShift's reviews in a namespace.
+// isAccessReview reports whether a resource is one of OpenShift's namespaced access reviews.
 func isAccessReview(resource schema.GroupResource) bool {
 	if resource.Group != authorizationv1.GroupName {
 		return false
@@ -73,7 +73,7 @@ func isAccessReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// limitReferences enables a check of upstream's plugin ServiceAccount that has no flag:
+// limitReferences enables a check in upstream's ServiceAccount plugin for which there is no flag:
 // serviceAccountConfig.limitSecretReferences.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
@@ -84,8 +84,9 @@ func limitReferences() admission.Decorator {
 	})
 }
 
-// withAuthorizer gives plugins the complete authorizer of the server. Upstream creates the plugins
-// before the features' authorizers exist. Admission policies keep a copy of the first authorizer.
+// withAuthorizer passes the server's complete authorizer to plugins. Upstream creates the plugins
+// before the features' authorizers exist. Admission policies keep a copy of the first authorizer
+// that they receive.
 func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {
@@ -130,7 +131,7 @@ func (p *wirePlugin) Validate(ctx context.Context, a admission.Attributes, o adm
 	return validator.Validate(ctx, &wireAttributes{Attributes: a}, o)
 }
 
-// wireAttributes converts the objects of a request on demand.
+// wireAttributes converts a request's objects on demand.
 type wireAttributes struct {
 	admission.Attributes
 	object, old runtime.Object
@@ -152,8 +153,7 @@ func (a *wireAttributes) GetOldObject() runtime.Object {
 	return a.old
 }
 
-// convert converts an internal type to the version of the request. It returns other types
-// unchanged.
+// convert converts an internal type to the request's version. It returns other types unchanged.
 func (a *wireAttributes) convert(object runtime.Object) runtime.Object {
 	if object == nil || !internal(object) {
 		return object

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// labeler is a plugin for wire types that changes pods.
+// labeler is a plugin that uses wire types and changes pods.
 type labeler struct {
 	*admission.Handler
 	saw []any

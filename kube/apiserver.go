@@ -22,67 +22,75 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// NamedCertificate is a certificate with its key for host names, which can begin with "*.".
+// NamedCertificate is a certificate with its key, and the host names for which it is served. A name
+// can begin with "*.".
 type NamedCertificate struct {
 	Names             []string
 	CertFile, KeyFile string
 }
 
-// APIServer is the component that runs upstream's API server, with Slipway's API groups as one more
-// server in its delegation chain. It reads certificates and keys from files, and rereads them if
-// upstream supports that.
+// APIServer is the component that runs upstream's API server, with Slipway's API groups as an
+// additional server in the delegation chain. It reads certificates and keys from files, and reloads
+// them if upstream supports reloading.
 type APIServer struct {
-	// BindAddress and Port are the listen address. AdvertiseAddress is the endpoint of the service
-	// `kubernetes`.
+	// BindAddress and Port are the listen address. AdvertiseAddress is the endpoint address of the
+	// service `kubernetes`.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
-	// BindNetwork is tcp4 or tcp6 to listen on addresses of one IP family only; optional.
+	// BindNetwork is "tcp4" or "tcp6" if the server listens only on addresses of one IP family;
+	// optional.
 	BindNetwork string
-	// DNSPort is the port of the master's DNS server in the service `kubernetes`; 0 if there is none.
+	// DNSPort is the port of the master's DNS server in the service `kubernetes`, or 0 if the
+	// master has no DNS server.
 	DNSPort int32
-	// CertFile and KeyFile are its serving certificate.
+	// CertFile and KeyFile contain the serving certificate and its key.
 	CertFile, KeyFile string
-	// ClientCAFile verifies client certificates.
+	// ClientCAFile contains the CA bundle that verifies client certificates.
 	ClientCAFile string
-	// EtcdSocket is the Unix socket of etcd. EncryptionConfigFile, if set, configures encryption at
+	// EtcdSocket is etcd's Unix socket. EncryptionConfigFile, if set, configures encryption at
 	// rest.
 	EtcdSocket, EncryptionConfigFile string
 	// KubeletCertFile, KubeletKeyFile and KubeletCAFile are the credentials for connections to
 	// kubelets.
 	KubeletCertFile, KubeletKeyFile, KubeletCAFile string
-	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate it to aggregated API
-	// servers.
+	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate this server to
+	// aggregated API servers.
 	FrontProxyCAFile, FrontProxyCertFile, FrontProxyKeyFile string
-	// ServiceAccountKeyFile signs tokens; ServiceAccountKeyFiles (public) verify them.
+	// ServiceAccountKeyFile contains the private key that signs tokens. ServiceAccountKeyFiles
+	// contain the public keys that verify them.
 	ServiceAccountKeyFile  string
 	ServiceAccountKeyFiles []string
-	// NamedCertificates replace CertFile for clients that request one of their names.
+	// NamedCertificates take precedence over CertFile for clients that request one of their names.
 	NamedCertificates []NamedCertificate
-	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, by Go's names, limit TLS; empty
-	// means Go's defaults.
+	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, a list of Go's names, restrict TLS.
+	// Go's defaults apply if they are empty.
 	MinTLSVersion string
 	CipherSuites  []string
-	// CORSOrigins are regular expressions of the origins that can send requests from browsers.
+	// CORSOrigins are regular expressions that match the origins from which browsers can send
+	// requests.
 	CORSOrigins []string
-	// ServiceCIDR is the services' network. With a comma, their IPv6 network follows.
+	// ServiceCIDR is the service network. It can be followed by a comma and the IPv6 service
+	// network.
 	ServiceCIDR string
 	// NodePorts is the port range of NodePort services; nil means 30000-32767.
 	NodePorts *utilnet.PortRange
 	// Domain is the cluster's DNS domain, for instance "cluster.local".
 	Domain string
-	// Audit configures the audit log; nil turns it off.
+	// Audit configures the audit log. If it is nil, the audit log is disabled.
 	Audit *Audit
-	// Recorder, if set, gets the API server's authentication and audit log for other servers.
+	// Recorder, if set, gives other servers access to the API server's authentication and audit
+	// log.
 	Recorder *apiserver.Recorder
 	// Arguments are the administrator's flags (kubernetesMasterConfig.apiServerArguments).
 	Arguments arguments.Map
-	// Plugins are the configured admission plugins. Run writes their configurations to
+	// Plugins are the configured admission plugins. Run writes their configuration to
 	// AdmissionFile.
 	Plugins       []Plugin
 	AdmissionFile string
-	// LimitSecretReferences lets a pod use only secrets that its service account lists.
+	// LimitSecretReferences means that a pod can use only the secrets that its service account
+	// lists.
 	LimitSecretReferences bool
-	// Features are our additions: API groups, admission plugins, hooks.
+	// Features are our additions: API groups, admission plugins and hooks.
 	Features []apiserver.Feature
 }
 
@@ -96,7 +104,7 @@ type Audit struct {
 // Name returns the component's name.
 func (s *APIServer) Name() string { return "apiserver" }
 
-// Run serves until ctx ends. It calls ready when /readyz returns ok.
+// Run serves requests until ctx is done. It calls ready when /readyz returns ok.
 func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	authorizer := &apiserver.Authorizer{}
 	completed, err := s.options(ctx, authorizer)
@@ -123,8 +131,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
-	// This map has two thousand definitions, and each server of the chain has its own copy. Code that
-	// needs the map later recreates it.
+	// This map holds two thousand definitions, and each server in the chain has its own copy. Code
+	// that needs the map later recreates it.
 	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
 	pollCtx, cancelPoll := context.WithCancel(ctx)
@@ -146,8 +154,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run API server: %w", err)
 }
 
-// untilReady returns nil when the API server responds to /readyz with 200, or the context's
-// error.
+// untilReady returns nil when the API server responds to /readyz with 200, or the context's error
+// if the context is done first.
 func untilReady(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
 	if err != nil {
@@ -194,7 +202,7 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.AllowPrivileged = true
 	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
-	// Otherwise, a shutdown waits up to a minute for watches of clients.
+	// Otherwise, a shutdown waits up to a minute for clients' watches.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort, opts.SecureServing.BindNetwork = s.BindAddress, s.Port, s.BindNetwork
@@ -204,7 +212,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	for _, cert := range s.NamedCertificates {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
-	// for users whose roles name these paths, such as cluster-debugger
+	// for users whose roles list these paths, such as cluster-debugger
 	opts.Features.EnableProfiling = true
 	opts.Features.EnableContentionProfiling = false
 	// for browsers, which open login pages here
@@ -221,7 +229,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.KubeletConfig.TLSClientConfig.CertFile = s.KubeletCertFile
 	opts.KubeletConfig.TLSClientConfig.KeyFile = s.KubeletKeyFile
 	opts.KubeletConfig.TLSClientConfig.CAFile = s.KubeletCAFile
-	// A node's name need not resolve, but its address always works.
+	// A node's name might not resolve, but its address always works.
 	opts.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "Hostname", "ExternalIP"}
 
 	s.fillAuthentication(opts)

@@ -15,10 +15,10 @@ import (
 )
 
 // AttachDetach is the component that runs upstream's attach-detach controller with our volume
-// plugins. The controller manager would create it with the in-tree FlexVolume prober; outside of
-// the controller manager, the controller accepts any prober.
+// plugins. The controller manager always uses the in-tree FlexVolume prober. Outside the controller
+// manager, the attach-detach controller accepts any prober.
 type AttachDetach struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
@@ -27,7 +27,7 @@ type AttachDetach struct {
 // Name returns the component's name.
 func (a *AttachDetach) Name() string { return "attach-detach" }
 
-// Run attaches and detaches until ctx ends.
+// Run attaches and detaches volumes until ctx is done.
 func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	defaults, err := cmoptions.NewKubeControllerManagerOptions()
 	if err != nil {
@@ -59,9 +59,9 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run attach-detach controller: it stopped unexpectedly")
 }
 
-// timers returns upstream's timers, except two. If a pod's driver was not installed when the pod
-// was scheduled, only a walk over all pods finds the pod again. Upstream walks every three minutes.
-// The walk reads only memory, so a short interval is cheap.
+// timers returns upstream's timers, with two exceptions. If a pod's driver was not installed when
+// the pod was scheduled, only a periodic pass over all pods finds the pod again. Upstream runs this
+// pass every three minutes. The pass reads only memory, so a short interval is cheap.
 func timers() attachdetach.TimerConfig {
 	config := attachdetach.DefaultTimerConfig
 	config.DesiredStateOfWorldPopulatorLoopSleepPeriod = 2 * time.Second

@@ -9,11 +9,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// defaultAuditPolicy records the user and the target of each request. It does not record the
-// content of requests and responses.
+// defaultAuditPolicy records the user and the target of each request. It does not record request
+// and response bodies.
 const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
 
-// WritePolicy writes the policy of an auditConfig to a file in dir, and sets PolicyFile.
+// WritePolicy writes an auditConfig's policy to a file in dir, and sets PolicyFile.
 func (a *Audit) WritePolicy(dir string, policy []byte) error {
 	content, err := auditPolicy(policy)
 	if err != nil {
@@ -23,9 +23,9 @@ func (a *Audit) WritePolicy(dir string, policy []byte) error {
 	return atomicfile.Write(a.PolicyFile, content, 0o600)
 }
 
-// auditPolicy returns an audit policy in the version that upstream reads. Policies of OpenShift 3
-// have an older version with the same fields. Without a policy, the default records metadata, as
-// OpenShift 3 does; upstream would record nothing.
+// auditPolicy returns an audit policy in the version that upstream reads. OpenShift 3's policies
+// have an older version with the same fields. If there is no policy, the default policy records
+// metadata, as in OpenShift 3. Upstream would record nothing.
 func auditPolicy(policy []byte) ([]byte, error) {
 	if policy == nil {
 		return []byte(defaultAuditPolicy), nil

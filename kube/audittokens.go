@@ -13,15 +13,15 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-// hashPrefix is the prefix of the names of tokens that are hashes.
+// hashPrefix is the prefix of token names that are hashes.
 const hashPrefix = "sha256~"
 
-// tokenHider replaces the names of tokens in audit events. The OAuth server names a token by its
-// hash, but the name of a token that an administrator created is the token. `oc logout` of
-// OpenShift 3 sends its token as a name, which is not found.
+// tokenHider replaces token names in audit events. The OAuth server names a token by its hash, but
+// the name of a token that an administrator created is the token itself. OpenShift 3's `oc logout`
+// sends its token as a name. No token with this name exists, but the request is logged.
 type tokenHider struct{ audit.Backend }
 
-// hideTokens wraps an audit backend. It returns nil for nil.
+// hideTokens wraps an audit backend. It returns nil if backend is nil.
 func hideTokens(backend audit.Backend) audit.Backend {
 	if backend == nil {
 		return nil
@@ -29,7 +29,8 @@ func hideTokens(backend audit.Backend) audit.Backend {
 	return tokenHider{backend}
 }
 
-// ProcessEvents implements audit.Sink. It does not change the events, which other backends get too.
+// ProcessEvents implements audit.Sink. It does not change the events, because other backends
+// receive them as well.
 func (h tokenHider) ProcessEvents(events ...*auditinternal.Event) bool {
 	if !slices.ContainsFunc(events, namesToken) {
 		return h.Backend.ProcessEvents(events...)
@@ -54,7 +55,8 @@ func namesToken(event *auditinternal.Event) bool {
 		slices.Contains([]string{"oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens"}, ref.Resource)
 }
 
-// hideToken replaces the name with its hash. It removes bodies, which contain the name, too.
+// hideToken replaces the name with its hash. It removes the request and response bodies, because
+// they also contain the name.
 func hideToken(event *auditinternal.Event) *auditinternal.Event {
 	ref, sum := event.ObjectRef, sha256.Sum256([]byte(event.ObjectRef.Name))
 	name, hash := ref.Name, hashPrefix+base64.RawURLEncoding.EncodeToString(sum[:])

@@ -2,12 +2,12 @@ package kube
 
 import "golang.org/x/sys/unix"
 
-// UnneededCapabilities returns the capabilities that neither the control plane nor a FlexVolume
-// driver uses, which it calls to attach volumes. Drivers need all other capabilities: they load
-// modules, create devices and mount.
+// UnneededCapabilities returns the capabilities that are used neither by the control plane nor by
+// the FlexVolume drivers that it calls to attach volumes. Drivers need all other capabilities: they
+// load modules, create devices and mount file systems.
 //
-// Containerd and the node keep all capabilities, because a privileged container has those of
-// containerd.
+// Containerd and the node keep all capabilities, because a privileged container has the same
+// capabilities as containerd.
 func UnneededCapabilities() []uintptr {
 	return []uintptr{
 		unix.CAP_AUDIT_CONTROL, unix.CAP_AUDIT_READ, unix.CAP_AUDIT_WRITE, unix.CAP_BLOCK_SUSPEND, unix.CAP_BPF,

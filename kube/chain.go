@@ -28,9 +28,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// chain links the API servers. A request passes the aggregator's filters once. The first link with
-// its path serves it: aggregator, Kubernetes, our groups, custom resources, not found. It is
-// upstream's CreateServerChain with one more link.
+// chain links the API servers. A request passes through the aggregator's filters once. The first
+// server that has the request's path serves it: the aggregator, Kubernetes, our groups, custom
+// resources, and finally the not-found handler. chain is upstream's CreateServerChain with an
+// additional server.
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, etcd *etcdConnection) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
@@ -88,8 +89,8 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	return front, server.Attach(front.GenericAPIServer)
 }
 
-// hook adds our features' hooks to the configuration of every link, and to the handlers of the
-// aggregator, which is the first link of a request.
+// hook adds our features' hooks to every server's configuration, and to the handlers of the
+// aggregator, which is the first server that receives a request.
 func hook(config *app.Config, server *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
 	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {
@@ -139,13 +140,14 @@ func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Featu
 	return nil
 }
 
-// groupOrder is the order of Kubernetes' groups, without the generic groups, which upstream
-// exports. If two groups share a short name ("deploy"), the first wins. It has upstream's order.
+// groupOrder is the order of Kubernetes' API groups, except for the generic groups, which upstream
+// exports. If two groups share a short name ("deploy"), the first group takes precedence. The order
+// is upstream's.
 var groupOrder = []string{"apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io",
 	"scheduling.k8s.io", "node.k8s.io", "resource.k8s.io", "lifecycle.k8s.io"}
 
-// priorities returns the priority of every served group version in discovery. A group version
-// without a priority would not be announced.
+// priorities returns the discovery priority of every served group version. A group version without
+// a priority would not be announced.
 func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
 	all := controlplane.DefaultGenericAPIServicePriorities()
 	for position, group := range groupOrder {
@@ -159,8 +161,9 @@ func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlp
 	for position, gv := range versions {
 		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
 	}
-	// As in OpenShift 3.11, `get rolebindings` means OpenShift's, which show users and groups, and
-	// `can-i create subjectaccessreviews` OpenShift's, which members of projects can create.
+	// As in OpenShift 3.11, `get rolebindings` refers to OpenShift's role bindings, which show
+	// users and groups, and `can-i create subjectaccessreviews` refers to OpenShift's reviews,
+	// which project members can create.
 	highest := max(all[rbacv1.SchemeGroupVersion].Group, all[kubeauthorizationv1.SchemeGroupVersion].Group)
 	all[authorizationv1.GroupVersion] = controlplane.APIServicePriority{Group: highest + 50, Version: 15}
 	return all

@@ -14,23 +14,24 @@ import (
 )
 
 // Controllers is the component that runs upstream's controller manager, without the controllers
-// that AttachDetach, Expander and PolicyStatus run in another way. Package controller/network
-// replaces the controller of the nodes' subnets. The component listens on no port.
+// that AttachDetach, Expander and PolicyStatus run differently. Package controller/network replaces
+// the controller that allocates the nodes' subnets. The component does not listen on any port.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
 	Kubeconfig string
-	// ServiceAccountKeyFile signs service account tokens; RootCAFile is published in every
-	// namespace.
+	// ServiceAccountKeyFile contains the key that signs service account tokens. RootCAFile is
+	// published in every namespace.
 	ServiceAccountKeyFile, RootCAFile string
-	// SigningCertFile and SigningKeyFile are the CA that signs certificate signing requests.
+	// SigningCertFile and SigningKeyFile contain the CA that signs certificate signing requests.
 	SigningCertFile, SigningKeyFile string
-	// VolumePluginDir is the plugin directory for other users of FlexVolume in the controller
-	// manager.
+	// VolumePluginDir is the plugin directory for the other controllers in the controller manager
+	// that use FlexVolume.
 	VolumePluginDir string
-	// RecyclerTemplate is the file of the pod that cleans a volume with the reclaim policy Recycle.
+	// RecyclerTemplate is the path of the pod manifest for cleaning volumes with the reclaim policy
+	// Recycle.
 	RecyclerTemplate string
-	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout; zero keeps
+	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout. Zero means
 	// upstream's taint-based eviction (300 s).
 	PodEvictionTimeout time.Duration
 	// Arguments are the administrator's flags (kubernetesMasterConfig.controllerArguments).
@@ -40,7 +41,7 @@ type Controllers struct {
 // Name returns the component's name.
 func (c *Controllers) Name() string { return "controllers" }
 
-// Run runs the controllers until ctx ends.
+// Run runs the controllers until ctx is done.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	opts, err := options.NewKubeControllerManagerOptions()
 	if err != nil {

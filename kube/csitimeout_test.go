@@ -17,12 +17,11 @@ import (
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 )
 
-// csiWaits is the time that the plugin for CSI volumes waits until a VolumeAttachment is attached
-// or deleted.
+// csiWaits is how long the CSI volume plugin waits until a VolumeAttachment is attached or deleted.
 const csiWaits = 2 * time.Minute
 
-// csiPlugin returns the attach-detach controller's plugin for CSI volumes. Its VolumeAttachments
-// come from the index.
+// csiPlugin returns the attach-detach controller's CSI volume plugin. It reads VolumeAttachments
+// from the index.
 func csiPlugin(t *testing.T, client kubernetes.Interface, indexer cache.Indexer) volume.AttachableVolumePlugin {
 	t.Helper()
 	drivers := storagelisters.NewCSIDriverLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil))
@@ -34,7 +33,8 @@ func csiPlugin(t *testing.T, client kubernetes.Interface, indexer cache.Indexer)
 	return plugin
 }
 
-// The bubble's clock only advances while all goroutines wait: the test takes no real time.
+// The bubble's clock advances only while all goroutines are blocked, so the test takes no real
+// time.
 func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	client, indexer := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	plugin := csiPlugin(t, client, indexer)

@@ -1,5 +1,5 @@
-// Package auditlog searches the audit log of this master, for a page of the web console that shows
-// administrators the actions of users.
+// Package auditlog searches this master's audit log, for a web console page that shows
+// administrators what users have done.
 package auditlog
 
 import (
@@ -19,17 +19,18 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Path is the path of the search, for users whose roles name it.
+// Path is the search path. It is open to users whose roles list it.
 const Path = "/slipway/audit"
 
-// maxEvents limits the events of a response, and searchTimeout the time of a search.
+// maxEvents is the maximum number of events in a response, and searchTimeout is the maximum
+// duration of a search.
 const (
 	maxEvents     = 200
 	searchTimeout = 20 * time.Second
 )
 
-// Event is a request in the log. Resource contains the group and the subresource, such as
-// deployments.apps/scale; it is empty for other paths.
+// Event is a logged request. Resource contains the group and the subresource, such as
+// deployments.apps/scale. It is empty for non-resource paths.
 type Event struct {
 	Time      time.Time `json:"time"`
 	User      string    `json:"user"`
@@ -42,21 +43,21 @@ type Event struct {
 	Code      int32     `json:"code,omitempty"`
 }
 
-// Result is the result of a search, newest first. Complete means that the search has reached the
-// beginning of the log file.
+// Result is the result of a search, with the newest event first. Complete means that the search has
+// reached the beginning of the log file.
 type Result struct {
 	Enabled  bool    `json:"enabled"`
 	Events   []Event `json:"events"`
 	Complete bool    `json:"complete"`
 }
 
-// query contains the criteria that events must meet. Empty fields match everything.
+// query holds the criteria that events must match. Empty fields match everything.
 type query struct {
 	user, verb, resource, namespace, name string
 	failed                                bool
 }
 
-// Feature serves the search of a log file at Path. Without a file, the log is off.
+// Feature serves searches of a log file at Path. If file is empty, audit logging is disabled.
 func Feature(file string) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(apiserver.Deps) (apiserver.Hooks, error) {
 		view := apiserver.View(Path, searchTimeout, http.StatusInternalServerError, func(ctx context.Context, r *http.Request) (any, error) {
@@ -75,8 +76,8 @@ func queryOf(r *http.Request) query {
 	}
 }
 
-// search reads the log backwards until it has maxEvents events, or until ctx ends. It reads only
-// the current file, not rotated ones.
+// search reads the log backwards until it has found maxEvents events or ctx is done. It reads only
+// the current file, not rotated files.
 func search(ctx context.Context, path string, q query) (Result, error) {
 	result := Result{Enabled: path != "", Events: []Event{}}
 	if path == "" {
@@ -111,8 +112,8 @@ func search(ctx context.Context, path string, q query) (Result, error) {
 	return result, nil
 }
 
-// match returns the event of a line if it meets the query. A long request has two lines; only the
-// last one matches.
+// match returns the event on a log line if it matches the query. A long-running request is logged
+// on two lines. Only the last line matches.
 func (q query) match(line []byte) (event Event, ok bool) {
 	for _, word := range []string{q.user, q.verb, q.namespace, q.name} {
 		if word != "" && !strings.Contains(string(line), word) {

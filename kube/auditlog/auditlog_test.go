@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// line is an event in the log.
+// line returns an event as it appears in the log.
 func line(user, verb, resource, name string, code int) string {
 	return fmt.Sprintf(`{"kind":"Event","apiVersion":"audit.k8s.io/v1","stage":"ResponseComplete","requestURI":"/x","verb":%q,"user":{"username":%q},
 "objectRef":{"resource":%q,"namespace":"shop","name":%q,"apiGroup":"apps"},"responseStatus":{"code":%d}}`, verb, user, resource, name, code)

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// chunkSize is the number of bytes in one read, and maxLine the length of a line that is skipped.
-// An event with the content of a large object has about 3 MiB.
+// chunkSize is the number of bytes in one read. maxLine is the length in bytes from which a line is
+// skipped. An event that contains a large object has about 3 MiB.
 const (
 	chunkSize = 1 << 20
 	maxLine   = 8 << 20
@@ -16,7 +16,8 @@ const (
 // reverse reads the lines of a file from the last to the first.
 type reverse struct {
 	file *os.File
-	// start is the offset of rest, the part of the file that is read and not yet returned.
+	// start is the offset of rest. rest is the part of the file that has been read but not yet
+	// returned.
 	start int64
 	rest  []byte
 }
@@ -29,8 +30,8 @@ func newReverse(file *os.File) (*reverse, error) {
 	return &reverse{file: file, start: info.Size()}, nil
 }
 
-// next returns the line before the previous one, without its line break, or nil at the beginning of
-// the file. Empty lines are skipped.
+// next returns the line before the previously returned line, without its line break, or nil at the
+// beginning of the file. It skips empty lines.
 func (r *reverse) next() ([]byte, error) {
 	for {
 		if i := bytes.LastIndexByte(r.rest, '\n'); i >= 0 {
