@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// TestDefaultPolicyMatchesKubernetes compares the file from which the client restores the default
-// policy with the policy that the embedded API server creates.
+// TestDefaultPolicyMatchesKubernetes compares the policy that the embedded API server creates with
+// the file from which the client restores the default policy.
 func TestDefaultPolicyMatchesKubernetes(t *testing.T) {
 	const file = "../bootstrap/policy/kubernetes.json"
 	roles := append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...)
@@ -41,7 +41,7 @@ func TestDefaultPolicyMatchesKubernetes(t *testing.T) {
 	}
 }
 
-// lines returns objects as JSON, one a line.
+// lines returns objects as JSON, one object per line.
 func lines[T any](t *testing.T, objects []T) string {
 	t.Helper()
 	var all []string

@@ -16,33 +16,36 @@ import (
 )
 
 const (
-	// drainQuietPeriod is how long a closed connection must transfer no byte before it ends.
+	// drainQuietPeriod is how long a closed connection must be idle before it is terminated.
 	drainQuietPeriod = 5 * time.Second
-	// drainTimeout ends a closed connection that is never quiet. It is shorter than the remaining
-	// validity of the previous certificate, a third of at least an hour.
+	// drainTimeout is the time after which a closed connection is terminated even if it is never
+	// idle. It is shorter than the remaining validity of the previous certificate, which is a third
+	// of at least an hour.
 	drainTimeout = 10 * time.Minute
-	// restartTimeout is how long a request waits for a kubelet that restarts: nothing listens until
-	// its process is back, within seconds. restartInterval is the time between attempts.
+	// restartTimeout is how long a request waits for a restarting kubelet. Nothing listens until
+	// the kubelet's process is running again, which takes seconds. restartInterval is the time
+	// between attempts.
 	restartTimeout, restartInterval = 30 * time.Second, 100 * time.Millisecond
-	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is not
-	// restarting.
+	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is
+	// considered down, not restarting.
 	renewalTimeout = 40 * time.Second
-	// responseTimeout limits the time until the first byte of a kubelet, in the TLS handshake.
+	// responseTimeout is the maximum time until the kubelet sends its first byte, in the TLS
+	// handshake.
 	responseTimeout = 15 * time.Second
 )
 
-// drainer dials connections to kubelets. client-go closes all connections when the client
-// certificate of the API server is renewed, which would fail their requests ("use of closed network
-// connection"). A connection of a drainer therefore continues to work until it is quiet.
+// drainer dials connections to kubelets. client-go closes all connections when the API server's
+// client certificate is renewed, so in-flight requests would fail ("use of closed network
+// connection"). A drainer's connections therefore continue to work after Close until they are idle.
 type drainer struct {
 	dialer net.Dialer
 	quiet  time.Duration
 	limit  time.Duration
-	// restart is how long a dial waits while nothing listens, and response how long a connection waits
-	// for its first byte.
+	// restart is how long a dial waits while nothing listens. response is how long a connection
+	// waits for its first byte.
 	restart, response time.Duration
-	// lastRenewal returns when the kubelet at a host renewed its lease; the zero time if unknown. It
-	// can be nil.
+	// lastRenewal returns when the kubelet at a host last renewed its lease, or the zero time if
+	// this is unknown. It can be nil.
 	lastRenewal func(ctx context.Context, host string) time.Time
 }
 
@@ -53,7 +56,7 @@ func newDrainer() *drainer {
 	}
 }
 
-// lookup is the egress lookup of connections to kubelets.
+// lookup is the egress lookup for connections to kubelets.
 func (d *drainer) lookup(egressselector.NetworkContext) (utilnet.DialFunc, error) { return d.dial, nil }
 
 func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -70,7 +73,7 @@ func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &drainedConn{Conn: conn, drainer: d}, nil
 }
 
-// redial repeats a refused dial until the kubelet listens, if the kubelet might be restarting.
+// redial retries a refused dial until the kubelet listens, if the kubelet might be restarting.
 func (d *drainer) redial(ctx context.Context, network, address string, refused error) (net.Conn, error) {
 	deadline := time.Now().Add(d.restart)
 	if host, _, err := net.SplitHostPort(address); err == nil && d.lastRenewal != nil {
@@ -92,17 +95,17 @@ func (d *drainer) redial(ctx context.Context, network, address string, refused e
 	return nil, refused
 }
 
-// drainedConn is a connection that ends after Close when it is quiet, or when its peer closes it.
+// drainedConn is a connection that stays open after Close until it is idle or its peer closes it.
 type drainedConn struct {
 	net.Conn
 	drainer *drainer
 	passed  atomic.Int64 // bytes
-	// responds means that the kubelet has sent a byte. Until then, reads have a deadline.
+	// responds is set once the kubelet has sent a byte. Until then, reads have a deadline.
 	responds atomic.Bool
 	once     sync.Once
 }
 
-// Read reads from the connection. It also works after Close, until the connection ends.
+// Read reads from the connection. It also works after Close, until the connection is terminated.
 func (c *drainedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && !c.responds.Swap(true) {
@@ -115,21 +118,21 @@ func (c *drainedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the connection. It also works after Close, until the connection ends.
+// Write writes to the connection. It also works after Close, until the connection is terminated.
 func (c *drainedConn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
 	c.passed.Add(int64(n))
 	return n, err
 }
 
-// Close ends the connection when it is quiet. It does not wait for that.
+// Close terminates the connection once it is idle. Close returns immediately.
 func (c *drainedConn) Close() error {
 	c.once.Do(func() { c.endWhenQuiet(c.passed.Load(), time.Now().Add(c.drainer.limit)) })
 	return nil
 }
 
-// endWhenQuiet closes the connection if no byte passes within the quiet period. Otherwise, it waits
-// for the next quiet period, until the deadline.
+// endWhenQuiet closes the connection if no byte is transferred within the quiet period. Otherwise,
+// it waits for the next quiet period, until the deadline.
 func (c *drainedConn) endWhenQuiet(passed int64, deadline time.Time) {
 	time.AfterFunc(c.drainer.quiet, func() {
 		if now := c.passed.Load(); now != passed && time.Now().Before(deadline) {

@@ -12,21 +12,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// The arguments of the API server for an administrator's encryption configuration: OpenShift 3's
-// name and the current one.
+// The API server arguments that specify an administrator's encryption configuration: OpenShift 3's
+// name and the current name.
 const (
 	formerEncryptionArgument = "experimental-encryption-provider-config"
 	encryptionArgument       = "encryption-provider-config"
 )
 
-// ConfiguresEncryption reports whether arguments of the API server name an encryption
-// configuration.
+// ConfiguresEncryption reports whether API server arguments specify an encryption configuration.
 func ConfiguresEncryption(args arguments.Map) bool {
 	return len(args[encryptionArgument]) > 0 || len(args[formerEncryptionArgument]) > 0
 }
 
-// CurrentEncryptionArgument replaces OpenShift 3's name of the argument for an encryption
-// configuration. It writes the converted configuration to a file in dir.
+// CurrentEncryptionArgument replaces OpenShift 3's argument for the encryption configuration with
+// the current argument. It writes the converted configuration to a file in dir.
 func CurrentEncryptionArgument(args arguments.Map, dir string) (arguments.Map, error) {
 	file := args[formerEncryptionArgument]
 	if len(file) != 1 || len(args[encryptionArgument]) > 0 {
@@ -46,8 +45,8 @@ func CurrentEncryptionArgument(args arguments.Map, dir string) (arguments.Map, e
 	return args, nil
 }
 
-// convertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns it with
-// the kind that upstream reads, which has the same fields.
+// convertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns its
+// content with the kind that upstream reads, which has the same fields.
 func convertEncryptionConfig(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -26,17 +26,19 @@ import (
 )
 
 // Etcd is the component that runs etcd. The API server in the same process connects over a Unix
-// socket, which only root can open. The TLS addresses are for etcdctl, backups and further members.
+// socket, which only root can open. The TLS addresses are for etcdctl, backups and additional
+// members.
 type Etcd struct {
-	// Dir contains the member's data, mode 0700.
+	// Dir is the member's data directory, with mode 0700.
 	Dir string
-	// Socket is the path of the Unix socket for the API server.
+	// Socket is the path of the Unix socket to which the API server connects.
 	Socket string
 	// ClientAddress and PeerAddress are the TLS listen addresses, host:port.
 	ClientAddress, PeerAddress string
-	// CertFile, KeyFile and CAFile are this member's certificate, and the CA of clients and peers.
+	// CertFile, KeyFile and CAFile contain this member's certificate and key, and the CA that signs
+	// client and peer certificates.
 	CertFile, KeyFile, CAFile string
-	// Peers, if set, makes this etcd a member of a cluster with several.
+	// Peers, if set, makes this etcd a member of a cluster with several members.
 	Peers *EtcdPeers
 
 	drain    quorumGuard
@@ -46,15 +48,15 @@ type Etcd struct {
 
 // EtcdPeers are the settings of a member in a cluster with several members.
 type EtcdPeers struct {
-	// Name is the name of the member.
+	// Name is the member's name.
 	Name string
-	// Cluster lists all members as NAME=URL, separated by commas, for the first start of a member
-	// that joins. It is empty for the first member.
+	// Cluster lists all members as NAME=URL, separated by commas. It is used when a joining member
+	// first starts, and is empty for the first member.
 	Cluster string
 	// Client manages the members. It uses the API server's socket.
 	Client etcdmember.Client
-	// Reset makes this member the only one, which continues with its own data: the others are lost. A
-	// reset that was interrupted can be repeated.
+	// Reset makes this member the only member, which continues with its own data. The other members
+	// are lost. An interrupted reset can be repeated.
 	Reset bool
 	// ResetDone is called after a reset.
 	ResetDone func() error
@@ -63,7 +65,8 @@ type EtcdPeers struct {
 // Name returns the component's name.
 func (e *Etcd) Name() string { return "etcd" }
 
-// Run serves until ctx ends. If etcd cannot read its data directory, the error names it.
+// Run serves requests until ctx is done. If etcd cannot read its data directory, the error contains
+// the directory's path.
 func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	config, err := e.config()
 	if err != nil {
@@ -120,7 +123,7 @@ func (e *Etcd) Run(ctx context.Context, ready func()) error {
 	return errors.Join(err, <-failed)
 }
 
-// voters returns the number of members that have a vote.
+// voters returns the number of voting members.
 func voters(members []*membership.Member) (count int) {
 	for _, member := range members {
 		if !member.IsLearner {
@@ -130,12 +133,12 @@ func voters(members []*membership.Member) (count int) {
 	return count
 }
 
-// memberSocket is the Unix socket of a member in a cluster with several. There, the gateway listens
-// on Socket.
+// memberSocket returns the Unix socket of a member in a cluster with several members. In such a
+// cluster, the gateway listens on Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
-// publish sends the peer address of this member to the other members. The address changes when
-// the first member gets others.
+// publish sends this member's peer address to the other members. The address changes when the first
+// member is joined by others.
 func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := server.Cluster().Member(server.MemberID())
 	address := "https://" + e.PeerAddress
@@ -151,28 +154,28 @@ func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error
 	return nil
 }
 
-// publishTimeout limits the change of the address of a member.
+// publishTimeout is the maximum time for changing a member's address.
 const publishTimeout = 10 * time.Second
 
-// SingleMember is the name of the only member of a cluster with one master.
+// SingleMember is the name of the only member in a cluster with one master.
 const SingleMember = "default"
 
 const (
-	// databaseQuota limits the bytes of the database that are in use. The pacer rejects the writes of
-	// tenants before this limit is reached.
+	// databaseQuota is the maximum number of bytes in use in the database. The pacer rejects
+	// tenants' writes before this limit is reached.
 	databaseQuota = 2 << 30
 	// fileQuota is the size in bytes of the database file at which etcd rejects every write until
-	// EtcdMaintenance has made it smaller. It is larger than databaseQuota, because the file shrinks
-	// only by a defragmentation, and too few of the pages that a compaction frees might be contiguous
-	// for a large value.
+	// EtcdMaintenance has made the file smaller. It is larger than databaseQuota for two reasons:
+	// the file shrinks only when it is defragmented, and a large value might need more contiguous
+	// pages than a compaction frees.
 	fileQuota = 8 << 30
 )
 
-// remedy is the end of errors about unreadable data.
+// remedy is the last part of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to start with an empty cluster"
 
-// check opens the database and returns an error if it is damaged. etcd would panic in its own
-// goroutine and leave only a stack trace.
+// check opens the database and returns an error if the database is damaged. Otherwise, etcd would
+// panic in its own goroutine and leave only a stack trace.
 func (e *Etcd) check() error {
 	path := filepath.Join(e.Dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -186,7 +189,7 @@ func (e *Etcd) check() error {
 }
 
 // start opens the data and listens. If etcd cannot read its write-ahead log, it panics or exits.
-// start converts both to an error.
+// start converts both cases to an error.
 func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -200,8 +203,8 @@ func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	return server, nil
 }
 
-// logger writes warnings to standard error. Fatal messages of etcd panic instead of exiting, so
-// that start can name the directory.
+// logger writes warnings to standard error. Fatal etcd messages panic instead of exiting, so that
+// start can report the directory.
 func logger() *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -229,24 +232,25 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.AdvertisePeerUrls = []url.URL{peer}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
-	// A single member waits for no peer: a short election makes it ready 0.5 s earlier.
+	// A single member does not wait for peers, so a short election makes it ready 0.5 s earlier.
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
-	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount of them in its log on
-	// disk, however large they are. No other member has to catch up.
+	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount writes in its log on
+	// disk, regardless of their size. No other member has to catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	c.QuotaBackendBytes = cmp.Or(e.quota, fileQuota)
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
-	// The API server has a connection for each resource, and nearly all are idle: use small read
-	// buffers. Write buffers come from a shared pool by default.
+	// The API server has a connection for each resource, and nearly all of them are idle, so the
+	// read buffers are small. Write buffers come from a shared pool by default.
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
 }
 
-// joinPeers changes the settings of a single member to those of a member in a cluster with several.
+// joinPeers changes the settings of a single member to those of a member in a cluster with several
+// members.
 func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	cluster, err := e.initialCluster(ctx)
 	if err != nil {
@@ -262,12 +266,13 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	if err == nil { // etcd reports an invalid address
 		c.ListenClientUrls = append(c.ListenClientUrls, url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", port)})
 	}
-	// Elections wait for messages between hosts, and for disks that are busy. A leader that is lost is
-	// replaced within four seconds.
+	// Elections wait for messages between hosts, and for busy disks. A lost leader is replaced
+	// within four seconds.
 	c.TickMs, c.ElectionMs = 200, 2000
-	// A member that missed this many writes catches up without a copy of the whole database.
+	// A member that missed at most this many writes catches up without a copy of the whole
+	// database.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
-	// One learner can be on standby, others can be down, and the next one still joins.
+	// One learner can be on standby and others can be down while another learner joins.
 	c.MaxLearners = 8
 	if e.Peers.Reset {
 		return e.prepareReset(c)

@@ -27,25 +27,27 @@ import (
 )
 
 const (
-	// etcdKeepAliveInterval and etcdKeepAliveTimeout detect that etcd does not respond. They have
-	// upstream's values.
+	// etcdKeepAliveInterval and etcdKeepAliveTimeout control how fast an unresponsive etcd is
+	// detected. They have upstream's values.
 	etcdKeepAliveInterval, etcdKeepAliveTimeout = 30 * time.Second, 10 * time.Second
 	etcdDialTimeout                             = 20 * time.Second
 )
 
-// etcdConnection is the connection to etcd that the stores of all resources share. Upstream opens
-// one for each resource (https://github.com/kubernetes/kubernetes/issues/111476). Each of them has
-// ten goroutines, and buffers in the API server and in etcd.
+// etcdConnection is the etcd connection that the stores of all resources share. Upstream opens one
+// connection for each resource (https://github.com/kubernetes/kubernetes/issues/111476). Each
+// connection has ten goroutines, and buffers in the API server and in etcd.
 type etcdConnection struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	stop      func()
-	// uncached are the resources without a watch cache; all is true if no resource has one.
+	// uncached holds the resources without a watch cache. all is true if no resource has a watch
+	// cache.
 	uncached map[schema.GroupResource]int
 	all      bool
 }
 
-// newEtcdConnection returns the connection for the storage of options, which has one endpoint.
+// newEtcdConnection returns the connection for the storage configured in options, which has one
+// endpoint.
 func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, error) {
 	config := options.StorageConfig
 	uncached, err := serveroptions.ParseWatchCacheSizes(options.WatchCacheSizes)
@@ -71,19 +73,19 @@ func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, err
 	return connection, nil
 }
 
-// close ends the connection. The stores cannot be used afterwards.
+// close closes the connection. The stores cannot be used afterwards.
 func (c *etcdConnection) close() {
 	c.stop()
 	_ = c.client.Close() // the API server ends
 }
 
-// stores returns upstream's storage options with stores that use the connection and convert the
-// pacer's errors to API errors.
+// stores returns upstream's storage options, but with stores that use this connection and convert
+// the pacer's errors to API errors.
 func (c *etcdConnection) stores(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
 	return storeGetter{getter, c}
 }
 
-// storeGetter replaces upstream's constructors of stores.
+// storeGetter replaces upstream's store constructors.
 type storeGetter struct {
 	generic.RESTOptionsGetter
 	connection *etcdConnection
@@ -111,13 +113,14 @@ func (g storeGetter) GetRESTOptions(resource schema.GroupResource, example runti
 	return options, nil
 }
 
-// serves reports whether a store can use the connection. A store with its own servers
+// serves reports whether a store can use this connection. A store with its own servers
 // (--etcd-servers-overrides) uses upstream's constructor.
 func (c *etcdConnection) serves(config *storagebackend.ConfigForResource) bool {
 	return slices.Equal(config.Transport.ServerList, c.client.Endpoints())
 }
 
-// delegatedCache is a watch cache whose delegator sends requests to the cache or to its store.
+// delegatedCache is a watch cache whose delegator sends requests either to the cache or to the
+// cache's store.
 type delegatedCache struct {
 	*cacher.CacheDelegator
 	cache *cacher.Cacher
@@ -134,8 +137,8 @@ func (c delegatedCache) LastSyncResourceVersion() (uint64, error) {
 	return c.cache.LastSyncResourceVersion()
 }
 
-// construct implements generic.StorageDecorator. It creates the store of a resource, which starts a
-// watch cache if it needs one.
+// construct implements generic.StorageDecorator. It creates a resource's store and starts its watch
+// cache, if the resource has one.
 func (c *etcdConnection) construct(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
 	attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	store, destroyStore, err := c.store(c.client.Watcher, config, prefix, newFunc, newListFunc)
@@ -178,8 +181,8 @@ func (c *etcdConnection) construct(config *storagebackend.ConfigForResource, pre
 	}), nil
 }
 
-// store creates the store of a resource, without a cache. The store of a cache has its own watcher,
-// because etcd sends notifications of progress to all watches of a watcher.
+// store creates a resource's store without a cache. The store behind a cache has its own watcher,
+// because etcd sends progress notifications to all watches of a watcher.
 func (c *etcdConnection) store(watcher clientv3.Watcher, config *storagebackend.ConfigForResource, prefix string, newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
 	transformer := config.Transformer
 	if transformer == nil {
@@ -204,7 +207,7 @@ func (c *etcdConnection) store(watcher clientv3.Watcher, config *storagebackend.
 	return store, destroy, nil
 }
 
-// clientOfStore returns a client with the shared connection and the watcher.
+// clientOfStore returns a client that uses the shared connection and the watcher.
 func (c *etcdConnection) clientOfStore(watcher clientv3.Watcher) *kubernetes.Client {
 	client := &kubernetes.Client{Client: clientv3.NewCtxClient(c.client.Ctx())}
 	client.KV, client.Lease, client.Maintenance, client.Watcher = c.client.KV, c.client.Lease, c.client.Maintenance, watcher

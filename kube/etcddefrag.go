@@ -10,11 +10,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// snapshotGuard rejects a defragmentation while a snapshot is sent. etcd would wait for the end of
-// the snapshot, which a slow client delays, and would serve no requests in the meantime.
+// snapshotGuard rejects a defragmentation while a snapshot is being sent. Otherwise, etcd would
+// wait until the snapshot has been sent, which can take long with a slow client, and would serve no
+// requests in the meantime.
 type snapshotGuard struct{ snapshots atomic.Int32 }
 
-// interceptStream counts the snapshots that are sent. It implements grpc.StreamServerInterceptor.
+// interceptStream counts the snapshots that are being sent. It implements
+// grpc.StreamServerInterceptor.
 func (g *snapshotGuard) interceptStream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	if info.FullMethod == etcdserverpb.Maintenance_Snapshot_FullMethodName {
 		g.snapshots.Add(1)

@@ -18,11 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdGateway connects the API server to a voting member: to this host's member or, while it is a
-// learner, to another host's member. A learner serves no reads of the current state. When the
-// learner gets its vote, the connections are closed, and the API server connects again.
+// etcdGateway connects the API server to a voting member: to this host's member or, while that
+// member is a learner, to another host's member. A learner does not serve linearizable reads. When
+// the learner is promoted to a voter, the gateway closes the connections, and the API server
+// reconnects.
 type etcdGateway struct {
-	// listen is the Unix socket for the API server, member the Unix socket of this host's member.
+	// listen is the Unix socket to which the API server connects. member is the Unix socket of this
+	// host's member.
 	listen, member string
 	client         etcdmember.Client
 	server         *etcdserver.EtcdServer
@@ -32,10 +34,10 @@ type etcdGateway struct {
 	connections map[net.Conn]bool
 }
 
-// promotionInterval is the interval of checks whether the member of this host has a vote.
+// promotionInterval is the interval between checks whether this host's member has become a voter.
 const promotionInterval = 500 * time.Millisecond
 
-// run forwards connections until ctx ends. It calls ready when it listens.
+// run forwards connections until ctx is done. It calls ready when it listens.
 func (g *etcdGateway) run(ctx context.Context, ready func()) error {
 	_ = os.Remove(g.listen) // of a process that was killed
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", g.listen)
@@ -69,7 +71,7 @@ func (g *etcdGateway) run(ctx context.Context, ready func()) error {
 	return errors.New("the listener for the API server ended")
 }
 
-// follow closes the connections to other hosts when the member of this host gets its vote.
+// follow closes the connections to other hosts when this host's member becomes a voter.
 func (g *etcdGateway) follow(ctx context.Context) {
 	ticker := time.NewTicker(promotionInterval)
 	defer ticker.Stop()
@@ -98,7 +100,8 @@ func (g *etcdGateway) closeAll() {
 	}
 }
 
-// forward copies between the API server and a member. A client without a connection retries.
+// forward copies data between the API server and a member. If it cannot connect to a member, it
+// closes the client's connection, and the client retries.
 func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	if !g.open(ctx, client) {
@@ -126,7 +129,7 @@ func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	copies.Wait()
 }
 
-// open records a connection. It returns false if the gateway ends.
+// open registers a connection. It returns false if the gateway is shutting down.
 func (g *etcdGateway) open(ctx context.Context, conn net.Conn) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -140,7 +143,7 @@ func (g *etcdGateway) forget(conn net.Conn) {
 	delete(g.connections, conn)
 }
 
-// dial connects to a member with a vote.
+// dial connects to a voting member.
 func (g *etcdGateway) dial(ctx context.Context) (net.Conn, error) {
 	dialer := &net.Dialer{Timeout: 3 * time.Second}
 	g.mu.Lock()

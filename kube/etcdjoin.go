@@ -16,11 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// membersTimeout limits a request for the members of the cluster.
+// membersTimeout is the timeout for requesting the member list.
 const membersTimeout = 5 * time.Second
 
-// initialCluster returns all members, for the first start of a member that joins. Between the join
-// and the start, other members can have joined or left, and etcd starts only with the current ones.
+// initialCluster returns all members when a joining member first starts. After the member was added
+// but before it starts, other members can have joined or left, and etcd starts only with the
+// current members.
 func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
 		return e.Peers.Cluster, nil // etcd has its own record
@@ -41,14 +42,14 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("request the members of etcd from the other masters: %w", errors.Join(errs...))
 }
 
-// PeerMembers requests the list of members from the member at a peer address. The member also
-// responds without a quorum.
+// PeerMembers requests the member list from the member at a peer address. The member responds even
+// without a quorum.
 func PeerMembers(ctx context.Context, client etcdmember.Client, url string) ([]etcdmember.Member, error) {
 	members, err := requestMembers(ctx, client, url)
 	return plainMembers(members), err
 }
 
-// requestMembers requests the list of members from a member.
+// requestMembers requests the member list from a member.
 func requestMembers(ctx context.Context, credentials etcdmember.Client, url string) ([]membership.Member, error) {
 	settings, err := credentials.TLS()
 	if err != nil {
@@ -71,7 +72,7 @@ func requestMembers(ctx context.Context, credentials etcdmember.Client, url stri
 	return members, nil
 }
 
-// joinMembers lists members as NAME=URL, including the own member, which has no name yet.
+// joinMembers lists members as NAME=URL, including this member itself, which has no name yet.
 func joinMembers(members []membership.Member, name, own string) (string, error) {
 	var list []string
 	isMember := false

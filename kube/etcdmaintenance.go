@@ -11,21 +11,21 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// EtcdMaintenance is the component that keeps the database files of etcd small, and makes a full
-// etcd writable again after objects were deleted. It runs on each master. The one whose member
-// leads etcd maintains all members, one after the other. It maintains its own member last, after
-// another member has become the leader.
+// EtcdMaintenance is the component that keeps etcd's database files small, and makes a full etcd
+// writable again after objects have been deleted. It runs on each master. The instance whose member
+// is etcd's leader maintains all members, one after the other. It maintains its own member last,
+// after another member has become the leader.
 type EtcdMaintenance struct {
 	// Client manages the members.
 	Client etcdmember.Client
-	// Member is the name of this host's member, or "" if it is the only one.
+	// Member is the name of this host's member, or "" if it is the only member.
 	Member string
 	// Interval is the time between two checks.
 	Interval time.Duration
-	// FreeSpace is the minimum unused space, in bytes, of a file that is defragmented.
+	// FreeSpace is the minimum unused space, in bytes, that a file must contain to be defragmented.
 	FreeSpace int64
 
-	// quota is the size of the file at which etcd rejects writes, by default fileQuota.
+	// quota is the file size in bytes at which etcd rejects writes, by default fileQuota.
 	quota int64
 
 	note     func(string)
@@ -35,21 +35,21 @@ type EtcdMaintenance struct {
 }
 
 const (
-	// defragmentTimeout limits the work on one member.
+	// defragmentTimeout is the maximum time for defragmenting one member.
 	defragmentTimeout = 10 * time.Minute
-	// maintenanceTimeout limits each other request.
+	// maintenanceTimeout is the timeout for each other request.
 	maintenanceTimeout = 10 * time.Second
-	// settleInterval is the longest time between the work on two members.
+	// settleInterval is the maximum time between the maintenance of two members.
 	settleInterval = 5 * time.Second
 )
 
 // Name returns the component's name.
 func (*EtcdMaintenance) Name() string { return "etcd-maintenance" }
 
-// Notes sets the function that reports why files cannot be maintained.
+// Notes sets the function to which the component reports why files cannot be maintained.
 func (m *EtcdMaintenance) Notes(note func(string)) { m.note = note }
 
-// Run maintains the members until ctx ends.
+// Run maintains the members until ctx is done.
 func (m *EtcdMaintenance) Run(ctx context.Context, ready func()) error {
 	ready()
 	m.done = map[uint64]time.Time{}
@@ -74,7 +74,7 @@ func (m *EtcdMaintenance) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// report notes an error, and logs it when it changes.
+// report passes an error to note, and logs the error when it changes.
 func (m *EtcdMaintenance) report(err error) {
 	text := ""
 	if err != nil {
@@ -127,7 +127,7 @@ func (m *EtcdMaintenance) self(states []etcdmember.State) (etcdmember.State, boo
 	return etcdmember.State{}, false
 }
 
-// limit returns the size in bytes of the file at which etcd rejects writes.
+// limit returns the file size in bytes at which etcd rejects writes.
 func (m *EtcdMaintenance) limit() int64 { return cmp.Or(m.quota, fileQuota) }
 
 func (m *EtcdMaintenance) full(ctx context.Context) (bool, error) {
@@ -136,7 +136,7 @@ func (m *EtcdMaintenance) full(ctx context.Context) (bool, error) {
 	return m.Client.Full(ctx)
 }
 
-// recover makes a full etcd writable as soon as its objects leave enough space.
+// recover makes a full etcd writable again once enough objects have been deleted.
 func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	compacting, cancel := context.WithTimeout(ctx, defragmentTimeout)
 	defer cancel()
@@ -167,16 +167,16 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	return true, nil
 }
 
-// refresh makes all members count the space that is in use. A member counts the space that a
-// compaction frees with its next write, and a full etcd permits this one: it stores the same
-// address again.
+// refresh makes all members update the size that is in use. After a compaction, a member updates
+// this size at its next write. A full etcd permits the write that refresh makes, which stores the
+// same address again.
 func (m *EtcdMaintenance) refresh(ctx context.Context, self etcdmember.State) error {
 	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()
 	return m.Client.Update(ctx, self.ID, self.PeerURL)
 }
 
-// do defragments a member, or moves the leadership of self to another one.
+// do defragments a member, or moves the leadership from self to another member.
 func (m *EtcdMaintenance) do(ctx context.Context, self etcdmember.State, work maintenanceWork, err error) (acted bool, _ error) {
 	switch {
 	case err != nil:

@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// databaseSize returns the bytes of the disk that a member's database file uses. The file itself
-// can be larger: bbolt extends it by 16 MiB before the first write.
+// databaseSize returns the disk space, in bytes, that a member's database file occupies. The file
+// itself can be larger: bbolt extends it by 16 MiB before the first write.
 func databaseSize(t *testing.T, e *Etcd) int64 {
 	t.Helper()
 	var info unix.Stat_t
@@ -44,7 +44,7 @@ func fill(t *testing.T, client *clientv3.Client, count int) error {
 	return nil
 }
 
-// empty deletes the keys of fill, and their revisions.
+// empty deletes the keys that fill wrote, and their revisions.
 func empty(t *testing.T, client *clientv3.Client) {
 	t.Helper()
 	deleted, err := client.Delete(t.Context(), "large/", clientv3.WithPrefix())
@@ -56,8 +56,8 @@ func empty(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// waitUntilSmall waits until the database file of a member is small. It renews a lease meanwhile:
-// a member counts the space that a compaction has freed at its next write.
+// waitUntilSmall waits until a member's database file is small. Meanwhile, it renews a lease,
+// because a member accounts for the space that a compaction freed only at its next write.
 func waitUntilSmall(t *testing.T, client *clientv3.Client, member *Etcd) {
 	t.Helper()
 	eventually.True(t, "the file in "+member.Dir+" is small", func() bool {
@@ -66,7 +66,7 @@ func waitUntilSmall(t *testing.T, client *clientv3.Client, member *Etcd) {
 	})
 }
 
-// maintainer returns the maintenance of a member, and the function that returns its note.
+// maintainer returns a member's EtcdMaintenance, and a function that returns its note.
 func maintainer(e *Etcd, name string) (maintenance *EtcdMaintenance, note func() string) {
 	var text atomic.Value
 	text.Store("")
@@ -145,7 +145,7 @@ func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
 	})
 }
 
-// newMembers starts three voters.
+// newMembers starts three voting members.
 func newMembers(t *testing.T) []*Etcd {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()
@@ -194,7 +194,7 @@ func join(t *testing.T, first, e *Etcd) {
 	e.Peers.Cluster = strings.Join(cluster, ",")
 }
 
-// promote gives a learner a vote, as soon as it has caught up.
+// promote promotes a learner to a voter once the learner has caught up.
 func promote(t *testing.T, first *Etcd, name string) {
 	t.Helper()
 	eventually.True(t, name+" has a vote", func() bool {
