@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// busyRate is the minimum number of writes per second at which etcd counts as busy.
+	// busyRate is the number of writes per second from which etcd counts as busy.
 	busyRate = 200
-	// maxLag is the number of writes that a member can be behind the others.
+	// maxLag is the maximum number of writes by which a member can be behind the others.
 	maxLag = 1000
-	// defragmentPause is the shortest time between two defragmentations of a member, unless its file
-	// is urgent.
+	// defragmentPause is the minimum time between two defragmentations of the same member, unless
+	// its file is urgent.
 	defragmentPause = time.Hour
 )
 
-// writeSample is the number of writes that etcd had applied at a time.
+// writeSample is the number of writes that etcd had applied at a given time.
 type writeSample struct {
 	index uint64
 	at    time.Time
 }
 
-// next replaces the sample, and returns the writes per second since the previous one. Without a
-// previous one, it returns busyRate.
+// next replaces the sample, and returns the number of writes per second since the previous sample.
+// Without a previous sample, it returns busyRate.
 func (s *writeSample) next(index uint64, now time.Time) float64 {
 	previous := *s
 	*s = writeSample{index, now}
@@ -35,33 +35,34 @@ func (s *writeSample) next(index uint64, now time.Time) float64 {
 	return float64(index-previous.index) / elapsed
 }
 
-// maintenanceWork is the next work on the members: at most one field is set.
+// maintenanceWork is the next maintenance step. At most one field is set.
 type maintenanceWork struct {
-	// defragment is the member whose file shrinks.
+	// defragment is the member whose file is to be defragmented.
 	defragment *etcdmember.State
-	// lead is the member that becomes the leader, because only the file of the current leader remains.
+	// lead is the member that is to become the leader, because only the current leader's file
+	// remains to be defragmented.
 	lead *etcdmember.State
 }
 
-// maintenance selects the file to defragment.
+// maintenance selects the member whose file is defragmented next.
 type maintenance struct {
-	// freeSpace is the minimum unused space, in bytes, of a file that is defragmented. quota is the
-	// size at which etcd rejects writes.
+	// freeSpace is the minimum unused space, in bytes, that a file must contain to be defragmented.
+	// quota is the file size in bytes at which etcd rejects writes.
 	freeSpace, quota int64
 	// load is the number of writes per second.
 	load float64
 	now  time.Time
-	// done is the last defragmentation of each member.
+	// done maps each member to the time of its last defragmentation.
 	done map[uint64]time.Time
 }
 
-// urgent reports whether a file is so large that the work no longer waits for less load.
+// urgent reports whether a file is so large that its defragmentation does not wait for lower load.
 func (m maintenance) urgent(s etcdmember.State) bool {
 	return s.Size >= m.quota/2 && s.Size-s.InUse >= m.freeSpace
 }
 
-// worth reports whether the file of a member contains enough unused space: freeSpace, and half of
-// the file unless it is urgent.
+// worth reports whether a member's file contains enough unused space: at least freeSpace and,
+// unless the file is urgent, at least half of the file.
 func (m maintenance) worth(s etcdmember.State) bool {
 	free := s.Size - s.InUse
 	if s.Err != nil || free < m.freeSpace {
@@ -73,8 +74,8 @@ func (m maintenance) worth(s etcdmember.State) bool {
 	return 2*free >= s.Size && m.load < busyRate && m.now.Sub(m.done[s.ID]) >= defragmentPause
 }
 
-// next returns the next work. The error names the member that must respond first: with all of its
-// voters, etcd keeps its majority while one of them is blocked.
+// next returns the next maintenance step. The error names a member that must respond first: only if
+// all voters respond does etcd keep its majority while one of them is blocked.
 func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 	work := nextWork(states, m.worth)
 	if work == (maintenanceWork{}) {
@@ -92,12 +93,12 @@ func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 	return work, nil
 }
 
-// recovery selects the file to defragment while etcd rejects writes. The number is the size in
-// bytes at which etcd rejects them.
+// recovery selects the file to defragment while etcd rejects writes. Its value is the file size in
+// bytes at which etcd rejects writes.
 type recovery int64
 
-// next returns the next work, or none if all files are small enough. The error means that the
-// objects take too much space.
+// next returns the next maintenance step, or no step if all files are small enough. An error means
+// that the objects occupy too much space.
 func (r recovery) next(states []etcdmember.State) (maintenanceWork, error) {
 	enough := int64(r) / 4 * 3
 	for _, s := range states {
@@ -109,8 +110,8 @@ func (r recovery) next(states []etcdmember.State) (maintenanceWork, error) {
 	return nextWork(states, func(s etcdmember.State) bool { return s.Err == nil && s.Size > enough }), nil
 }
 
-// nextWork returns the work on the first member that needs it; on the leader after all others. A
-// leader first moves the leadership to another member.
+// nextWork returns the step for the first member that needs maintenance. The leader is maintained
+// after all others, and first transfers the leadership to another member.
 func nextWork(states []etcdmember.State, needed func(etcdmember.State) bool) maintenanceWork {
 	var leader, successor *etcdmember.State
 	for i := range states {

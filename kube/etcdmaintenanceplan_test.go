@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// stateOf returns a voter of a cluster that the member 1 leads. The sizes are in MiB.
+// stateOf returns the state of a voter in a cluster that member 1 leads. The sizes are in MiB.
 func stateOf(id uint64, size, inUse int64) etcdmember.State {
 	return etcdmember.State{
 		Member: etcdmember.Member{ID: id, Name: string(rune('a' + id - 1))},
@@ -16,7 +16,7 @@ func stateOf(id uint64, size, inUse int64) etcdmember.State {
 	}
 }
 
-// describe returns the work as text.
+// describe formats a maintenance step as text.
 func describe(work maintenanceWork, err error) string {
 	switch {
 	case err != nil:

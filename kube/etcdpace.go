@@ -18,57 +18,59 @@ import (
 )
 
 const (
-	// largeValue is the size in bytes above which a value is large.
+	// largeValue is the size in bytes above which a value counts as large.
 	largeValue = 16 << 10
-	// writeOverhead is the size in bytes of the data that etcd stores with each value: its key, and
-	// entries in indexes.
+	// writeOverhead is the size in bytes of the data that etcd stores in addition to each value:
+	// its key, and index entries.
 	writeOverhead = 1 << 10
-	// tenantRate is the bytes per second for one tenant. totalRate is the bytes per second for the
-	// small values of all tenants, and again for their large values, so that large ones don't delay
-	// small ones. tenantBurst and totalBurst are the bytes that can be written without a delay. The
-	// database contains all revisions of up to ten minutes, because a compaction every five minutes
-	// leaves those of the last five. In this time, the totals stay below fullFraction of the database.
-	// Each of several voting members of etcd allows its part, because clients can use all of them.
+	// tenantRate is the rate for one tenant, in bytes per second. totalRate is the rate for the
+	// small values of all tenants, and another totalRate applies to their large values, so that
+	// large values do not delay small values. tenantBurst and totalBurst are the numbers of bytes
+	// that can be written without delay. The database contains all revisions from up to ten
+	// minutes, because a compaction every five minutes keeps the revisions from the last five
+	// minutes. In this time, the total stays below fullFraction of the database. If etcd has
+	// several voting members, each member allows its share of the rates, because clients can use
+	// all members.
 	tenantRate, tenantBurst = 512 << 10, 32 << 20
 	totalRate, totalBurst   = 1 << 20, 160 << 20
-	// maxDelay is the longest time that a write waits for the rate of its tenant. Clients handle
-	// longer delays themselves: they get an error and retry.
+	// maxDelay is the maximum time that a write waits for its tenant's rate limit. Clients handle
+	// longer delays themselves: they receive an error and retry.
 	maxDelay = 2 * time.Second
-	// maxWaiting is the maximum number of waiting writes of one tenant. Each of them occupies the API
-	// server, which serves a limited number of requests at the same time, including reads. While
-	// sharedWaiting or more writes wait, only one write of a tenant can wait. At most maxTotalWaiting
-	// writes wait.
+	// maxWaiting is the maximum number of waiting writes per tenant. Each waiting write occupies
+	// the API server, which serves a limited number of requests at the same time, including reads.
+	// While sharedWaiting or more writes wait, only one write per tenant can wait. At most
+	// maxTotalWaiting writes wait in total.
 	maxWaiting, sharedWaiting, maxTotalWaiting = 4, 16, 32
-	// maxPaced is the maximum number of tenants in memory.
+	// maxPaced is the maximum number of tenants whose state is kept in memory.
 	maxPaced = 10_000
-	// fullFraction is the fraction of the database's quota from which tenants get no new objects
-	// and no large changes.
+	// fullFraction is the fraction of the database's quota above which tenants cannot create
+	// objects or make large changes.
 	fullFraction = 0.8
-	// changeFraction is the fraction from which tenants can only delete objects, and no user can
+	// changeFraction is the fraction above which tenants can only delete objects, and users cannot
 	// log in.
 	changeFraction = 0.9
-	// loginKeys is part of the keys of codes, tokens and grants. A user needs them to delete
-	// objects when the database is full.
+	// loginKeys is a substring of the keys of codes, tokens and grants. Users need codes, tokens
+	// and grants to delete objects when the database is full.
 	loginKeys = "/oauth.openshift.io/oauth"
 )
 
-// pacer delays the writes of tenants, and rejects them when the database is nearly full. Each write
-// of an object, even a small patch, takes several times the object's size of memory, in the log of
-// etcd and the caches of the API server, and stays in the database until the next compaction. A
-// full database stops the whole control plane.
+// pacer delays tenants' writes, and rejects them when the database is nearly full. Each write of an
+// object, even a small patch, takes several times the object's size in memory, in etcd's log and
+// the API server's caches. It also stays in the database until the next compaction. A full database
+// stops the whole control plane.
 //
-// A tenant is a project or a user (see markTenant). The platform's own writes have no limits. If a
-// component of the platform writes a large object of a tenant, the write fails instead of waiting.
-// Small writes of these components, and small writes that delete a tenant's objects, count for no
-// tenant: the platform limits the rate of its components, and a deletion writes once what another
-// write created.
+// A tenant is a project or a user (see markTenant). The platform's own writes are not limited. If a
+// platform component writes a large object that belongs to a tenant, the write fails instead of
+// waiting. Small writes by these components, and small writes that delete a tenant's objects, do
+// not count for any tenant: the platform limits the rate of its components, and a deletion writes
+// only once what an earlier write created.
 type pacer struct {
-	// size returns the bytes of the database in use. It is nil until etcd has started.
+	// size returns the number of database bytes in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
-	// voters returns the number of members of etcd that share the rates. It is nil until etcd has
+	// voters returns the number of etcd members that share the rates. It is nil until etcd has
 	// started.
 	voters atomic.Pointer[func() int]
-	// quota is the size of the database in bytes.
+	// quota is the maximum size of the database in bytes.
 	quota int64
 
 	clock        clock.Clock
@@ -79,7 +81,7 @@ type pacer struct {
 	waiting int        // writes of all tenants
 }
 
-// tenantPace is the state of one tenant.
+// tenantPace holds one tenant's state.
 type tenantPace struct {
 	limiter *rate.Limiter
 	waiting int // guarded by the pacer's mu
@@ -92,10 +94,10 @@ func newPacer(quota int64, clock clock.Clock) *pacer {
 	}
 }
 
-// measure sets the function that returns the bytes of the database in use.
+// measure sets the function that returns the number of database bytes in use.
 func (p *pacer) measure(size func() int64) { p.size.Store(&size) }
 
-// shareAmong sets the function that returns the number of members of etcd that share the rates.
+// shareAmong sets the function that returns the number of etcd members that share the rates.
 func (p *pacer) shareAmong(voters func() int) { p.voters.Store(&voters) }
 
 // sharing returns the number of members that share the rates, at least 1.
@@ -118,7 +120,7 @@ func (p *pacer) intercept(ctx context.Context, request any, _ *grpc.UnaryServerI
 	return next(ctx, request)
 }
 
-// admit waits until a transaction of a tenant may be applied, or fails.
+// admit waits until a tenant's transaction may be applied, or fails.
 func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.TxnRequest) error {
 	for _, operation := range txn.GetSuccess() {
 		request := operation.GetRequestPut()
@@ -139,12 +141,12 @@ func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.T
 	return nil
 }
 
-// isFree reports whether a write of a tenant's object doesn't count for the tenant.
+// isFree reports whether a write to a tenant's object does not count for the tenant.
 func isFree(mark tenant.Mark, size int) bool {
 	return size <= largeValue && (mark.NoWait || mark.Deletes)
 }
 
-// limitOf returns the fraction of the database that may be in use when a write is admitted.
+// limitOf returns the fraction of the database up to which a write is admitted.
 func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) float64 {
 	size := len(request.GetValue())
 	switch {
@@ -158,8 +160,8 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 	return changeFraction
 }
 
-// errWaiting rejects a write of a tenant that would have to wait, if the writer must not wait, the
-// wait would be too long, or too many writes wait already.
+// errWaiting rejects a tenant's write that would have to wait, if the writer must not wait, if the
+// wait would be too long, or if too many writes already wait.
 var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.
@@ -174,13 +176,13 @@ func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	return nil
 }
 
-// cost returns the number of bytes that a write of a value counts.
+// cost returns the number of bytes that a write counts for, given the size of its value.
 func cost(size int) int { return size + writeOverhead }
 
-// cost returns the number of bytes that a write of a value counts for a tenant.
+// cost returns the number of bytes that a write counts for against a tenant's limit.
 func (t *tenantPace) cost(size int) int { return min(cost(size), t.limiter.Burst()) }
 
-// total returns the queue that all tenants share for values of this size.
+// total returns the queue that all tenants share for values of the given size.
 func (p *pacer) total(size int) *fairQueue {
 	queue := p.small
 	if size > largeValue {
@@ -191,8 +193,8 @@ func (p *pacer) total(size int) *fairQueue {
 	return queue
 }
 
-// wait blocks until the tenant's own rate, and then its share of the total, allow a write. All
-// projects of a user count together for the share and for the number of waiting writes.
+// wait blocks until the tenant's own rate, and then its share of the total rate, allow a write. For
+// the share and for the number of waiting writes, all projects of a user count together.
 func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 	pace, share, total, bytes := p.tenant(mark.Name), mark.Share(), p.total(size), cost(size)
 	if p.delay(pace, size) > maxDelay {
@@ -217,14 +219,14 @@ func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 	return total.wait(ctx, share, bytes)
 }
 
-// delay returns the time until the rate of a tenant allows a value. It reserves nothing: a write
-// that is refused must not count.
+// delay returns the time until a tenant's rate allows a value. It does not reserve tokens, because
+// a rejected write must not count.
 func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
 	missing := float64(pace.cost(size)) - pace.limiter.TokensAt(p.clock.Now())
 	return max(0, time.Duration(missing/float64(pace.limiter.Limit())*float64(time.Second)))
 }
 
-// enter reports whether one more write of a tenant may wait. If so, it counts the write.
+// enter reports whether another write of a tenant may wait. If so, it counts the write as waiting.
 func (p *pacer) enter(pace *tenantPace) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +246,7 @@ func (p *pacer) leave(pace *tenantPace) {
 	p.waiting--
 }
 
-// sleep waits for a delay. It fails immediately if ctx ends first.
+// sleep waits for a delay. It fails immediately if ctx would be done before the delay has passed.
 func (p *pacer) sleep(ctx context.Context, now time.Time, delay time.Duration) error {
 	if delay <= 0 {
 		return nil
@@ -262,13 +264,13 @@ func (p *pacer) sleep(ctx context.Context, now time.Time, delay time.Duration) e
 	}
 }
 
-// uses reports whether more than a fraction of the database is in use.
+// uses reports whether more than the given fraction of the database is in use.
 func (p *pacer) uses(fraction float64) bool {
 	size := p.size.Load()
 	return size != nil && float64((*size)()) > fraction*float64(p.quota)
 }
 
-// tenant returns the state of a tenant.
+// tenant returns a tenant's state.
 func (p *pacer) tenant(name string) *tenantPace {
 	voters := p.sharing()
 	limit, burst := tenantRate/rate.Limit(voters), tenantBurst/voters
@@ -284,8 +286,8 @@ func (p *pacer) tenant(name string) *tenantPace {
 	return pace
 }
 
-// creates reports whether a transaction creates its object: it applies only if the key doesn't
-// exist.
+// creates reports whether a transaction creates its object, that is, whether it is applied only if
+// the key does not exist.
 func creates(txn *etcdserverpb.TxnRequest) bool {
 	for _, condition := range txn.GetCompare() {
 		if condition.GetTarget() == etcdserverpb.Compare_MOD && condition.GetResult() == etcdserverpb.Compare_EQUAL && condition.GetModRevision() == 0 {

@@ -39,7 +39,7 @@ func write(key string, size int, create bool) *etcdserverpb.TxnRequest {
 	}
 }
 
-// try sends a write of a tenant, or of the platform if the tenant is empty. A write that would wait
+// try sends a tenant's write, or the platform's if name is empty. A write that would have to wait
 // fails.
 func try(t *testing.T, p *pacer, name string, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
@@ -48,13 +48,13 @@ func try(t *testing.T, p *pacer, name string, txn *etcdserverpb.TxnRequest) (app
 	return send(t, ctx, p, txn)
 }
 
-// incoming returns the context of a request that etcd received with a mark.
+// incoming returns the context of a request that etcd has received with a mark.
 func incoming(ctx context.Context, mark tenant.Mark) context.Context {
 	md, _ := metadata.FromOutgoingContext(mark.With(ctx))
 	return metadata.NewIncomingContext(ctx, md)
 }
 
-// send sends a write with the context of a request that etcd received.
+// send sends a write with the context of a request that etcd has received.
 func send(t *testing.T, ctx context.Context, p *pacer, txn *etcdserverpb.TxnRequest) (applied bool) {
 	t.Helper()
 	_, err := p.intercept(ctx, txn, nil, func(context.Context, any) (any, error) {
@@ -70,7 +70,7 @@ func send(t *testing.T, ctx context.Context, p *pacer, txn *etcdserverpb.TxnRequ
 // mark returns the mark of a tenant whose writes may wait.
 func mark(name string) tenant.Mark { return tenant.Mark{Name: name} }
 
-// large is the size of a large object.
+// large is the size of a large object, in bytes.
 const large = 1 << 20
 
 func TestTenantWritesAreRateLimited(t *testing.T) {
@@ -111,8 +111,8 @@ func TestTenantWritesAreRateLimited(t *testing.T) {
 	}
 }
 
-// TestSmallWritesForTenantAreFree deletes objects of a tenant whose rate is used, and writes the
-// status of its objects as the platform does.
+// TestSmallWritesForTenantAreFree deletes the objects of a tenant whose rate is exhausted, and
+// writes the status of the tenant's objects as the platform does.
 func TestSmallWritesForTenantAreFree(t *testing.T) {
 	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
 	for try(t, p, "project evil", write("/kubernetes.io/configmaps/evil/a", large, false)) {
@@ -139,8 +139,8 @@ func TestSmallWritesForTenantAreFree(t *testing.T) {
 	}
 }
 
-// TestTotalRateFitsDatabase computes the bytes that all tenants can write until a compaction
-// removes the first of them.
+// TestTotalRateFitsDatabase computes the number of bytes that all tenants can write before a
+// compaction removes the first of them.
 func TestTotalRateFitsDatabase(t *testing.T) {
 	const age = 10 * time.Minute
 	if maximum := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(maximum) > fullFraction*databaseQuota {
@@ -198,7 +198,7 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	if err := p.wait(ctx, mark("project shop"), largeValue); err != nil {
 		t.Errorf("a write of another tenant: %v", err)
 	}
-	// Users with many projects
+	// Users who have many projects.
 	for project := 0; count < maxTotalWaiting; project++ {
 		name := fmt.Sprint("project ", project)
 		exhaust(name)
@@ -258,7 +258,7 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 	result := make(chan error, 1)
 	writes.Go(func() { result <- p.wait(ctx, mark("project shop"), largeValue) })
 	waits(maxWaiting + 1)
-	// Two writes fit: one of each.
+	// Two writes fit: one small and one large.
 	interval := time.Duration(cost(largeValue)) * time.Second / totalRate
 	for remaining := maxWaiting; remaining >= maxWaiting-1; remaining-- {
 		eventually.True(t, "the first write to wait for the rate", clock.HasWaiters)
@@ -278,7 +278,8 @@ func TestMastersShareRates(t *testing.T) {
 		p.tenant("project evil") // set before etcd has started
 		p.shareAmong(func() int { return voters })
 	}
-	// admitted sends writes to each server until it refuses, and returns their bytes.
+	// admitted sends writes to each server until the server rejects one, and returns the number of
+	// bytes admitted.
 	admitted := func(name func(int) string) (bytes int) {
 		for _, p := range servers {
 			for i := 0; try(t, p, name(i), write("/kubernetes.io/configmaps/a/a", large, false)); i++ {
@@ -386,7 +387,7 @@ func TestTenantsCannotFillDatabase(t *testing.T) {
 }
 
 // TestSchedulerNeverWaitsForTenants writes without a deadline. A write that waits blocks the test,
-// because the clock never moves.
+// because the fake clock never advances.
 func TestSchedulerNeverWaitsForTenants(t *testing.T) {
 	p := newPacer(databaseQuota, clocktesting.NewFakeClock(time.Now()))
 	scheduler := func(project string) bool {
@@ -425,7 +426,7 @@ func TestPacerPassesErrorsOn(t *testing.T) {
 	}
 }
 
-// TestEtcdPacesLargeWrites connects to a real member, over its Unix socket.
+// TestEtcdPacesLargeWrites connects to a real member over its Unix socket.
 func TestEtcdPacesLargeWrites(t *testing.T) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + startEtcd(t)}, Logger: zap.NewNop()})
 	if err != nil {
@@ -433,7 +434,7 @@ func TestEtcdPacesLargeWrites(t *testing.T) {
 	}
 	defer client.Close()
 	write := func(name, key string, size int) error {
-		// Half of a large value becomes free in this time.
+		// Tokens for half of a large value become available in this time.
 		ctx, cancel := context.WithTimeout(tenant.Mark{Name: name}.With(t.Context()), time.Second)
 		defer cancel()
 		_, err := client.Txn(ctx).Then(clientv3.OpPut(key, strings.Repeat("x", size))).Commit()

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// handshake connects over TLS and reports whether the server accepts the certificate. In TLS 1.3,
-// the client reads the rejection after its own handshake.
+// handshake connects over TLS and reports whether the server accepts the client certificate. In TLS
+// 1.3, the client receives the rejection only after its own handshake.
 func handshake(address string, certificates ...tls.Certificate) error {
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", address, &tls.Config{
 		InsecureSkipVerify: true, Certificates: certificates, NextProtos: []string{"h2"},

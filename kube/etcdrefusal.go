@@ -19,23 +19,24 @@ import (
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
-// reasonFull is the reason in responses to writes that the pacer rejects until objects are deleted.
+// reasonFull is the reason in the response to a write that the pacer rejects until objects are
+// deleted.
 const reasonFull metav1.StatusReason = "InsufficientStorage"
 
-// full returns the pacer's error for a database that is nearly full.
+// full returns the pacer's error if the database is nearly full.
 func full() error {
 	return refused("the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster", 0)
 }
 
-// tooMany returns the pacer's error for a write that exceeds the rate of its tenant. It contains
+// tooMany returns the pacer's error for a write that exceeds its tenant's rate. The error contains
 // the delay after which the tenant can retry.
 func (p *pacer) tooMany(name string, size int, cause error) error {
 	delay := max(p.delay(p.tenant(name), size), time.Second)
 	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", delay)
 }
 
-// refused returns a gRPC error of etcd. Its detail is the delay after which a retry can succeed, or
-// 0 if retries are useless.
+// refused returns an etcd gRPC error. Its detail is the delay after which a retry can succeed, or 0
+// if retries are useless.
 func refused(message string, delay time.Duration) error {
 	detailed, err := status.New(codes.ResourceExhausted, message).WithDetails(durationpb.New(delay))
 	if err != nil { // the detail cannot be encoded
@@ -44,11 +45,12 @@ func refused(message string, delay time.Duration) error {
 	return detailed.Err()
 }
 
-// response returns the error of the API for an error of the pacer, and any other error unchanged.
+// response converts a pacer error to an API error, and returns any other error unchanged.
 //
-// Kubernetes clients retry a request after the seconds in the response. Responses to components of
-// the platform contain 0 seconds, so that they do not retry: the scheduler and kubelets would wait
-// for a tenant, and the API server's requests to itself would occupy it.
+// Kubernetes clients retry a request after the number of seconds in the response. Responses to
+// platform components contain 0 seconds, so that these components do not retry: otherwise, the
+// scheduler and kubelets would wait for a tenant, and the API server's requests to itself would
+// occupy it.
 func response(ctx context.Context, err error) error {
 	state, ok := status.FromError(err)
 	if err == nil || !ok || state.Code() != codes.ResourceExhausted {

@@ -16,16 +16,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// openTimeout limits the time to wait for the lock of a database file.
+// openTimeout is the maximum time to wait for the lock on a database file.
 const openTimeout = time.Second
 
-// errNoVote means that a reset is impossible: the data of a learner can lag behind, and etcd
-// accepts no cluster of learners.
+// errNoVote means that a reset is impossible: a learner's data can lag behind, and etcd does not
+// accept a cluster that consists only of learners.
 var errNoVote = errors.New("this master has no vote in etcd; reset a master with a vote, or restore a snapshot with `slipway etcd snapshot restore`")
 
-// prepareReset checks that a member can continue alone, and changes its settings. At its start,
-// etcd removes all other members and discards writes that no majority has confirmed. The removed
-// members stop when they reach this one.
+// prepareReset checks that a member can continue alone, and changes its settings. When it starts,
+// etcd removes all other members and discards writes that no majority has committed. The removed
+// members stop when they contact this member.
 func (e *Etcd) prepareReset(c *embed.Config) error {
 	members, err := StoredMembers(e.Dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Etcd) prepareReset(c *embed.Config) error {
 	return nil
 }
 
-// finishReset reports that a reset is complete.
+// finishReset reports that a reset has been completed.
 func (e *Etcd) finishReset() error {
 	if !e.Peers.Reset || e.Peers.ResetDone == nil {
 		return nil
@@ -46,7 +46,7 @@ func (e *Etcd) finishReset() error {
 	return e.Peers.ResetDone()
 }
 
-// CheckReset returns an error if the member with a name can't continue alone.
+// CheckReset returns an error if the member with the given name cannot continue alone.
 func CheckReset(members []etcdmember.Member, name string) error {
 	i := slices.IndexFunc(members, func(m etcdmember.Member) bool { return m.Name == name })
 	if i < 0 {
@@ -58,7 +58,7 @@ func CheckReset(members []etcdmember.Member, name string) error {
 	return nil
 }
 
-// StoredMembers returns the members in the data directory of a member that does not run.
+// StoredMembers returns the member list in the data directory of a member that is not running.
 func StoredMembers(dir string) ([]etcdmember.Member, error) {
 	path := filepath.Join(dir, "member", "snap", "db")
 	if _, err := os.Stat(path); err != nil {
@@ -90,7 +90,7 @@ func StoredMembers(dir string) ([]etcdmember.Member, error) {
 	return plainMembers(list), nil
 }
 
-// plainMembers converts members of etcd's server.
+// plainMembers converts members from the etcd server's type.
 func plainMembers(list []membership.Member) (members []etcdmember.Member) {
 	for _, m := range list {
 		member := etcdmember.Member{ID: uint64(m.ID), Name: m.Name, Learner: m.IsLearner}

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// unusedPort returns a TCP port of the loopback device on which nothing listens.
+// unusedPort returns a TCP port of the loopback interface on which nothing listens.
 func unusedPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,7 +31,7 @@ func unusedPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// newMember returns a function that creates the component of the same member for each start.
+// newMember returns a function that returns a new component for the same member for each start.
 func newMember(t *testing.T) func(reset bool) *Etcd {
 	t.Helper()
 	authority := certtest.New(t)
@@ -41,7 +41,7 @@ func newMember(t *testing.T) func(reset bool) *Etcd {
 	return func(reset bool) *Etcd {
 		return &Etcd{
 			Dir: filepath.Join(dir, "etcd"), Socket: socket,
-			// The member also listens on 127.0.0.1, for clients of the same host.
+			// The member also listens on 127.0.0.1, for clients on the same host.
 			ClientAddress: fmt.Sprintf("127.0.0.2:%d", client), PeerAddress: fmt.Sprintf("127.0.0.1:%d", peer),
 			CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: authority.File,
 			Peers: &EtcdPeers{Name: "survivor", Reset: reset, Client: etcdmember.Client{
@@ -51,7 +51,7 @@ func newMember(t *testing.T) func(reset bool) *Etcd {
 	}
 }
 
-// connectEtcd returns a client of a member.
+// connectEtcd returns a client that is connected to a member.
 func connectEtcd(t *testing.T, e *Etcd) *clientv3.Client {
 	t.Helper()
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + e.Socket}, Logger: zap.NewNop()})
@@ -70,7 +70,7 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
 		t.Fatal(err)
 	}
-	// A second member with a vote, which never starts, removes the quorum.
+	// A second voting member, which never starts, removes the quorum.
 	if _, err := client.MemberAdd(t.Context(), []string{fmt.Sprintf("https://127.0.0.1:%d", unusedPort(t))}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,36 +15,36 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// revisionBump is added to the revision of restored data, so that revisions that clients have seen
-// after the snapshot never name other objects. etcd's guide for clusters of Kubernetes recommends
-// this number.
+// revisionBump is added to the revision of restored data, so that a revision that clients have seen
+// after the snapshot never identifies a different object. etcd's guide for Kubernetes clusters
+// recommends this number.
 const revisionBump = 1_000_000_000
 
-// restoredFile is a file below the data directory of a member that was restored and has not started
-// since.
+// restoredFile is a file in the data directory of a member that has been restored and has not been
+// started since.
 const restoredFile = "member/restored"
 
-// EtcdRestore replaces the data directory of a member that does not run with a snapshot. The
-// restored member is the only one of a new cluster, which previous members can't join with their
+// EtcdRestore replaces the data directory of a stopped member with a snapshot. The restored member
+// is the only member of a new cluster. The previous members cannot join the new cluster with their
 // data.
 type EtcdRestore struct {
-	// Dir is the data directory, which need not exist.
+	// Dir is the data directory. It need not exist.
 	Dir string
-	// Snapshot is the file of the snapshot. SkipHash accepts one without a hash, such as a copy of a
-	// database file.
+	// Snapshot is the path of the snapshot file. SkipHash accepts a snapshot without a hash, such
+	// as a copy of a database file.
 	Snapshot string
 	SkipHash bool
-	// Name and PeerURL are those of the restored member.
+	// Name and PeerURL are the restored member's name and peer URL.
 	Name, PeerURL string
 }
 
-// Former is the directory of the replaced data. It exists after Run if there was data to replace.
-// Like the staged data, it is in Dir, which can be a separate file system.
+// Former returns the directory that contains the replaced data. It exists after Run if there was
+// data to replace. Like the staged data, it is in Dir, because Dir can be a separate file system.
 func (r EtcdRestore) Former() string { return filepath.Join(r.Dir, "former") }
 
-// Run restores. Former keeps the replaced data until a later restore replaces data that has been in
-// use. After kill -9 at any moment, the member has either the replaced or the restored data, and
-// another Run succeeds.
+// Run restores the snapshot. Former keeps the replaced data until a later restore replaces data
+// that has been in use. If Run is killed at any point, the member has either the replaced or the
+// restored data, and another Run succeeds.
 func (r EtcdRestore) Run() error {
 	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
 		return fmt.Errorf("create etcd directory: %w", err)
@@ -59,9 +59,9 @@ func (r EtcdRestore) Run() error {
 	return atomicfile.SyncFolder(r.Dir)
 }
 
-// stage creates the data of the restored member.
+// stage creates the restored member's data.
 func (r EtcdRestore) stage(dir string) error {
-	// of a restore that was killed
+	// left by a restore that was killed
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
@@ -90,21 +90,21 @@ func (r EtcdRestore) exchange(staged string) error {
 		return errors.Join(os.Rename(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, restoredFile)); err == nil {
-		// The data of the last restore was never used. Former contains data that was.
+		// The data from the last restore was never used. Former contains data that was used.
 		return errors.Join(exchangeNames(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if err := os.RemoveAll(r.Former()); err != nil {
 		return err
 	}
-	// A kill after this step leaves the previous data in place, and a copy of the snapshot in
-	// Former.
+	// If Run is killed after this step, the previous data is still in place, and Former contains a
+	// copy of the snapshot.
 	if err := os.Rename(staged, r.Former()); err != nil {
 		return err
 	}
 	return exchangeNames(former, member)
 }
 
-// exchangeNames atomically exchanges two directories.
+// exchangeNames atomically swaps two directories.
 func exchangeNames(a, b string) error {
 	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
 		return fmt.Errorf("exchange %q with %q: %w", a, b, err)
@@ -112,7 +112,7 @@ func exchangeNames(a, b string) error {
 	return nil
 }
 
-// syncTree writes all files and directories below dir to the disk.
+// syncTree syncs all files and directories below dir to disk.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {

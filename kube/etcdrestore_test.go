@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// value returns the value of a key of a running member, or "".
+// value returns the value of a key, or "". The member is running.
 func value(t *testing.T, e *Etcd, key string) string {
 	t.Helper()
 	got, err := connectEtcd(t, e).Get(t.Context(), key)
@@ -75,7 +75,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 }
 
-// TestDatabaseOfStoppedMemberCanBeRestored restores the file of a member that has ended, followed
+// TestDatabaseOfStoppedMemberCanBeRestored restores the database file of a stopped member, followed
 // by its hash, as it is saved before an upgrade.
 func TestDatabaseOfStoppedMemberCanBeRestored(t *testing.T) {
 	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
@@ -132,7 +132,7 @@ func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-// TestKilledRestoreLeavesOldOrNewData stops a restore before and after each of its steps.
+// TestKilledRestoreLeavesOldOrNewData interrupts a restore before and after each of its steps.
 func TestKilledRestoreLeavesOldOrNewData(t *testing.T) {
 	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
 	e := member(false)
