@@ -13,24 +13,25 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// leaderInterval is the interval of checks, while the process stops, whether etcd has a leader.
+// leaderInterval is the interval between checks whether etcd has a leader while the process shuts
+// down.
 const leaderInterval = 100 * time.Millisecond
 
-// noQuorum returns the response to requests after the end of a member without a leader. Clients of
-// etcd don't retry requests with this code.
+// noQuorum returns the response to requests that arrive after a member without a leader has
+// stopped. etcd clients do not retry requests with this code.
 func noQuorum() error {
 	return status.Error(codes.FailedPrecondition, "etcd has lost its quorum, and this process stops")
 }
 
-// quorumGuard rejects requests that a member without a leader would let wait for seconds each.
+// quorumGuard rejects requests that would wait for seconds each because the member has no leader.
 type quorumGuard struct {
 	mu                sync.Mutex
 	requested, closed chan struct{}
 	once              sync.Once
 }
 
-// channels returns the channels that are closed when the process stops, and when etcd has ended
-// without a leader.
+// channels returns the channel that is closed when the process shuts down, and the channel that is
+// closed when etcd has stopped without a leader.
 func (g *quorumGuard) channels() (requested, closed chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,7 +41,7 @@ func (g *quorumGuard) channels() (requested, closed chan struct{}) {
 	return g.requested, g.closed
 }
 
-// intercept is the server's interceptor of requests.
+// intercept implements grpc.UnaryServerInterceptor.
 func (g *quorumGuard) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	_, closed := g.channels()
 	select {
@@ -51,14 +52,14 @@ func (g *quorumGuard) intercept(ctx context.Context, request any, _ *grpc.UnaryS
 	return next(ctx, request)
 }
 
-// Drain ends etcd if it has no leader. Then the API server, which stops before etcd, waits for no
-// response.
+// Drain stops etcd if etcd has no leader, so that the API server, which stops before etcd, does not
+// wait for responses.
 func (e *Etcd) Drain() {
 	requested, _ := e.drain.channels()
 	e.drain.once.Do(func() { close(requested) })
 }
 
-// wait returns when ctx ends or etcd fails.
+// wait returns when ctx is done or etcd fails.
 func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
 	requested, closed := e.drain.channels()
 	var tick <-chan time.Time
@@ -87,7 +88,7 @@ func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
 	}
 }
 
-// failed returns the error of a listener. If etcd stopped because of an error, its listeners fail
+// failed returns a listener's error. If etcd itself stopped because of an error, its listeners fail
 // first.
 func (e *Etcd) failed(server *embed.Etcd, err error) error {
 	select {
@@ -98,8 +99,8 @@ func (e *Etcd) failed(server *embed.Etcd, err error) error {
 	}
 }
 
-// stopped adds the remedy for a member that others have removed: etcd stops without naming a
-// reason.
+// stopped adds the remedy to the error if other members have removed this member, because etcd
+// stops without giving a reason.
 func (e *Etcd) stopped(err error) error {
 	if e.Peers == nil {
 		return err
@@ -107,8 +108,8 @@ func (e *Etcd) stopped(err error) error {
 	return fmt.Errorf("%w; if this master was removed from the cluster, run `slipway down --purge` and let it join again", err)
 }
 
-// closeServer ends etcd. Without a leader, it can neither respond to the requests in progress nor
-// hand over the leadership, and etcd's Close never returns before the server is ready.
+// closeServer stops etcd. Without a leader, etcd can neither respond to in-flight requests nor
+// transfer the leadership, and etcd's Close never returns before the server is ready.
 func closeServer(server *embed.Etcd) {
 	ready := false
 	select {

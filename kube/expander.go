@@ -21,29 +21,29 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Expander is the component that expands volumes when their claims request more. It replaces
-// upstream's expand controller, which passes its FlexVolume plugins no prober, and therefore marks
-// every FlexVolume as expanded without calling its driver. It delegates claims of all other volumes
-// to an instance of upstream's controller.
+// Expander is the component that expands volumes when their claims request more storage. It
+// replaces upstream's expand controller, which passes no prober to its FlexVolume plugins, and
+// therefore marks every FlexVolume as expanded without calling its driver. It delegates the claims
+// of all other volumes to an instance of upstream's controller.
 //
 // The API server decides whether a claim can grow: the admission plugin PersistentVolumeClaimResize
 // requires a StorageClass with allowVolumeExpansion, even for PersistentVolumes that an
-// administrator creates. Such a volume and its claim name a class, which need not provision
+// administrator creates. Such a volume and its claim specify a class, which need not provision
 // anything.
 type Expander struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Prober reports added and removed FlexVolume drivers.
 	Prober volume.DynamicPluginProber
-	// KubeletRoot is the kubelet's root directory. Drivers get paths below it as the mount paths of
-	// devices.
+	// KubeletRoot is the kubelet's root directory. Paths below it are passed to drivers as the
+	// mount paths of devices.
 	KubeletRoot string
 }
 
 // Name returns the component's name.
 func (e *Expander) Name() string { return "expander" }
 
-// Run expands volumes until ctx ends.
+// Run expands volumes until ctx is done.
 func (e *Expander) Run(ctx context.Context, ready func()) error {
 	client, core := e.Deps.Kube, e.Deps.Informers.Core().V1()
 	claims, volumes := core.PersistentVolumeClaims(), core.PersistentVolumes()
@@ -69,7 +69,8 @@ func (e *Expander) Run(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run expander: it stopped unexpectedly")
 }
 
-// otherVolumes returns upstream's expand controller for claims of all volumes except FlexVolumes.
+// otherVolumes returns an instance of upstream's expand controller for the claims of all volumes
+// except FlexVolumes.
 func otherVolumes(ctx context.Context, client kubernetes.Interface, claims coreinformers.PersistentVolumeClaimInformer,
 	volumes corelisters.PersistentVolumeLister) (expand.ExpandController, error) {
 	defaults, err := cmoptions.NewKubeControllerManagerOptions()
@@ -90,13 +91,13 @@ func otherVolumes(ctx context.Context, client kubernetes.Interface, claims corei
 	return controller, nil
 }
 
-// otherClaims hides the claims of FlexVolumes: its lister does not find them by name.
+// otherClaims hides claims that are bound to FlexVolumes: its lister does not find them by name.
 type otherClaims struct {
 	coreinformers.PersistentVolumeClaimInformer
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Lister returns a lister without claims of FlexVolumes.
+// Lister returns a lister that hides FlexVolume claims.
 func (c otherClaims) Lister() corelisters.PersistentVolumeClaimLister {
 	return otherLister{c.PersistentVolumeClaimInformer.Lister(), c.volumes}
 }
@@ -106,7 +107,7 @@ type otherLister struct {
 	volumes corelisters.PersistentVolumeLister
 }
 
-// PersistentVolumeClaims returns the lister of one namespace.
+// PersistentVolumeClaims returns a lister for one namespace.
 func (l otherLister) PersistentVolumeClaims(namespace string) corelisters.PersistentVolumeClaimNamespaceLister {
 	return otherNamespaceLister{l.PersistentVolumeClaimLister.PersistentVolumeClaims(namespace), l.volumes}
 }
@@ -116,7 +117,8 @@ type otherNamespaceLister struct {
 	volumes corelisters.PersistentVolumeLister
 }
 
-// Get returns a claim. If its volume is not in the cache yet, it fails, and upstream retries.
+// Get returns a claim. If the claim's volume is not in the cache yet, Get fails, and upstream
+// retries.
 func (l otherNamespaceLister) Get(name string) (*corev1.PersistentVolumeClaim, error) {
 	claim, err := l.PersistentVolumeClaimNamespaceLister.Get(name)
 	if err != nil {
@@ -124,7 +126,7 @@ func (l otherNamespaceLister) Get(name string) (*corev1.PersistentVolumeClaim, e
 	}
 	pv, err := l.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
-		// not wrapped: upstream would not retry after "not found"
+		// not wrapped: upstream would not retry a "not found" error
 		return nil, fmt.Errorf("find volume of claim %s/%s: %s", claim.Namespace, name, err.Error())
 	}
 	if pv.Spec.FlexVolume != nil {

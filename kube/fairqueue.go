@@ -12,22 +12,22 @@ import (
 )
 
 // fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes gets
-// the same number of bytes, regardless of its number of writes (start-time fair queueing: P. Goyal
-// and others, 1996).
+// the same number of bytes, regardless of how many writes it has (start-time fair queueing: P.
+// Goyal and others, 1996).
 type fairQueue struct {
 	clock   clock.Clock
 	limiter *rate.Limiter // guarded by mu, so that only the first turn takes tokens
 
 	mu      sync.Mutex
 	waiting turns
-	// position is the start of the last turn that ended. ends contains the end of each tenant's
-	// last turn. Both count bytes.
+	// position is the start of the most recently admitted turn. ends maps each tenant to the end of
+	// its last turn. Both are in bytes.
 	position int64
 	ends     map[string]int64
 	count    int64 // of all turns
 }
 
-// turn is a write that waits.
+// turn is a waiting write.
 type turn struct {
 	start, number int64
 	size          int
@@ -39,15 +39,15 @@ func newFairQueue(clock clock.Clock, bytesPerSecond rate.Limit, burst int) *fair
 	return &fairQueue{clock: clock, limiter: rate.NewLimiter(bytesPerSecond, burst), ends: map[string]int64{}}
 }
 
-// limit changes the rate, and the bytes that can be written without a delay.
+// limit changes the rate, and the number of bytes that can be written without delay.
 func (q *fairQueue) limit(bytesPerSecond rate.Limit, burst int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	setLimit(q.limiter, q.clock.Now(), bytesPerSecond, burst)
 }
 
-// setLimit changes the limits of a limiter unless it has them. It keeps its debts, and at most the
-// new burst.
+// setLimit changes a limiter's limits, unless they are already set. The limiter keeps its debt, or
+// at most the new burst of its unused tokens.
 func setLimit(limiter *rate.Limiter, now time.Time, bytesPerSecond rate.Limit, burst int) {
 	if limiter.Limit() != bytesPerSecond {
 		limiter.SetLimitAt(now, bytesPerSecond)
@@ -55,7 +55,7 @@ func setLimit(limiter *rate.Limiter, now time.Time, bytesPerSecond rate.Limit, b
 	}
 }
 
-// wait blocks until a tenant may write size bytes. It fails if ctx ends first.
+// wait blocks until a tenant may write size bytes. It fails if ctx is done first.
 func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
 	t := q.join(tenant, size)
 	for {
@@ -70,8 +70,8 @@ func (q *fairQueue) wait(ctx context.Context, tenant string, size int) error {
 	}
 }
 
-// try reports whether a tenant may write size bytes without waiting. It may if the rate allows it
-// and no waiting write comes first.
+// try reports whether a tenant may write size bytes without waiting. This requires that the rate
+// allows the write and that no waiting write comes first.
 func (q *fairQueue) try(tenant string, size int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -87,7 +87,7 @@ func (q *fairQueue) try(tenant string, size int) bool {
 	return true
 }
 
-// sleep returns after the delay, if any, or when the turn becomes the first one.
+// sleep returns after the delay, if any, or when the turn reaches the front of the queue.
 func (q *fairQueue) sleep(ctx context.Context, t *turn, delay time.Duration) error {
 	var expired <-chan time.Time
 	if delay > 0 {
@@ -104,7 +104,7 @@ func (q *fairQueue) sleep(ctx context.Context, t *turn, delay time.Duration) err
 	return nil
 }
 
-// join adds a turn after the other turns of its tenant.
+// join adds a turn behind its tenant's other turns.
 func (q *fairQueue) join(tenant string, size int) *turn {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,8 +116,8 @@ func (q *fairQueue) join(tenant string, size int) *turn {
 	return t
 }
 
-// take removes the turn if it is the first one and the rate allows its size. Otherwise, it returns
-// the delay until the rate allows it. The delay is 0 if the turn is not the first one.
+// take removes the turn if it is at the front of the queue and the rate allows its size. Otherwise,
+// it returns the delay until the rate allows it. The delay is 0 if the turn is not at the front.
 func (q *fairQueue) take(t *turn) (admitted bool, delay time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -134,7 +134,7 @@ func (q *fairQueue) take(t *turn) (admitted bool, delay time.Duration) {
 	return false, time.Duration(math.Ceil(missing / float64(q.limiter.Limit()) * float64(time.Second)))
 }
 
-// leave removes a turn whose request ended.
+// leave removes a turn whose request has ended.
 func (q *fairQueue) leave(t *turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,7 +154,7 @@ func (q *fairQueue) remove(t *turn) {
 	}
 }
 
-// turns is a heap. The first turn is the next one.
+// turns is a heap. The first turn is admitted next.
 type turns []*turn
 
 // Len implements heap.Interface.

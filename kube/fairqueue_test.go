@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// exhausted returns a queue of 1 MiB per second whose burst is used.
+// exhausted returns a queue with a rate of 1 MiB per second whose burst is used up.
 func exhausted(t *testing.T) (*fairQueue, *clocktesting.FakeClock) {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
@@ -25,8 +25,8 @@ func exhausted(t *testing.T) (*fairQueue, *clocktesting.FakeClock) {
 	return q, clock
 }
 
-// admitAll moves the clock until the queue is empty, and returns the sizes of the admitted writes
-// by tenant, and their order.
+// admitAll advances the clock until the queue is empty, and returns the tenants of the admitted
+// writes in their order.
 func admitAll(q *fairQueue, clock *clocktesting.FakeClock, tenants map[*turn]string) (order []string) {
 	for len(q.waiting) > 0 {
 		first := q.waiting[0]

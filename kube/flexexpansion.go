@@ -27,16 +27,17 @@ import (
 	"k8s.io/kubernetes/pkg/volume/util/volumepathhandler"
 )
 
-// A failed expansion is retried after minExpandBackoff, which doubles up to maxExpandBackoff.
+// A failed expansion is retried after minExpandBackoff. The backoff doubles up to maxExpandBackoff.
 const (
 	minExpandBackoff = time.Second
 	maxExpandBackoff = 5 * time.Minute
 )
 
-// flexExpansion expands FlexVolumes with their drivers. Upstream's own operation writes conditions,
-// allocated resources, events and annotations, so the kubelet and users see the same as with any
-// other volume. The operation stores its progress in the claim's status, and can be repeated after
-// a crash at any point; it can then call the driver again with the same sizes.
+// flexExpansion expands FlexVolumes by calling their drivers. Upstream's own operation writes
+// conditions, allocated resources, events and annotations, so the kubelet and users see the same as
+// with any other volume. The operation stores its progress in the claim's status, and can be
+// repeated after a crash at any point. In that case, it can call the driver again with the same
+// sizes.
 type flexExpansion struct {
 	client    kubernetes.Interface
 	claims    corelisters.PersistentVolumeClaimLister
@@ -75,8 +76,8 @@ func newFlexExpansion(ctx context.Context, client kubernetes.Interface, claims c
 	return x, nil
 }
 
-// grew reports whether a claim requests or has more than before. Other changes need no work; the
-// controller itself makes most of them.
+// grew reports whether a claim's requested storage or capacity has increased. Other changes are
+// ignored; the controller itself makes most of them.
 func grew(before, after any) bool {
 	oldClaim, ok := before.(*corev1.PersistentVolumeClaim)
 	if !ok {
@@ -87,7 +88,7 @@ func grew(before, after any) bool {
 		claim.Status.Capacity.Storage().Cmp(*oldClaim.Status.Capacity.Storage()) > 0)
 }
 
-// enqueue adds a bound claim to the queue if its volume is a FlexVolume or unknown.
+// enqueue adds a bound claim to the queue if its volume is a FlexVolume or is not known.
 func (x *flexExpansion) enqueue(object any) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {
@@ -99,8 +100,8 @@ func (x *flexExpansion) enqueue(object any) {
 	}
 }
 
-// run expands volumes until ctx ends. Each active claim has a goroutine: a driver that hangs delays
-// only its own volumes. The driver's settings limit its concurrent calls.
+// run expands volumes until ctx is done. Each active claim has its own goroutine, so a hanging
+// driver delays only its own volumes. The driver's settings limit its concurrent calls.
 func (x *flexExpansion) run(ctx context.Context) {
 	x.events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: x.client.CoreV1().Events("")})
 	defer x.events.Shutdown()
@@ -122,8 +123,8 @@ func (x *flexExpansion) run(ctx context.Context) {
 			x.queue.Forget(key)
 		})
 	}
-	// Driver calls do not use this context. They end with the process, and the next start repeats
-	// them.
+	// Driver calls do not use this context. They are terminated with the process, and are repeated
+	// after the next start.
 	done := make(chan struct{})
 	go func() { work.Wait(); close(done) }()
 	select {
@@ -132,7 +133,7 @@ func (x *flexExpansion) run(ctx context.Context) {
 	}
 }
 
-// expand performs the next step for one claim, "namespace/name".
+// expand performs the next step for one claim. key has the form "namespace/name".
 func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
@@ -145,8 +146,8 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	// Not from the cache, because the previous step has just written the volume's size and
-	// annotation.
+	// This does not read from the cache, because the previous step has just written the volume's
+	// size and annotation.
 	pv, err := x.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read volume of claim: %w", err)
@@ -167,10 +168,10 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	return x.call(claim, pv)
 }
 
-// call runs upstream's operation with the driver.
+// call runs upstream's operation with the volume's driver.
 func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	driver := pv.Spec.FlexVolume.Driver
-	// Without a plugin, upstream treats a FlexVolume as a volume that needs no expansion.
+	// Without a plugin, upstream would treat a FlexVolume as a volume that needs no expansion.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
 		err = x.unavailable(pv)
 		x.recorder.Event(claim, corev1.EventTypeWarning, events.VolumeResizeFailed, err.Error())
@@ -184,7 +185,7 @@ func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.Per
 	return err
 }
 
-// unavailable returns why the driver of a volume cannot be used.
+// unavailable returns an error that explains why a volume's driver cannot be used.
 func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
 	spec := volume.NewSpecFromPersistentVolume(pv, false)
 	plugin, err := x.plugins.FindPluginBySpec(spec)
@@ -197,27 +198,27 @@ func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
 	return fmt.Errorf("the expansion waits for the driver: %w", err)
 }
 
-// expanded reports whether the node has expanded the file system: the claim has the requested size
-// and the volume's size.
+// expanded reports whether the node has expanded the file system, that is, whether the claim's
+// capacity has reached both the requested size and the volume's size.
 func expanded(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	capacity := claim.Status.Capacity.Storage()
 	return capacity.Cmp(*claim.Spec.Resources.Requests.Storage()) >= 0 && capacity.Cmp(*pv.Spec.Capacity.Storage()) >= 0
 }
 
-// expansionHost is the part of a volume host that the expansion of a FlexVolume uses.
+// expansionHost implements the part of a volume host that FlexVolume expansion uses.
 type expansionHost struct {
 	volume.VolumeHost // nil: only the kubelet uses the rest
 	client            kubernetes.Interface
 	root              string
 }
 
-// GetPluginDir returns the directory of a plugin's mounts in the kubelet.
+// GetPluginDir returns the kubelet directory for a plugin's mounts.
 func (h expansionHost) GetPluginDir(plugin string) string {
 	return filepath.Join(h.root, "plugins", plugin)
 }
 
-// GetNodeName returns "": the expansion runs on no node.
+// GetNodeName returns "", because the expansion does not run on a node.
 func (h expansionHost) GetNodeName() types.NodeName { return "" }
 
-// GetKubeClient returns the connection to the API server.
+// GetKubeClient returns the client for the API server.
 func (h expansionHost) GetKubeClient() kubernetes.Interface { return h.client }

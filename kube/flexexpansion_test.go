@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
-// unavailablePlugin is the plugin of a driver that cannot be used.
+// unavailablePlugin is the plugin for a driver that cannot be used.
 type unavailablePlugin struct{ volume.VolumePlugin }
 
 func (unavailablePlugin) Init(volume.VolumeHost) error { return nil }

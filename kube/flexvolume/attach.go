@@ -13,18 +13,18 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// attacher attaches volumes in the controller. On the node, it waits for their devices and mounts
-// them.
+// attacher attaches volumes in the controller. On the node, it waits for the volumes' devices and
+// mounts them.
 type attacher struct{ device }
 
-// detacher undoes the work of attacher.
+// detacher undoes what attacher does.
 type detacher struct{ device }
 
-// device is the common part of attacher and detacher.
+// device contains what attacher and detacher have in common.
 type device struct{ plugin *plugin }
 
-// volume converts a spec for the engine. The name in the storage distinguishes inline volumes of
-// different pods that have the same name.
+// volume converts a spec for the engine. The storage name distinguishes inline volumes that have
+// the same name in different pods.
 func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -39,8 +39,9 @@ func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	return vol, nil
 }
 
-// Attach attaches the volume to the node and returns the device on the node, or "" if the driver
-// returns none. If the driver does not support attach, Attach returns "" and no error.
+// Attach attaches the volume to the node and returns the device path on the node, or "" if the
+// driver does not return a device. If the driver does not support attach, Attach returns "" and no
+// error.
 func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error) {
 	ctx := context.Background()
 	driver, err := a.plugin.ready(ctx)
@@ -65,9 +66,9 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	return path, a.plugin.explain(err)
 }
 
-// WaitForAttach waits on the node for the volume's device. If the driver does not support the
-// operation, it returns the device from Attach. It does not wait for a device that is already
-// mounted: the kubelet calls it again after a restart.
+// WaitForAttach waits on the node for the volume's device. If the driver does not support this
+// operation, WaitForAttach returns the device from Attach. It does not wait for a device that is
+// already mounted, because the kubelet calls it again after a restart.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1.Pod, timeout time.Duration) (string, error) {
 	dir, err := a.GetDeviceMountPath(spec)
 	if err != nil {
@@ -96,7 +97,7 @@ func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1
 }
 
 // VolumesAreAttached reports which volumes are attached to the node. If the driver fails for a
-// volume, the volume counts as attached. The result is nil if the driver does not support the
+// volume, that volume counts as attached. The result is nil if the driver does not support this
 // operation. VolumesAreAttached returns an error only if the driver fails for all volumes.
 func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName) (map[*volume.Spec]bool, error) {
 	driver, err := a.plugin.inUse()
@@ -128,7 +129,7 @@ func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName)
 	return attached, nil
 }
 
-// Detach detaches the volume from the node. volumeName is the result of GetVolumeName.
+// Detach detaches the volume from the node. volumeName is the name that GetVolumeName returned.
 func (d *detacher) Detach(volumeName string, node types.NodeName) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {

@@ -13,27 +13,27 @@ import (
 )
 
 // Attachments records the volumes that this process and earlier processes have attached to nodes
-// and not yet detached. Upstream loses some attachments in a restart: the controller uses the
-// status of nodes, which contains a volume only after attach has ended and before detach starts,
-// and a kubelet that attaches volumes itself has no record. Each attachment is recorded in an empty
-// file, from before attach until after detach.
+// and not yet detached. Upstream loses some attachments in a restart: the controller relies on node
+// statuses, which list a volume only after its attach has finished and before its detach starts,
+// and a kubelet that attaches volumes itself has no record. Each attachment is recorded as an empty
+// file, which exists from before attach until after detach.
 type Attachments struct {
-	// Dir contains the records, <dir>/<vendor~driver>/<node>/<volume>. It is created if it does not
-	// exist. If empty, nothing is recorded.
+	// Dir contains the records, as <dir>/<vendor~driver>/<node>/<volume>. It is created if it does
+	// not exist. If Dir is empty, nothing is recorded.
 	Dir string
 
 	mu     sync.Mutex
 	states map[attachment]*attachmentState
 }
 
-// attachment is a volume, by its name in the storage, on a node.
+// attachment identifies an attached volume. volume is the volume's storage name.
 type attachment struct{ driver, node, volume string }
 
 // attachmentState is the state of an attachment in this process.
 type attachmentState struct {
-	// attachedHere means that this process attached the volume, so upstream has its state.
+	// attachedHere means that this process attached the volume, so upstream tracks its state.
 	attachedHere bool
-	// detaching means that a detach that upstream did not start is running.
+	// detaching means that a detach is running that upstream did not start.
 	detaching bool
 }
 
@@ -42,7 +42,7 @@ func (a attachment) String() string {
 }
 
 // add records an attachment before the driver is called. It fails while the volume is being
-// detached because of an earlier process.
+// detached because an earlier process had attached it.
 func (s *Attachments) add(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Attachments) add(a attachment) error {
 	return nil
 }
 
-// remove deletes an attachment after the driver has detached it.
+// remove removes the record of an attachment after the driver has detached the volume.
 func (s *Attachments) remove(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,9 +99,9 @@ func (s *Attachments) attachedByProcess(driver, volume string) bool {
 }
 
 // detachStale detaches a volume that an earlier process attached, and removes its record on
-// success. It returns complete=true if no further attempt is needed, for example because this
-// process has attached the volume in the meantime. It returns false without an error if another
-// detach is running.
+// success. complete is true if no further attempt is needed, for example because this process has
+// attached the volume in the meantime. complete is false without an error if another detach is
+// running.
 func (s *Attachments) detachStale(a attachment, detach func() error) (complete bool, err error) {
 	s.mu.Lock()
 	state := s.state(a)
@@ -113,7 +113,8 @@ func (s *Attachments) detachStale(a attachment, detach func() error) (complete b
 	s.mu.Unlock()
 
 	err = detach()
-	// Lock until the record is removed, so that add cannot write a new one in between.
+	// Hold the lock until the record is removed, so that add cannot write a new record in the
+	// meantime.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state.detaching = false
@@ -139,7 +140,7 @@ func (s *Attachments) isRecorded(a attachment) bool {
 // list returns all recorded attachments.
 func (s *Attachments) list() []attachment {
 	var list []attachment
-	// Glob fails only for an invalid pattern.
+	// Glob fails only if the pattern is invalid.
 	paths, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*", "*"))
 	for _, path := range paths {
 		node := filepath.Dir(path)
@@ -154,7 +155,7 @@ func (s *Attachments) recordPath(a attachment) string {
 	return filepath.Join(s.Dir, flexvolume.EscapeName(a.driver), a.node, a.volume)
 }
 
-// state returns the state of an attachment. The caller holds mu.
+// state returns an attachment's state. The caller must hold mu.
 func (s *Attachments) state(a attachment) *attachmentState {
 	if s.states == nil {
 		s.states = map[attachment]*attachmentState{}

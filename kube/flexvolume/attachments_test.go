@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// attach attaches the volume pv to the node and mounts it for a pod.
+// attach attaches the volume "pv" to the node and mounts it for a pod.
 func attach(t *testing.T, c *cluster) volume.Mounter {
 	t.Helper()
 	spec := pv(nil)
@@ -38,8 +38,8 @@ func deviceDir(t *testing.T, c *cluster) string {
 	return filepath.Join(c.root, "plugins", "kubernetes.io", "flexvolume", "example.com", "test", "mounts", "disk~7")
 }
 
-// release releases a volume as the kubelet does after a restart: no pod uses it, and the kubelet
-// assumes that the controller attached it.
+// release releases a volume as the kubelet does after a restart: no pod uses the volume, and the
+// kubelet assumes that the controller attached it.
 func release(t *testing.T, c *cluster) {
 	t.Helper()
 	plugin := must[volume.DeviceMountableVolumePlugin](t)(c.manager.FindDeviceMountablePluginByName(name))
@@ -181,7 +181,8 @@ func TestAttachedVolumeIsDetachableAfterDriverDropsAttach(t *testing.T) {
 	}
 }
 
-// After its restart, the kubelet mounts existing volumes again. A mounted volume needs no driver.
+// After a restart, the kubelet mounts existing volumes again. A volume that is already mounted does
+// not need a driver.
 func TestRestartWithVolumesOfRemovedDriver(t *testing.T) {
 	c := start(t, nil, "", "")
 	mounter := attach(t, c)

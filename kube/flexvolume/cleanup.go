@@ -12,13 +12,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// cleanupTimeout limits how long the kubelet's start waits for drivers to unmount unused devices.
+// cleanupTimeout is how long the kubelet's start waits for drivers to unmount unused devices.
 const cleanupTimeout = 30 * time.Second
 
 // DeviceCleanup runs before the kubelet starts. It unmounts devices that no pod uses, and detaches
-// such volumes if the node attached them itself. The kubelet finds volumes by the directories of
-// pods. If the last pod of a device was gone when the kubelet was killed, the kubelet would leave
-// the device mounted forever and report it as not in use, so that it would be detached while
+// their volumes if the node attached them itself. The kubelet finds volumes only through pod
+// directories. If a device's last pod was gone when the kubelet was killed, the kubelet would leave
+// the device mounted forever and report it as not in use, so the device would be detached while
 // mounted.
 type DeviceCleanup struct {
 	Registry    *flexvolume.Registry
@@ -29,8 +29,8 @@ type DeviceCleanup struct {
 // Name returns the component's name.
 func (s *DeviceCleanup) Name() string { return "flexvolume-cleanup" }
 
-// Run cleans up once, calls ready, and waits for ctx. It logs a volume that cannot be released and
-// retries it at the next start. A driver that hangs fails at its deadline.
+// Run cleans up once, calls ready, and waits until ctx is done. If a volume cannot be released, Run
+// logs it and retries at the next start. A call to a hanging driver fails at its deadline.
 func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -54,9 +54,9 @@ func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// unused returns the volumes to release, each with the directory where its device is, or was,
-// mounted. The node is empty if it did not attach the volume itself. The directory is empty if
-// nothing is mounted.
+// unused maps each volume to be released to the directory where its device is, or was, mounted. The
+// attachment's node is empty if the node did not attach the volume itself. The directory is empty
+// if nothing is mounted.
 func (s *DeviceCleanup) unused() map[attachment]string {
 	inUse := s.devicesInUse()
 	dirs := map[string]string{}
@@ -97,12 +97,12 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 	return err
 }
 
-// devicesInUse returns the volumes that pods' directories use, as <driver>/<name in the storage>. A
-// volume without a record, which the in-tree plugin mounted, has the same name in the pod and in
-// the storage.
+// devicesInUse returns the volumes that pod directories use, as <driver>/<storage name>. If a
+// volume has no record because the in-tree plugin mounted it, its name in the pod is also its
+// storage name.
 func (s *DeviceCleanup) devicesInUse() map[string]bool {
 	inUse := map[string]bool{}
-	// Glob fails only for an invalid pattern.
+	// Glob fails only if the pattern is invalid.
 	dirs, _ := filepath.Glob(filepath.Join(s.KubeletRoot, "pods", "*", "volumes", "*", "*"))
 	for _, dir := range dirs {
 		escaped, volume := filepath.Base(filepath.Dir(dir)), filepath.Base(dir)

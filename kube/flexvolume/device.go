@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// GetDeviceMountPath returns where the volume's device is mounted for all pods on the node.
+// GetDeviceMountPath returns the path where the volume's device is mounted for all pods on the
+// node.
 func (d device) GetDeviceMountPath(spec *volume.Spec) (string, error) {
 	return d.plugin.deviceMountPath(spec)
 }
@@ -26,13 +27,12 @@ func (p *plugin) deviceMountPath(spec *volume.Spec) (string, error) {
 	return p.deviceDir(name), nil
 }
 
-// deviceDir returns where the device of a volume is mounted. name is the volume's name in the
-// storage.
+// deviceDir returns the path where a volume's device is mounted. name is the volume's storage name.
 func (p *plugin) deviceDir(name string) string {
 	return filepath.Join(p.host.GetPluginDir(pluginDirName), p.name, "mounts", name)
 }
 
-// marker returns the file that marks an interrupted mount at a device's directory.
+// marker returns the path of the file that marks an interrupted mount at a device's mount path.
 func (d device) marker(deviceMountPath string) string {
 	return filepath.Join(d.plugin.host.GetPluginDir(pluginDirName), d.plugin.name, "mounting", filepath.Base(deviceMountPath))
 }
@@ -56,8 +56,8 @@ func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath st
 	return a.plugin.mountError(driver.Stage(ctx, vol, devicePath, deviceMountPath, a.marker(deviceMountPath)))
 }
 
-// UnmountDevice undoes MountDevice. It also detaches a volume that an earlier process of this node
-// attached itself.
+// UnmountDevice undoes MountDevice. It also detaches the volume if an earlier process on this node
+// attached it itself.
 func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
@@ -74,14 +74,14 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	return err
 }
 
-// GetDeviceMountRefs returns the other mount points of the device: the pods that use it.
+// GetDeviceMountRefs returns the device's other mount points, which belong to the pods that use it.
 func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 	return mount.New("").GetMountRefs(deviceMountPath)
 }
 
-// mountError converts the error of a driver's mount for the kubelet. The error is uncertain if
+// mountError converts the error of a driver's mount call for the kubelet. The error is uncertain if
 // something might be mounted, so that the kubelet undoes the mount even if the pod is deleted in
-// the meantime. Otherwise it is final.
+// the meantime. Otherwise, the error is final.
 func (p *plugin) mountError(err error) error {
 	explained := p.explain(err)
 	switch kind := flexvolume.KindOf(err); {
@@ -93,8 +93,8 @@ func (p *plugin) mountError(err error) error {
 	return explained
 }
 
-// explain adds to the error of a driver call the node of the driver and the command that prints its
-// earlier calls. Kubernetes shows the text in the events of pods and claims.
+// explain adds the node's name, and the command that prints the driver's earlier calls, to the
+// error of a driver call. Kubernetes shows the text in the events of pods and claims.
 func (p *plugin) explain(err error) error {
 	if flexvolume.KindOf(err) == "" {
 		return err
@@ -106,5 +106,5 @@ func (p *plugin) explain(err error) error {
 }
 
 // transientError marks an error that occurred before the driver was called, so that the kubelet
-// keeps the state from the previous call.
+// keeps the state that resulted from the previous call.
 func transientError(err error) error { return volumetypes.NewTransientOperationFailure(err.Error()) }

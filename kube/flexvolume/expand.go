@@ -14,14 +14,15 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// RequiresFSResize reports whether the file system must be expanded after the volume.
+// RequiresFSResize reports whether the file system must be expanded after the volume has been
+// expanded.
 func (p *plugin) RequiresFSResize() bool {
 	driver, err := p.registry.InUse(p.name)
 	return err == nil && driver.Capabilities().RequiresFSResize
 }
 
-// ExpandVolumeDevice expands the volume in its storage. If the driver does not support the
-// operation, it reports success.
+// ExpandVolumeDevice expands the volume in its storage. If the driver does not support this
+// operation, ExpandVolumeDevice reports success.
 //
 // A driver can expand the volume to more than the requested size. If the file system must be
 // expanded afterwards, ExpandVolumeDevice still returns the requested size, because Kubernetes
@@ -55,9 +56,9 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 	return *resource.NewQuantity(size, newSize.Format), nil
 }
 
-// NodeExpand expands the file system on the node to the size of the volume, with the driver or, if
-// the driver does not support that, with the tools of the file system. Without a device, as with a
-// driver that supports only mount and unmount, there is nothing to expand.
+// NodeExpand expands the file system on the node to the volume's size. It calls the driver or, if
+// the driver does not support this operation, the file system's tools. If there is no device, as
+// with a driver that supports only mount and unmount, NodeExpand is a no-op.
 func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	spec := options.VolumeSpec
 	if spec.PersistentVolume == nil {
@@ -86,9 +87,9 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 	return true, nil
 }
 
-// mountedDevice returns device or, if it is empty, the device that is mounted at dir. After a
-// restart, the kubelet lacks devices that attach did not return; the mount table still contains
-// them.
+// mountedDevice returns device or, if device is empty, the device that is mounted at dir. After a
+// restart, the kubelet does not know devices that attach did not return, but the mount table still
+// contains them.
 func mountedDevice(device, dir string) string {
 	if device != "" || dir == "" {
 		return device

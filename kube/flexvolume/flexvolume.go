@@ -5,18 +5,19 @@
 //
 // Differences from the in-tree plugin:
 //   - The prober never blocks: it returns the current content of the engine's registry.
-//   - The name of a volume is the driver's response to getvolumename, so that detach gets it, even
-//     after a restart of the controller.
-//   - A plugin lives as long as its driver's name. It reads the capabilities at each use, so that
-//     an update applies to new volumes while old volumes can still be unmounted.
+//   - A volume's name is the driver's response to getvolumename, so that detach receives this name,
+//     even after a controller restart.
+//   - A plugin exists as long as its driver's name. It reads the driver's capabilities at each use,
+//     so an update applies to new volumes while old volumes can still be unmounted.
 //   - After a restart, the kubelet reconstructs a volume with its options, from a file next to the
 //     pod's volumes.
 //
 // Metrics, all with the prefix slipway_flexvolume_:
 //   - operation_seconds{driver,operation,status}: histogram of call durations. status is success or
-//     error; "Not supported" is success.
+//     error. "Not supported" counts as success.
 //   - operation_errors_total{driver,operation,kind}: kind is the engine's Kind.
-//   - operations_in_flight{driver,operation}: calls that run or wait for the volume or a slot.
+//   - operations_in_flight{driver,operation}: calls that are running, or waiting for the volume or
+//     a slot.
 //   - scans_total{status}: scans of the plugin directory.
 //   - scan_seconds: histogram of scan durations.
 package flexvolume
@@ -34,15 +35,15 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// pluginDirName is the plugin name below which the kubelet stores the device mounts of all
-// FlexVolume drivers.
+// pluginDirName is the name of the plugin directory in which the kubelet stores the device mounts
+// of all FlexVolume drivers.
 const pluginDirName = "kubernetes.io/flexvolume"
 
-// readyTimeout limits how long an operation waits for a driver's init. Kubernetes retries the
+// readyTimeout is how long an operation waits for a driver's init. Kubernetes retries the
 // operation.
 const readyTimeout = 10 * time.Second
 
-// plugin is the volume plugin of one driver.
+// plugin is the volume plugin for one driver.
 type plugin struct {
 	name      string
 	registry  *flexvolume.Registry
@@ -84,8 +85,8 @@ func (p *plugin) CanSupport(spec *volume.Spec) bool {
 func (p *plugin) usedSince(t time.Time) bool { return p.lastUse.Load() > t.UnixNano() }
 
 // CanAttach reports whether the driver supports attach, or supported it when this process attached
-// the volume. Such a volume still has to be detached, and upstream detaches only attachable
-// volumes.
+// the volume. In the latter case, the volume still has to be detached, and upstream detaches only
+// attachable volumes.
 func (p *plugin) CanAttach(spec *volume.Spec) (bool, error) {
 	driver, err := p.registry.InUse(p.name)
 	if err != nil {
@@ -104,33 +105,34 @@ func (p *plugin) isAttached(spec *volume.Spec) bool {
 	return ok && p.attachments.attachedByProcess(p.name, name)
 }
 
-// attachment returns the attachment of a volume, by its name in the storage, to a node.
+// attachment returns the attachment of a volume, identified by its storage name, to a node.
 func (p *plugin) attachment(volumeName string, node types.NodeName) attachment {
 	return attachment{driver: p.name, node: string(node), volume: volumeName}
 }
 
-// CanDeviceMount is the same as CanAttach: a driver without attach supports only mount and unmount.
+// CanDeviceMount is the same as CanAttach, because a driver without attach supports only mount and
+// unmount.
 func (p *plugin) CanDeviceMount(spec *volume.Spec) (bool, error) { return p.CanAttach(spec) }
 
-// RequiresRemount is false: drivers are not called again for a mounted volume.
+// RequiresRemount returns false: drivers are not called again for a mounted volume.
 func (p *plugin) RequiresRemount(*volume.Spec) bool { return false }
 
-// SupportsMountOption is false: the interface has no mount options.
+// SupportsMountOption returns false: the FlexVolume interface has no mount options.
 func (p *plugin) SupportsMountOption() bool { return false }
 
-// SupportsSELinuxContextMount is false: the interface has no mount options.
+// SupportsSELinuxContextMount returns false: the FlexVolume interface has no mount options.
 func (p *plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
 
-// VerifyExhaustedResource is false: the interface has no attach limits.
+// VerifyExhaustedResource returns false: the FlexVolume interface has no attach limits.
 func (p *plugin) VerifyExhaustedResource(*volume.Spec) bool { return false }
 
 // GetAccessModes returns the modes that Kubernetes has always returned for FlexVolumes.
-// PersistentVolumes can have others.
+// PersistentVolumes can specify other modes.
 func (p *plugin) GetAccessModes() []corev1.PersistentVolumeAccessMode {
 	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany}
 }
 
-// NewMounter returns a mounter of a volume for a pod.
+// NewMounter returns a mounter that mounts a volume for a pod.
 func (p *plugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -139,7 +141,7 @@ func (p *plugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter,
 	return &mounter{podVolume: p.podVolume(spec.Name(), pod.UID), spec: spec, source: source, pod: pod}, nil
 }
 
-// NewUnmounter returns an unmounter of a pod's volume, given only its name.
+// NewUnmounter returns an unmounter for a pod's volume, given only the volume's name.
 func (p *plugin) NewUnmounter(volumeName string, pod types.UID) (volume.Unmounter, error) {
 	return &unmounter{p.podVolume(volumeName, pod)}, nil
 }
