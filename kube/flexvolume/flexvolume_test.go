@@ -54,11 +54,11 @@ type cluster struct {
 	registry *flexvolume.Registry
 	manager  *volume.VolumePluginMgr
 	objects  *fake.Clientset
-	// attachments belong to the process; the records outlive it.
+	// attachments belongs to the process. The records on disk outlive it.
 	attachments *Attachments
 }
 
-// start installs the driver and starts a manager. A second call simulates a restart of the kubelet.
+// start installs the driver and starts a manager. A second call simulates a kubelet restart.
 func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	t.Helper()
 	if c == nil {
@@ -72,7 +72,7 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
 	componenttest.Run(t, next.registry.Run)
-	// The component is ready before the init of a driver that has a copy.
+	// The component is ready before the init of a driver that has a last-good copy has finished.
 	_, _ = next.registry.Ready(t.Context(), name) // some tests install a driver that fails
 	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)
@@ -101,7 +101,7 @@ func (c *cluster) install(caps, mount string) {
 	}
 }
 
-// calls returns the driver's calls since the last time.
+// calls returns the driver's calls since calls was last called.
 func (c *cluster) calls() []string {
 	c.t.Helper()
 	content, err := os.ReadFile(c.path + ".log")
@@ -193,7 +193,7 @@ func TestAttachableVolumeLifecycle(t *testing.T) {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 
-	// The controller has restarted and has only the node's status.
+	// The controller has restarted and knows only the node's status.
 	pluginName, volumeName, err := util.SplitUniqueName(unique)
 	if err != nil {
 		t.Fatal(err)
@@ -318,7 +318,7 @@ func TestVolumeIsReconstructedWithItsOptions(t *testing.T) {
 	if calls := c.calls(); len(calls) > 0 && calls[0] != "" {
 		t.Errorf("the driver was called again: %v", calls)
 	}
-	// A volume that the in-tree plugin mounted has no record.
+	// A volume mounted by the in-tree plugin has no record.
 	rebuilt = must[volume.ReconstructedVolume](t)(restarted.ConstructVolumeSpec("old", filepath.Join(c.root, "pods", "uid2", "volumes", "example.com~test", "old")))
 	if rebuilt.Spec.Volume.FlexVolume.Driver != name || rebuilt.Spec.Name() != "old" {
 		t.Errorf("volume %+v", rebuilt.Spec.Volume)
@@ -363,7 +363,7 @@ func TestUpdateCanChangeAttach(t *testing.T) {
 	}
 	c.install(`"attach":false`, tmpfsMount)
 	eventually.True(t, "volumes are no longer attachable", func() bool { return !attachable() })
-	// A volume that was attached before is still detached.
+	// A volume that was attached before the change is still detached.
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginByName(name))
 	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach("disk~7", "node"); err != nil {
 		t.Error(err)
@@ -405,7 +405,7 @@ func TestHangingGetVolumeNameDoesNotBlockOtherDrivers(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-	// Later callers do not wait again, or these calls would take half an hour.
+	// Later callers do not wait again. Otherwise, these calls would take half an hour.
 	for range 1000 {
 		if _, err := plugin.GetVolumeName(hung); err == nil {
 			t.Fatal("no error")
@@ -424,8 +424,8 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	}
 }
 
-// The kubelet treats any other error as the end of a call that might have mounted, and would leave
-// that mount forever.
+// The kubelet treats any other error as the result of a call that might have mounted something, and
+// would leave that mount in place forever.
 func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)
@@ -447,7 +447,7 @@ func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	}
 }
 
-// The error becomes the event of the pod.
+// The error appears in the pod's event.
 func TestErrorOfDriverCallNamesNodeAndRemedy(t *testing.T) {
 	c := start(t, nil, `"attach":false`, `mount) echo '{"status":"Failure","message":"no disk"}'; exit 1 ;;`)
 	spec := inline("data", "s")

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Latency summarizes the calls of one operation of a driver.
+// Latency summarizes the calls of one driver operation.
 type Latency struct {
 	Calls       uint64  `json:"calls"`
 	Errors      uint64  `json:"errors"`
@@ -17,15 +17,15 @@ type Latency struct {
 	total float64 // seconds
 }
 
-// Latencies are by driver and by operation.
+// Latencies maps each driver and operation to its Latency.
 type Latencies map[string]map[string]Latency
 
-// operationMetric is the name of the histogram of calls.
+// operationMetric is the name of the call duration histogram.
 const operationMetric = "slipway_flexvolume_operation_seconds"
 
-// Add adds the calls that a response of /metrics contains. It ignores text that is not valid.
+// Add adds the calls from a /metrics response. It ignores invalid text.
 func (l Latencies) Add(text []byte) {
-	// An API server has tens of thousands of other lines.
+	// An API server's response has tens of thousands of other lines.
 	var lines bytes.Buffer
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte(operationMetric)) || bytes.HasPrefix(line, []byte("# TYPE "+operationMetric+" ")) {

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Metrics are registered in the registry behind the process's /metrics: the API server's for
-// operations such as attach, detach and expandvolume, and the kubelet's for operations on the node.
+// Metrics are registered in the registry that the process's /metrics endpoint serves. The API
+// server's metrics cover operations such as attach, detach and expandvolume. The kubelet's metrics
+// cover operations on the node.
 type Metrics struct {
 	seconds     *metrics.HistogramVec
 	errors      *metrics.CounterVec
@@ -21,7 +22,7 @@ type Metrics struct {
 
 var _ flexvolume.Observer = (*Metrics)(nil)
 
-// NewMetrics creates and registers the metrics. Call it once in a process.
+// NewMetrics creates and registers the metrics. A process must call it only once.
 func NewMetrics() (*Metrics, error) {
 	const prefix = "slipway_flexvolume_"
 	m := &Metrics{
@@ -61,7 +62,7 @@ func (m *Metrics) CallBegins(driver string, op flexvolume.Operation) {
 	m.inFlight.WithLabelValues(driver, string(op)).Inc()
 }
 
-// CallEnds records the result of a call.
+// CallEnds records a call's result.
 func (m *Metrics) CallEnds(call flexvolume.Call) {
 	op := string(call.Operation)
 	m.inFlight.WithLabelValues(call.Driver, op).Dec()
@@ -73,7 +74,7 @@ func (m *Metrics) CallEnds(call flexvolume.Call) {
 	m.seconds.WithLabelValues(call.Driver, op, status).Observe(call.Duration.Seconds())
 }
 
-// ScanEnds records the result of a scan.
+// ScanEnds records a scan's result.
 func (m *Metrics) ScanEnds(scan flexvolume.Scan) {
 	status := statusSuccess
 	if scan.Err != nil {

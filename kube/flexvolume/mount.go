@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// podVolume is a volume of a pod.
+// podVolume is a pod's volume.
 type podVolume struct {
 	volume.MetricsProvider
 	plugin *plugin
@@ -30,17 +30,18 @@ func (p *plugin) podVolume(name string, pod types.UID) podVolume {
 	return v
 }
 
-// GetPath returns the volume's directory. Drivers parse the pod, the driver and the volume from it.
+// GetPath returns the volume's directory. Drivers extract the pod, the driver and the volume from
+// this path.
 func (v podVolume) GetPath() string {
 	return v.plugin.host.GetPodVolumeDir(v.pod, flexvolume.EscapeName(v.plugin.name), v.name)
 }
 
-// recordPath returns the file with the volume's record.
+// recordPath returns the path of the volume's record.
 func (v podVolume) recordPath() string {
 	return filepath.Join(v.plugin.host.GetPodPluginDir(v.pod, flexvolume.EscapeName(v.plugin.name)), v.name+".json")
 }
 
-// marker returns the file that marks an interrupted mount.
+// marker returns the path of the file that marks an interrupted mount.
 func (v podVolume) marker() string { return v.recordPath() + ".mounting" }
 
 // mounter mounts a volume for a pod.
@@ -64,10 +65,10 @@ func (m *mounter) GetAttributes() volume.Attributes {
 // SetUp mounts the volume at its path.
 func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetPath(), args) }
 
-// SetUpAt mounts the volume at dir. It gives the files to the pod's group if the driver requests
-// that.
+// SetUpAt mounts the volume at dir. It changes the group of the files to the pod's group if the
+// driver requests this.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
-	// A volume that the in-tree plugin mounted has no record yet.
+	// A volume mounted by the in-tree plugin has no record yet.
 	if complete, err := flexvolume.MountComplete(dir, m.marker()); complete && m.hasRecord() {
 		return nil
 	} else if err != nil {
@@ -99,7 +100,7 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	}))
 }
 
-// mountRequest returns the driver's input for mount.
+// mountRequest returns the input for the driver's mount call.
 func (m *mounter) mountRequest(ctx context.Context, args volume.MounterArgs) (flexvolume.MountRequest, error) {
 	secrets, err := m.plugin.secrets(ctx, m.source, m.pod.Namespace)
 	if err != nil {
@@ -119,9 +120,9 @@ func (m *mounter) mountRequest(ctx context.Context, args volume.MounterArgs) (fl
 	return request, nil
 }
 
-// setOwnership gives the files to the pod's group. A failure is an event, not an error: Kubernetes
-// ignores it, and volumes that do not support it still work, such as volumes of a server that does
-// not trust root.
+// setOwnership changes the group of the files to the pod's group. A failure is reported as an
+// event, not as an error: Kubernetes ignores such failures, so volumes that do not support
+// ownership changes still work, for example volumes on a server that does not trust root.
 func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	ownership := args.VolumeOwnershipApplicator
 	if ownership == nil {
@@ -137,7 +138,7 @@ func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	}
 }
 
-// unmounter unmounts a volume of a pod.
+// unmounter unmounts a pod's volume.
 type unmounter struct{ podVolume }
 
 // TearDown unmounts the volume from its path.

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// nameTimeout limits how long callers wait for a name. Callers often hold a lock of the kubelet or
-	// the controller. A slower driver keeps running, and later callers get its response.
+	// nameTimeout is how long callers wait for a name. Callers often hold a lock of the kubelet or
+	// the controller. A slower driver call continues, and later callers get its response.
 	nameTimeout = 2 * time.Second
-	// errorTTL is how long an error is returned before the driver is called again.
+	// errorTTL is how long an error is cached before the driver is called again.
 	errorTTL = time.Second
-	// maxNames limits the number of cached results.
+	// maxNames is the maximum number of cached results.
 	maxNames = 10000
 )
 
-// GetVolumeName returns the volume's name in the storage. It is the second part of the volume's
-// unique name, which the kubelet, the attach-detach controller and the node's status use. Detach
-// gets it, too.
+// GetVolumeName returns the volume's storage name. It is the second part of the volume's unique
+// name, which is used by the kubelet, the attach-detach controller and the node's status. Detach
+// receives it as well.
 //
-// The driver is called once for a volume. The result does not change when the driver is updated,
-// because it identifies volumes in use.
+// The driver is called once per volume. The result does not change when the driver is updated,
+// because it identifies volumes that are in use.
 func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	})
 }
 
-// key returns the driver's name and its input for getvolumename.
+// key returns a cache key that consists of the driver's name and its input for getvolumename.
 func (p *plugin) key(volume flexvolume.Volume) string {
 	encoded, err := json.Marshal(volume)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *plugin) key(volume flexvolume.Volume) string {
 	return p.name + string(encoded)
 }
 
-// nameCache caches the responses of drivers to getvolumename.
+// nameCache caches the drivers' responses to getvolumename.
 type nameCache struct {
 	mu      sync.Mutex
 	results map[string]*nameResult
@@ -70,12 +70,12 @@ type nameResult struct {
 
 func newNameCache() *nameCache { return &nameCache{results: map[string]*nameResult{}} }
 
-// get returns the result for key. It calls fetch if there is none; concurrent callers share one
-// call.
+// get returns the result for key. If there is no result, it calls fetch. Concurrent callers share
+// one call.
 func (n *nameCache) get(key string, fetch func() (string, error)) (string, error) {
 	a := n.start(key, fetch)
-	// Wait only for the rest of the time since the call started: the waits of later callers must
-	// not add up.
+	// Wait only for the remainder of nameTimeout since the call started, because the waits of
+	// successive callers must not add up.
 	wait := time.NewTimer(time.Until(a.start.Add(nameTimeout)))
 	defer wait.Stop()
 	select {
@@ -91,7 +91,7 @@ func (n *nameCache) get(key string, fetch func() (string, error)) (string, error
 	}
 }
 
-// start returns the result for key, after starting a call if there is none.
+// start returns the result for key. If there is no result, it starts a call.
 func (n *nameCache) start(key string, fetch func() (string, error)) *nameResult {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +101,7 @@ func (n *nameCache) start(key string, fetch func() (string, error)) *nameResult 
 	n.evict()
 	a := &nameResult{start: time.Now(), done: make(chan struct{})}
 	n.results[key] = a
-	// The call ends at the driver's deadline.
+	// The call returns at the driver's deadline at the latest.
 	go func() {
 		defer close(a.done)
 		a.name, a.err = fetch()
@@ -121,7 +121,7 @@ func (n *nameCache) lookup(key string) (string, bool) {
 	return a.name, true
 }
 
-// set stores a name from before a restart.
+// set stores a name that was determined before a restart.
 func (n *nameCache) set(key, name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,7 +134,7 @@ func (n *nameCache) set(key, name string) {
 	n.results[key] = a
 }
 
-// evict makes room for one more result.
+// evict makes room for another result.
 func (n *nameCache) evict() {
 	for key, a := range n.results {
 		if len(n.results) < maxNames {

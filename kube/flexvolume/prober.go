@@ -12,19 +12,19 @@ import (
 
 // Options configure a prober.
 type Options struct {
-	// InUse reports whether a volume of a driver is possibly in use. A removed driver and its
-	// last-good copy are deleted only if InUse returns false and no pod waits for the driver. If
-	// nil, drivers are kept for the lifetime of the process, as the attach-detach controller
-	// requires, because it might have to detach.
+	// InUse reports whether a driver's volumes might be in use. A removed driver and its last-good
+	// copy are deleted only if InUse returns false and no pod waits for the driver. If InUse is
+	// nil, drivers are kept for the lifetime of the process. The attach-detach controller requires
+	// this, because it might have to detach volumes.
 	InUse func(driver string) bool
-	// Attachments records the volumes that the manager attaches. If nil, nothing is recorded.
+	// Attachments records the volumes that the manager attaches. If it is nil, nothing is recorded.
 	Attachments *Attachments
 }
 
-// useCheckInterval is how often removed drivers are checked for use.
+// useCheckInterval is the interval between checks whether removed drivers are in use.
 const useCheckInterval = 5 * time.Second
 
-// NewProber returns the prober of one volume plugin manager. The registry must be running, and
+// NewProber returns the prober for one volume plugin manager. The registry must be running, and
 // should be ready before the manager starts, so that volumes in use are reconstructed with their
 // drivers.
 func NewProber(registry *flexvolume.Registry, options Options) volume.DynamicPluginProber {
@@ -34,7 +34,7 @@ func NewProber(registry *flexvolume.Registry, options Options) volume.DynamicPlu
 	return &prober{registry: registry, options: options, nameCache: newNameCache(), plugins: map[string]*plugin{}}
 }
 
-// prober compares the registry's drivers with the drivers that it has reported.
+// prober compares the registry's drivers with the drivers that it has already reported.
 type prober struct {
 	registry  *flexvolume.Registry
 	options   Options
@@ -48,15 +48,15 @@ type prober struct {
 	lastCheck  time.Time
 }
 
-// Init does nothing: the registry is already running.
+// Init is a no-op: the registry is already running.
 func (p *prober) Init() error { return nil }
 
-// Probe reports new drivers, and removed drivers that are not in use. The manager calls it for
-// every plugin lookup while it holds its lock. Probe costs nothing if nothing has changed.
+// Probe reports new drivers, and removed drivers that are not in use. The manager calls Probe for
+// every plugin lookup while holding its lock. Probe is cheap if nothing has changed.
 //
-// A driver is reported after its first successful init, whose response contains whether it supports
-// attach. Later versions need no event: the plugin reads the registry. The first probe also reports
-// the plugin of the drivers that cannot be used.
+// A driver is reported after its first successful init, because the response states whether the
+// driver supports attach. Later versions of the driver need no event: the plugin reads the
+// registry. The first probe also reports the plugin for drivers that cannot be used.
 func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	return events, err
 }
 
-// hasPlugin reports whether the manager has a plugin of the driver.
+// hasPlugin reports whether the manager has a plugin for the driver.
 func (p *prober) hasPlugin(driver string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,7 +101,7 @@ func (p *prober) hasPlugin(driver string) bool {
 }
 
 // dropUnused deletes removed drivers that no volume uses from the registry. It keeps drivers that
-// pods wait for: their plugin returns the error that the driver was removed, whereas the kubelet
+// pods wait for: their plugin returns an error that the driver was removed, whereas the kubelet
 // would only log that there is no plugin.
 func (p *prober) dropUnused() error {
 	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.lastCheck) < useCheckInterval {

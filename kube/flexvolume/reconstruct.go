@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// record contains the data with which the kubelet reconstructs a mounted volume after a restart,
+// record contains the data from which the kubelet reconstructs a mounted volume after a restart,
 // without the API server. It contains no secrets.
 type record struct {
 	// Persistent distinguishes a PersistentVolume from an inline volume.
@@ -25,12 +25,12 @@ type record struct {
 	FSType     string            `json:"fsType,omitempty"`
 	ReadOnly   bool              `json:"readOnly,omitempty"`
 	Options    map[string]string `json:"options,omitempty"`
-	// Name is the volume's name in the storage, or empty for a volume that is not attached.
+	// Name is the volume's storage name, or "" for a volume that is not attached.
 	Name string `json:"name,omitempty"`
 }
 
-// record writes the volume's record before the volume is mounted. stagedDir is where its device is
-// mounted, or empty.
+// record writes the volume's record before the volume is mounted. stagedDir is the path where the
+// volume's device is mounted, or "".
 func (m *mounter) record(stagedDir string) error {
 	r := record{
 		Persistent: m.spec.PersistentVolume != nil,
@@ -69,9 +69,10 @@ func (v podVolume) removeRecord() error {
 	return nil
 }
 
-// ConstructVolumeSpec reconstructs the volume that is mounted at a pod's directory from its record.
-// Without a record, the in-tree plugin mounted the volume: it is reconstructed as an inline volume
-// without options, as the in-tree plugin does, with the device at the in-tree plugin's path.
+// ConstructVolumeSpec reconstructs the volume that is mounted in a pod's directory from its record.
+// If there is no record, the in-tree plugin mounted the volume. In that case, ConstructVolumeSpec
+// does what the in-tree plugin does: it returns an inline volume without options, with the device
+// at the in-tree plugin's path.
 func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.ReconstructedVolume, error) {
 	// <root>/pods/<uid>/volumes/<vendor~driver>/<volume>
 	pod := types.UID(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(mountPath)))))
@@ -90,7 +91,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 		return volume.ReconstructedVolume{}, fmt.Errorf("read record of volume %q of pod %q: %w", volumeName, pod, err)
 	}
 	if r.Name != "" {
-		// The driver does not need to be called, and might not be ready yet.
+		// The driver need not be called, and might not be ready yet.
 		p.nameCache.set(p.key(r.volume(volumeName)), r.Name)
 	}
 	return volume.ReconstructedVolume{Spec: r.spec(p.name, volumeName)}, nil

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// recoveryTimeout limits how long the attach-detach controller's start waits for detaches.
+	// recoveryTimeout is how long the attach-detach controller's start waits for detaches.
 	recoveryTimeout = 10 * time.Second
-	// After a failed detach, the retry delay doubles from minBackoff to maxBackoff.
+	// After a failed detach, the backoff doubles from minBackoff up to maxBackoff.
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
 )
 
 // DetachRecovery runs before the attach-detach controller starts. It detaches volumes that an
-// earlier controller was attaching or detaching when it was killed. They are recorded but missing
-// in the node's status, so upstream does not track them and no node uses them. If a pod still needs
-// such a volume, the controller attaches it again.
+// earlier controller was attaching or detaching when it was killed. Such volumes are recorded but
+// missing from the node's status, so upstream does not track them and no node uses them. If a pod
+// still needs such a volume, the controller attaches it again.
 type DetachRecovery struct {
 	Client      kubernetes.Interface
 	Registry    *flexvolume.Registry
@@ -36,8 +36,8 @@ type DetachRecovery struct {
 // Name returns the component's name.
 func (l *DetachRecovery) Name() string { return "flexvolume-recovery" }
 
-// Run calls ready when all volumes are released, or after recoveryTimeout. Volumes that are not
-// released by then are retried until ctx ends.
+// Run calls ready when all volumes are released, or after recoveryTimeout. It retries the remaining
+// volumes until ctx is done.
 func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	startCtx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
@@ -56,7 +56,7 @@ func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 }
 
 // release detaches the volume and retries with backoff. It stops when the volume is detached, or
-// when the node's status lists it, because upstream's controller then handles it.
+// when the node's status lists the volume, because upstream's controller then handles it.
 func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 	for delay := minBackoff; ; delay = min(2*delay, maxBackoff) {
 		complete, err := inStatus(ctx, l.Client, a)
@@ -77,8 +77,7 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 	}
 }
 
-// detach calls the last good version of the driver. It does nothing if the driver does not support
-// detach.
+// detach calls the driver's last-good version. It is a no-op if the driver does not support detach.
 func detach(ctx context.Context, registry *flexvolume.Registry, a attachment) error {
 	driver, err := registry.InUse(a.driver)
 	if err != nil {
@@ -90,8 +89,8 @@ func detach(ctx context.Context, registry *flexvolume.Registry, a attachment) er
 	return nil
 }
 
-// inStatus reports whether the node's status contains the attachment, so that upstream's controller
-// finds it at its start.
+// inStatus reports whether the node's status lists the attachment, so that upstream's controller
+// finds it on startup.
 func inStatus(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -23,14 +23,15 @@ import (
 )
 
 const (
-	// DriversCondition is the condition of a Node that is False while a FlexVolume driver of the
-	// node cannot be used, or does not release a volume. A node that never had drivers lacks it.
+	// DriversCondition is the Node condition that is False while one of the node's FlexVolume
+	// drivers cannot be used, or does not release a volume. A node that never had drivers does not
+	// have this condition.
 	DriversCondition corev1.NodeConditionType = "FlexVolumeDriversReady"
-	// DriversAnnotation is the annotation of a Node with the ReportedDrivers of the node, in JSON.
+	// DriversAnnotation is the Node annotation that contains the node's ReportedDrivers, in JSON.
 	DriversAnnotation = "slipway.openshift.io/flexvolume-drivers"
 )
 
-// Reasons of the condition and of the events of a Node.
+// Reasons for the condition and for the Node's events.
 const (
 	reasonReady    = "FlexVolumeDriversReady"
 	reasonFailed   = "FlexVolumeDriverFailed"
@@ -40,11 +41,11 @@ const (
 
 const (
 	reportInterval = 10 * time.Second
-	// maxConditionLength is the length at which the message of a condition is cut.
+	// maxConditionLength is the length in bytes to which a condition's message is truncated.
 	maxConditionLength = 2000
 )
 
-// ReportedDriver is the state of a driver on a node.
+// ReportedDriver is a driver's state on a node.
 type ReportedDriver struct {
 	Driver       string           `json:"driver"`
 	State        flexvolume.State `json:"state"`
@@ -53,22 +54,23 @@ type ReportedDriver struct {
 	Error        string           `json:"error,omitempty"`
 }
 
-// Report publishes the state of a node's drivers on its Node: a condition, an annotation for
-// `slipway flexvolume list --all-nodes`, and an event for each change.
+// Report publishes the state of a node's drivers on its Node object: as a condition, as an
+// annotation for `slipway flexvolume list --all-nodes`, and as an event for each change.
 type Report struct {
-	// Client can patch the node's status and create events.
+	// Client must be allowed to patch the node's status and create events.
 	Client   kubernetes.Interface
 	NodeName string
 	Registry *flexvolume.Registry
-	// KeepDirs are the directories of the Registries on this host: the node's, and the control
-	// plane's, which detaches.
+	// KeepDirs contains the directories of the Registries on this host: the node's, and the control
+	// plane's, which is used for detaching.
 	KeepDirs []string
 }
 
 // Name returns the component's name.
 func (*Report) Name() string { return "flexvolume-report" }
 
-// Run reports until ctx ends. It is ready immediately: no component needs the report.
+// Run publishes reports until ctx is done. It is ready immediately, because no component depends on
+// the report.
 func (r *Report) Run(ctx context.Context, ready func()) error {
 	ready()
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
@@ -97,19 +99,20 @@ func (r *Report) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// report is the list that a node publishes.
+// report is the driver list that a node publishes.
 type report struct {
 	drivers []ReportedDriver
-	// problems are the problems by subject: drivers, and calls that do not release a volume.
+	// problems maps subjects to problems. A subject is a driver, or a call that did not release a
+	// volume.
 	problems map[string]problem
-	// since is the last transition of the condition.
+	// since is the time of the condition's last transition.
 	since metav1.Time
 }
 
 type problem struct{ reason, message string }
 
-// stored returns a report that differs from every other one if an earlier process published a
-// report, so that the next report replaces it.
+// stored returns an empty report or, if an earlier process published a report, a report that
+// differs from any other report, so that the next report replaces the published one.
 func (r *Report) stored(ctx context.Context) report {
 	node, err := r.Client.CoreV1().Nodes().Get(ctx, r.NodeName, metav1.GetOptions{})
 	if err != nil || node.Annotations[DriversAnnotation] == "" {
@@ -118,7 +121,8 @@ func (r *Report) stored(ctx context.Context) report {
 	return report{drivers: []ReportedDriver{{}}} // differs from every report
 }
 
-// current returns the state of all drivers. The problem of a driver stays while its next init runs.
+// current returns the state of all drivers. While a driver's next init runs, its problem remains in
+// the report.
 func (r *Report) current(published report) report {
 	now := report{problems: map[string]problem{}}
 	for _, e := range r.Registry.List() {
@@ -172,7 +176,7 @@ func (r report) condition() *corev1.NodeCondition {
 	return c
 }
 
-// publish patches the Node if the report has changed since the last one.
+// publish patches the Node if the report has changed since it was last published.
 func (r *Report) publish(ctx context.Context, current *report, published report) error {
 	was, is := published.condition(), current.condition()
 	sameCondition := was == is || was != nil && is != nil && *was == *is
@@ -206,7 +210,8 @@ func (r *Report) publish(ctx context.Context, current *report, published report)
 
 // recordEvents records an event for each new problem, and for each driver that can be used again.
 func (r *Report) recordEvents(recorder events.EventRecorder, current, published report) {
-	// The kubelet's own events have the name as UID, and `oc describe node` selects by it.
+	// The UID in the kubelet's own events is the node's name, and `oc describe node` selects events
+	// by this UID.
 	node := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: r.NodeName, UID: types.UID(r.NodeName)}
 	for _, subject := range slices.Sorted(maps.Keys(current.problems)) {
 		if p := current.problems[subject]; p != published.problems[subject] {

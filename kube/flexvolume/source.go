@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// secretTimeout limits the request for a secret.
+// secretTimeout is the timeout for requesting a secret.
 const secretTimeout = 30 * time.Second
 
-// source is the `flexVolume:` of a PersistentVolume or of a pod.
+// source is the `flexVolume:` section of a PersistentVolume or a pod.
 type source struct {
 	driver, fsType  string
 	readOnly        bool
@@ -24,7 +24,8 @@ type source struct {
 	secretNamespace string // empty for the pod's namespace
 }
 
-// sourceOf converts a spec. A PersistentVolume is read-only if its source or the pod's volume is.
+// sourceOf converts a spec. A PersistentVolume is read-only if either its source or the pod's
+// volume is read-only.
 func sourceOf(spec *volume.Spec) (source, error) {
 	switch {
 	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:

@@ -8,13 +8,13 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
-// unavailable is the plugin of all drivers that have no plugin, because they are not installed or
-// their init has not succeeded. It supports their volumes only to return the reason: without it,
-// the event of the pod would be "no volume plugin matched".
+// unavailable is the plugin for all drivers that have no plugin of their own, because they are not
+// installed or their init has not succeeded. It supports their volumes only to return the reason.
+// Otherwise, the pod's event would be "no volume plugin matched".
 //
 // The kubelet must not add such a volume to its desired state, because it determines only once
-// whether a volume is attachable. So the plugin is attachable and GetVolumeName fails, which the
-// kubelet calls first.
+// whether a volume is attachable. Therefore, the plugin is attachable, and GetVolumeName, which the
+// kubelet calls first, fails.
 type unavailable struct {
 	volume.AttachableVolumePlugin // a plugin without a driver
 	prober                        *prober
@@ -32,7 +32,7 @@ func (u *unavailable) Init(host volume.VolumeHost) error {
 	return u.AttachableVolumePlugin.Init(host)
 }
 
-// GetPluginName returns a name that no driver has.
+// GetPluginName returns a name that no driver can have.
 func (u *unavailable) GetPluginName() string { return pluginDirName }
 
 // CanSupport reports whether the volume belongs to a driver without a plugin.
@@ -41,11 +41,11 @@ func (u *unavailable) CanSupport(spec *volume.Spec) bool {
 	return err == nil && !u.prober.hasPlugin(source.driver)
 }
 
-// CanAttach and CanDeviceMount are true, so that GetVolumeName is called.
+// CanAttach and CanDeviceMount return true, so that GetVolumeName is called.
 func (u *unavailable) CanAttach(*volume.Spec) (bool, error)      { return true, nil }
 func (u *unavailable) CanDeviceMount(*volume.Spec) (bool, error) { return true, nil }
 
-// GetVolumeName returns the reason why the driver cannot be used.
+// GetVolumeName returns an error that explains why the driver cannot be used.
 func (u *unavailable) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -63,7 +63,7 @@ func (u *unavailable) GetVolumeName(spec *volume.Spec) (string, error) {
 	return "", err
 }
 
-// NewMounter returns the reason why the driver cannot be used.
+// NewMounter returns an error that explains why the driver cannot be used.
 func (u *unavailable) NewMounter(spec *volume.Spec, _ *corev1.Pod) (volume.Mounter, error) {
 	_, err := u.GetVolumeName(spec)
 	return nil, err
