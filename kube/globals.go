@@ -16,22 +16,23 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 )
 
-// Globals sets every process-wide variable of upstream that more than one component uses. The
-// processes of the control plane and of the node call it once, before their first component starts.
-// The variables are:
+// Globals sets every upstream process-wide variable that more than one component uses. The control
+// plane process and the node process each call it once, before their first component starts. The
+// variables are:
 //
-//   - feature gates (utilfeature.DefaultMutableFeatureGate): one set for all components, so
-//     component configurations leave theirs empty; otherwise the last writer would win.
+//   - feature gates (utilfeature.DefaultMutableFeatureGate): all components share one set, so the
+//     component configurations do not set feature gates. Otherwise, the last writer would take
+//     precedence.
 //   - component versions (compatibility.DefaultComponentGlobalsRegistry): the API server registers
-//     and freezes them; later users must get the same.
-//   - the logger (logsapi.ValidateAndApply): a second application in one process is an error, and
-//     all components share format and verbosity.
+//     and freezes them. Components that start later must get the same versions.
+//   - the logger (logsapi.ValidateAndApply): applying it a second time in one process is an error,
+//     and all components share the format and verbosity.
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
-//     that they themselves caused.
+//     that they caused themselves.
 //
-// Control plane and node are two processes because of variables that cannot be shared: the
-// kubelet's metrics collectors and listeners, and the CSI plugin's node name, which the kubelet and
-// the controllers would overwrite.
+// The control plane and the node are two processes because of variables that cannot be shared: the
+// kubelet's metrics collectors and listeners, and the CSI plugin's node name, which both the
+// kubelet and the controllers would set.
 func Globals(gates map[string]bool) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	registry := compatibility.DefaultComponentGlobalsRegistry
@@ -50,22 +51,24 @@ func Globals(gates map[string]bool) error {
 	if err := logsapi.ValidateAndApply(logging, utilfeature.DefaultFeatureGate); err != nil {
 		return fmt.Errorf("set logging: %w", err)
 	}
-	// ValidateAndApply replaces the logger of the process, whose output has the names of components
-	// and no secrets. The sink of klog itself, in a process without such a logger, is of another type.
+	// ValidateAndApply replaces the process's logger, which adds component names to its output and
+	// removes secrets. Restore that logger. In a process without such a logger, klog's own sink has
+	// a different type.
 	if _, own := logger.GetSink().(textlogger.KlogBufferWriter); own {
 		klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	}
 	return nil
 }
 
-// ownGates returns the feature gates whose value differs from upstream's default.
+// ownGates returns the feature gates whose values differ from upstream's defaults.
 //
-// EnvFiles lets kubelet read a file of a container as root, to set variables of another one
-// (fileKeyRef). Kubelet accepts pipes and files of every size there: a tenant could use all memory
-// of the node, or block kubelet's threads and the deletion of the pod.
+// EnvFiles lets the kubelet read a container's file as root to set another container's environment
+// variables (fileKeyRef). The kubelet accepts pipes and files of any size there: a tenant could use
+// up the node's memory, or block the kubelet's threads and the deletion of the pod.
 //
-// ConcurrentWatchObjectDecode starts ten goroutines for each watch of etcd, more than all others of
-// the watch. It pays only for watches with thousands of changes a second.
+// ConcurrentWatchObjectDecode starts ten goroutines for each etcd watch, more than all other
+// goroutines of the watch. This is worthwhile only for watches with thousands of changes per
+// second.
 func ownGates() map[string]bool {
 	return map[string]bool{
 		string(features.EnvFiles):                           false,

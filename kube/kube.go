@@ -1,11 +1,11 @@
-// Package kube runs the control plane of upstream Kubernetes inside this process: etcd, the API
-// server with our API groups in its chain, the controller manager, the attach-detach controller
+// Package kube runs upstream Kubernetes' control plane inside this process: etcd, the API server
+// with our API groups in its delegation chain, the controller manager, the attach-detach controller
 // with our volume plugins, and the scheduler.
 //
 // Each component is a struct whose fields are all its dependencies. Run blocks, calls ready once
-// when the component serves, and returns nil after its context was canceled. The package reads no
-// configuration file: the composition root fills the fields. Upstream is used through its typed
-// options without a patch. globals.go lists its process-wide variables.
+// when the component serves, and returns nil after its context is canceled. This package reads no
+// configuration files: the composition root sets the fields. Upstream is used through its typed
+// options, without patches. globals.go lists its process-wide variables.
 package kube
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// apply sets arguments on the flags of an upstream program, which are grouped in named sections.
+// apply sets arguments as flags of an upstream program. The flags are grouped in named sections.
 func apply(args arguments.Map, setting string, sections cliflag.NamedFlagSets) error {
 	var sets []*pflag.FlagSet
 	for _, section := range sections.FlagSets {

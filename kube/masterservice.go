@@ -17,29 +17,29 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 )
 
-// masterService configures the service `kubernetes` as in OpenShift 3: its port 53 leads to the DNS
-// servers of the masters, and session affinity keeps a client on one master. Kubernetes creates the
-// service and maintains its endpoints.
+// masterService configures the service `kubernetes` as in OpenShift 3: its port 53 leads to the
+// masters' DNS servers, and session affinity keeps a client on the same master. Kubernetes creates
+// the service and maintains its endpoints.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 4.1.
 type masterService struct {
-	// dnsPort is the port of the DNS server of each master; 0 if there is none.
+	// dnsPort is the port of each master's DNS server, or 0 if the masters have none.
 	dnsPort int32
 }
 
-// protocols are the protocols of the DNS server by the names of its ports.
+// protocols returns the DNS server's protocols with the names of its ports.
 func (masterService) protocols() []corev1.ServicePort {
 	return []corev1.ServicePort{{Name: "dns", Protocol: corev1.ProtocolUDP}, {Name: "dns-tcp", Protocol: corev1.ProtocolTCP}}
 }
 
-// endpoints are the endpoints of the service with the ports of the DNS server.
+// endpoints adds the DNS server's ports to the service's endpoints.
 type endpoints struct {
 	reconcilers.EndpointReconciler
 	service masterService
 }
 
-// ReconcileEndpoints implements reconcilers.EndpointReconciler. Without the argument true, upstream
-// would keep obsolete ports.
+// ReconcileEndpoints implements reconcilers.EndpointReconciler. It always passes true as the last
+// argument, because upstream would otherwise keep obsolete ports.
 func (e endpoints) ReconcileEndpoints(service string, ip net.IP, ports []corev1.EndpointPort, _ bool) error {
 	return e.EndpointReconciler.ReconcileEndpoints(service, ip, e.add(ports), true)
 }
@@ -49,7 +49,7 @@ func (e endpoints) RemoveEndpoints(service string, ip net.IP, ports []corev1.End
 	return e.EndpointReconciler.RemoveEndpoints(service, ip, e.add(ports))
 }
 
-// add returns ports and the DNS server's ports, in the order of upstream.
+// add returns ports together with the DNS server's ports, in upstream's order.
 func (e endpoints) add(ports []corev1.EndpointPort) []corev1.EndpointPort {
 	if e.service.dnsPort == 0 {
 		return ports
@@ -62,8 +62,8 @@ func (e endpoints) add(ports []corev1.EndpointPort) []corev1.EndpointPort {
 	return endpointsv1.RepackSubsets([]corev1.EndpointSubset{subset})[0].Ports
 }
 
-// maintain sets the ports and the affinity of the service, which is created when the API server is
-// ready. It returns when they are correct, or ctx ends.
+// maintain sets the ports and the session affinity of the service, which is created when the API
+// server is ready. It returns when they are correct or ctx is done.
 func (m masterService) maintain(ctx context.Context, client kubernetes.Interface) {
 	services, failure := client.CoreV1().Services(metav1.NamespaceDefault), ""
 	_ = wait.PollUntilContextCancel(ctx, time.Second/5, true, func(ctx context.Context) (bool, error) {
@@ -79,7 +79,7 @@ func (m masterService) maintain(ctx context.Context, client kubernetes.Interface
 	})
 }
 
-// shape sets the ports and the affinity, and reports whether it changed something.
+// shape sets the service's ports and session affinity, and reports whether the service has changed.
 func (m masterService) shape(service *corev1.Service) bool {
 	before := service.Spec.DeepCopy()
 	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 )
 
-// created is the service as upstream creates it.
+// created returns the service as upstream creates it.
 func created() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"},
@@ -52,7 +52,7 @@ func TestMasterServiceIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// recorded is a reconciler that records the ports it gets.
+// recorded is a reconciler that records the ports it receives.
 type recorded struct {
 	reconcilers.EndpointReconciler
 	ports []corev1.EndpointPort

@@ -9,26 +9,26 @@ import (
 	"k8s.io/kubernetes/pkg/auth/nodeidentifier"
 )
 
-// graphInterval is the time between two checks of the graph.
+// graphInterval is the interval between checks of the graph.
 const graphInterval = 10 * time.Millisecond
 
-// Limits of the wait for the node authorizer's graph. The kubelet also requests deleted pods, one
-// after the other, and the graph never contains them.
+// Limits on how long a request waits for the node authorizer's graph. The kubelet also requests
+// deleted pods, one after the other, and the graph never contains them.
 const (
 	mountTimeout = time.Second
 	podTimeout   = 100 * time.Millisecond
 )
 
-// lateGraph gives upstream's node authorizer time to notice a pod. The authorizer watches pods
-// itself. The kubelet can request a new pod and its mounted objects before the authorizer's graph
-// contains the pod; it would retry only seconds later. lateGraph never allows a request that
-// upstream denies.
+// lateGraph gives upstream's node authorizer time to notice a pod. The authorizer has its own watch
+// on pods. The kubelet can request a new pod and the objects that it mounts before the authorizer's
+// graph contains the pod. If the request were denied, the kubelet would retry only seconds later.
+// lateGraph never allows a request that upstream denies.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }
 
-// authorize allows requests that upstream allows within the time limit. It has no opinion on
-// others.
+// authorize allows requests that upstream allows within the time limit. It returns no opinion on
+// all other requests.
 func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	timeout := graphTimeout(a)
 	if timeout == 0 {
@@ -45,8 +45,8 @@ func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (auth
 	return decision, "", nil // upstream returns the reason of a denial
 }
 
-// graphTimeout returns the time limit for a request: 0 unless a node requests one of its pods or
-// something that a pod could use.
+// graphTimeout returns the time limit for a request. It is 0 unless a node requests one of its pods
+// or an object that a pod could use.
 func graphTimeout(a authorizer.Attributes) time.Duration {
 	_, isNode := nodeidentifier.NewDefaultNodeIdentifier().NodeIdentity(a.GetUser())
 	if !isNode || !a.IsResourceRequest() || a.GetAPIGroup() != "" || a.GetName() == "" {

@@ -9,16 +9,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Plugin turns an admission plugin on or off.
+// Plugin enables or disables an admission plugin.
 type Plugin struct {
 	Name     string
 	Disabled bool
-	// Configuration is the plugin's own configuration as JSON, or nil.
+	// Configuration is the plugin's own configuration in JSON, or nil.
 	Configuration []byte
 }
 
-// setPlugins turns the configured plugins on and off, in addition to the defaults. Upstream reads
-// their configurations from a file.
+// setPlugins enables and disables the configured plugins, in addition to the defaults. Upstream
+// reads the plugins' configuration from a file.
 func (s *APIServer) setPlugins(admission *kubeoptions.AdmissionOptions) error {
 	type pluginConfig struct {
 		Name          string          `json:"name"`

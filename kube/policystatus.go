@@ -20,19 +20,19 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// PolicyStatus is the component that checks the types in the expressions of
-// ValidatingAdmissionPolicies, and writes warnings to their status. It runs upstream's controller,
-// which in the controller manager keeps 7 MiB of OpenAPI definitions. PolicyStatus creates them for
-// the first policy.
+// PolicyStatus is the component that type-checks the expressions of ValidatingAdmissionPolicies,
+// and writes warnings to their status. It runs upstream's controller. In the controller manager,
+// that controller would keep 7 MiB of OpenAPI definitions. PolicyStatus creates the definitions
+// only for the first policy.
 type PolicyStatus struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 }
 
 // Name returns the component's name.
 func (*PolicyStatus) Name() string { return "policy-status" }
 
-// Run checks policies until ctx ends.
+// Run checks policies until ctx is done.
 func (p *PolicyStatus) Run(ctx context.Context, ready func()) error {
 	client := p.Deps.Kube
 	checker := &validating.TypeChecker{
@@ -50,7 +50,7 @@ func (p *PolicyStatus) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// schemaResolver creates upstream's resolver when it is first used.
+// schemaResolver creates upstream's resolver on first use.
 type schemaResolver struct {
 	create func() resolver.SchemaResolver
 }

@@ -1,7 +1,7 @@
 package kube
 
-// RecyclerTemplate returns the pod that removes the content of a volume, with an image that has a
-// shell. Upstream adds the volume to it.
+// RecyclerTemplate returns a pod manifest for removing a volume's content. The image must contain a
+// shell. Upstream adds the volume to the pod.
 func RecyclerTemplate(image string) []byte {
 	return []byte(`apiVersion: v1
 kind: Pod

@@ -2,8 +2,9 @@ package kube
 
 import "k8s.io/kubernetes/third_party/forked/golang/expansion"
 
-// ExpandReferences replaces each reference in a text, such as $(NAME), as the kubelet does for the
-// variables, commands and arguments of a container. value returns the text for a name.
+// ExpandReferences replaces each reference, such as $(NAME), in a text, as the kubelet does in a
+// container's environment variables, command and arguments. value returns the replacement for a
+// name.
 func ExpandReferences(text string, value func(name string) string) string {
 	return expansion.Expand(text, value)
 }

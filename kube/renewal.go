@@ -11,17 +11,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// renewals reads the leases of kubelets with the API server's own client.
+// renewals reads kubelet leases with the API server's own client.
 type renewals struct{ config *rest.Config }
 
-// last returns the time at which the kubelet of the node with an address renewed its lease, or the
-// zero time if it is unknown.
+// last returns the time at which the kubelet of the node with the given address last renewed its
+// lease, or the zero time if this is unknown.
 func (r renewals) last(ctx context.Context, host string) time.Time {
 	client, err := kubernetes.NewForConfig(r.config)
 	if err != nil {
 		return time.Time{}
 	}
-	// Resource version 0 reads from the cache.
+	// Resource version 0 allows a response from the cache.
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return time.Time{}

@@ -9,18 +9,18 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// Rules are Kubernetes' defaults and validation of types that OpenShift's objects embed: pod
-// templates, environment variables, resources and quotas.
+// Rules applies Kubernetes' defaults and validation to the types that OpenShift's objects embed:
+// pod templates, environment variables, resources and quotas.
 type Rules struct{}
 
-// DefaultPodTemplate sets Kubernetes' defaults, for instance the restart policy.
+// DefaultPodTemplate sets Kubernetes' defaults, for example the restart policy.
 func (Rules) DefaultPodTemplate(template *corev1.PodTemplateSpec) {
 	full := corev1.PodTemplate{Template: *template}
 	corev1defaults.SetObjectDefaults_PodTemplate(&full)
 	*template = full.Template
 }
 
-// PodTemplate returns the errors of a pod template.
+// PodTemplate returns a pod template's validation errors.
 func (Rules) PodTemplate(template *corev1.PodTemplateSpec, at *field.Path) field.ErrorList {
 	var internal core.PodTemplateSpec
 	if err := corev1defaults.Convert_v1_PodTemplateSpec_To_core_PodTemplateSpec(template.DeepCopy(), &internal, nil); err != nil {
@@ -29,7 +29,7 @@ func (Rules) PodTemplate(template *corev1.PodTemplateSpec, at *field.Path) field
 	return validation.ValidatePodTemplateSpec(&internal, at, pod.GetValidationOptionsFromPodTemplate(&internal, nil))
 }
 
-// Env returns the errors of environment variables.
+// Env returns the validation errors of environment variables.
 func (Rules) Env(variables []corev1.EnvVar, at *field.Path) field.ErrorList {
 	internal := make([]core.EnvVar, len(variables))
 	for i := range variables {
@@ -40,7 +40,7 @@ func (Rules) Env(variables []corev1.EnvVar, at *field.Path) field.ErrorList {
 	return validation.ValidateEnv(internal, at, podOptions())
 }
 
-// Resources returns the errors of resource requests and limits.
+// Resources returns the validation errors of resource requests and limits.
 func (Rules) Resources(resources *corev1.ResourceRequirements, at *field.Path) field.ErrorList {
 	var internal core.ResourceRequirements
 	if err := corev1defaults.Convert_v1_ResourceRequirements_To_core_ResourceRequirements(resources.DeepCopy(), &internal, nil); err != nil {
@@ -49,7 +49,7 @@ func (Rules) Resources(resources *corev1.ResourceRequirements, at *field.Path) f
 	return validation.ValidateContainerResourceRequirements(&internal, nil, at, podOptions())
 }
 
-// Quota returns the errors of a quota's spec.
+// Quota returns the validation errors of a quota's spec.
 func (Rules) Quota(quota *corev1.ResourceQuotaSpec, at *field.Path) field.ErrorList {
 	var internal core.ResourceQuotaSpec
 	if err := corev1defaults.Convert_v1_ResourceQuotaSpec_To_core_ResourceQuotaSpec(quota.DeepCopy(), &internal, nil); err != nil {
@@ -58,7 +58,7 @@ func (Rules) Quota(quota *corev1.ResourceQuotaSpec, at *field.Path) field.ErrorL
 	return validation.ValidateResourceQuotaSpec(&internal, at)
 }
 
-// podOptions returns the validation options of a new object.
+// podOptions returns the validation options for a new object.
 func podOptions() validation.PodValidationOptions {
 	return pod.GetValidationOptionsFromPodTemplate(&core.PodTemplateSpec{}, nil)
 }

@@ -32,7 +32,7 @@ func TestRulesMatchKubernetes(t *testing.T) {
 	}
 }
 
-// TestSampleQuotasAreValid uses the samples of Cluster Administration 3.11, 17.6.
+// TestSampleQuotasAreValid uses the sample quotas from Cluster Administration 3.11, 17.6.
 func TestSampleQuotasAreValid(t *testing.T) {
 	terminating, not := corev1.ResourceQuotaScopeTerminating, corev1.ResourceQuotaScopeNotTerminating
 	hard := func(amounts ...string) corev1.ResourceList {

@@ -19,29 +19,30 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler"
 )
 
-// Scheduler is the component that runs upstream's scheduler. It listens on no port: the API
-// server's /metrics, which share the registry, contain its metrics.
+// Scheduler is the component that runs upstream's scheduler. It does not listen on any port. Its
+// metrics are in the shared registry, which the API server's /metrics endpoint serves.
 type Scheduler struct {
 	// Kubeconfig is the path of the scheduler's kubeconfig.
 	Kubeconfig string
 	// File is the path to which the component writes the KubeSchedulerConfiguration in effect.
 	File string
-	// Settings are the settings of the administrator.
+	// Settings holds the administrator's settings.
 	Settings SchedulerSettings
-	// ConfigMap, if set, contains the policy.
+	// ConfigMap, if set, specifies the ConfigMap that contains the policy.
 	ConfigMap *SchedulerConfigMap
 
 	note func(string)
 
 	mu sync.Mutex
-	// base are the settings of the configuration files, and mapped the settings of the ConfigMap.
+	// base holds the settings from the configuration files. mapped holds the settings from the
+	// ConfigMap.
 	base   SchedulerSettings
 	mapped scheduler.Settings
-	// restart ends the scheduler that runs, so that the next one starts with changed settings.
+	// restart stops the running scheduler, so that the next one starts with the changed settings.
 	restart context.CancelFunc
 }
 
-// SchedulerSettings are the settings of the administrator for the scheduler.
+// SchedulerSettings holds the administrator's scheduler settings.
 type SchedulerSettings struct {
 	scheduler.Settings
 	// Arguments are flags (kubernetesMasterConfig.schedulerArguments).
@@ -51,7 +52,8 @@ type SchedulerSettings struct {
 // Name returns the component's name.
 func (s *Scheduler) Name() string { return "scheduler" }
 
-// Prepare checks settings. apply makes the scheduler use them; pods wait while it starts again.
+// Prepare checks settings. apply makes the scheduler use them. Pods wait while the scheduler
+// restarts.
 func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error) {
 	s.mu.Lock()
 	base := settings // of the files
@@ -80,7 +82,7 @@ func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error
 	}, nil
 }
 
-// Run schedules pods until ctx ends.
+// Run schedules pods until ctx is done.
 func (s *Scheduler) Run(ctx context.Context, ready func()) error {
 	started := make(chan struct{})
 	begin := sync.OnceFunc(func() { ready(); close(started) })
@@ -107,7 +109,7 @@ func (s *Scheduler) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// runOnce schedules pods until ctx ends or the settings change.
+// runOnce schedules pods until ctx is done or the settings change.
 func (s *Scheduler) runOnce(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -129,7 +131,7 @@ func (s *Scheduler) runOnce(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run scheduler: %w", err)
 }
 
-// setUp writes the configuration of the scheduler to a file and creates the scheduler.
+// setUp writes the scheduler's configuration to a file and creates the scheduler.
 func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file string) (*config.CompletedConfig, *upstreamscheduler.Scheduler, error) {
 	opts := options.NewOptions()
 	if err := apply(settings.Arguments, "kubernetesMasterConfig.schedulerArguments", *opts.Flags); err != nil {
@@ -137,7 +139,7 @@ func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file 
 	}
 	opts.SecureServing.BindPort = 0
 	opts.ConfigFile = file
-	// Upstream ignores these flags if there is a file.
+	// Upstream ignores these flags if a configuration file is used.
 	built, err := settings.Build(componentconfig.ClientConnectionConfiguration{
 		Kubeconfig: s.Kubeconfig, ContentType: opts.Deprecated.ContentType, QPS: opts.Deprecated.QPS, Burst: opts.Deprecated.Burst,
 	})

@@ -13,15 +13,16 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// allPredicates is alwaysCheckAllPredicates: it runs all predicates on a node and reports the
-// reasons of all that exclude it. Upstream stops at the first one.
+// allPredicates implements alwaysCheckAllPredicates: it runs all predicates on a node and reports
+// the reasons from all predicates that exclude the node. Upstream stops at the first such
+// predicate.
 type allPredicates struct {
 	name    string
 	plugins []framework.Plugin
 }
 
-// newAllPredicates returns the plugin that runs the upstream plugins with these names and the
-// plugins of a registry.
+// newAllPredicates returns a plugin that runs the named upstream plugins and the plugins in a
+// registry.
 func newAllPredicates(names []string, registry frameworkruntime.Registry) namedFactory {
 	return func(name string) frameworkruntime.PluginFactory {
 		return func(ctx context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
@@ -52,10 +53,10 @@ func newAllPredicates(names []string, registry frameworkruntime.Registry) namedF
 
 func (p *allPredicates) Name() string { return p.name }
 
-// skippedPredicates are the predicates that have nothing to check for a pod.
+// skippedPredicates holds the predicates that have nothing to check for a pod.
 type skippedPredicates map[string]bool
 
-// Clone returns the state itself: plugins only read it after PreFilter.
+// Clone returns the same state, because plugins only read it after PreFilter.
 func (s skippedPredicates) Clone() framework.StateData { return s }
 
 func (p *allPredicates) PreFilter(ctx context.Context, state framework.CycleState, pod *corev1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {

@@ -11,9 +11,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// preferAvoidPods is NodePreferAvoidPodsPriority: the annotation
-// scheduler.alpha.kubernetes.io/preferAvoidPods of a node names ReplicationControllers and
-// ReplicaSets whose pods prefer other nodes. Pods of other owners ignore it.
+// preferAvoidPods implements NodePreferAvoidPodsPriority: a node's annotation
+// scheduler.alpha.kubernetes.io/preferAvoidPods lists ReplicationControllers and ReplicaSets whose
+// pods prefer other nodes. It does not affect pods with other owners.
 type preferAvoidPods struct{ name string }
 
 func newPreferAvoidPods(name string) frameworkruntime.PluginFactory {
@@ -24,7 +24,7 @@ func newPreferAvoidPods(name string) frameworkruntime.PluginFactory {
 
 func (p *preferAvoidPods) Name() string { return p.name }
 
-// Score returns 0 for a node that avoids the pod. A malformed annotation avoids no pod.
+// Score returns 0 if the node should avoid the pod. A malformed annotation has no effect.
 func (p *preferAvoidPods) Score(_ context.Context, _ framework.CycleState, pod *corev1.Pod, node framework.NodeInfo) (int64, *framework.Status) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	text := node.Node().Annotations[corev1.PreferAvoidPodsAnnotationKey]

@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// load returns the Policy in a text and fails the test if it is invalid.
+// load decodes a Policy, and fails the test if the Policy is invalid.
 func load(t *testing.T, text string) *policy.Policy {
 	t.Helper()
 	parsed := &policy.Policy{}
@@ -48,7 +48,7 @@ type cluster struct {
 }
 
 // verdict is the scheduler's decision about a pod: the scores of the nodes that fit, and the
-// reasons against the others.
+// reasons why the other nodes do not fit.
 type verdict struct {
 	scores  map[string]int64
 	reasons map[string]string
@@ -71,7 +71,8 @@ func (v *verdict) best() string {
 // fitting returns the nodes that fit, sorted and separated by spaces.
 func (v *verdict) fitting() string { return strings.Join(slices.Sorted(maps.Keys(v.scores)), " ") }
 
-// start returns upstream's scheduler with the settings and a snapshot of a cluster.
+// start returns an upstream scheduler framework with the given settings and a snapshot of the
+// cluster.
 func start(t *testing.T, settings Settings, c cluster) schedulerframework.Framework {
 	t.Helper()
 	built, err := settings.Build(componentconfig.ClientConnectionConfiguration{})
@@ -104,7 +105,7 @@ func start(t *testing.T, settings Settings, c cluster) schedulerframework.Framew
 	return running.Profiles[corev1.DefaultSchedulerName]
 }
 
-// evaluate returns the decision about a pod.
+// evaluate returns the scheduler's decision about a pod.
 func evaluate(t *testing.T, settings Settings, c cluster, pod *corev1.Pod) *verdict {
 	t.Helper()
 	profile := start(t, settings, c)
@@ -138,7 +139,7 @@ func evaluate(t *testing.T, settings Settings, c cluster, pod *corev1.Pod) *verd
 	return v
 }
 
-// node returns a ready node with labels such as `region=r1`.
+// node returns a ready node. Each label has the form `region=r1`.
 func node(name string, labels ...string) *corev1.Node {
 	room := corev1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("4Gi"), "pods": resource.MustParse("100")}
 	return &corev1.Node{
@@ -147,7 +148,7 @@ func node(name string, labels ...string) *corev1.Node {
 	}
 }
 
-// pod returns a pod with labels. node is empty for a pod that is not scheduled.
+// pod returns a pod with labels. node is empty if the pod has not been scheduled.
 func pod(name, node string, labels ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name), Labels: set(labels)},
@@ -158,7 +159,7 @@ func pod(name, node string, labels ...string) *corev1.Pod {
 	}
 }
 
-// service returns the service `web`, which selects the pods with the label app=web.
+// service returns the service `web`, which selects pods with the label app=web.
 func service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},

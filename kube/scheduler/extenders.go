@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// extenders converts the extenders of a Policy.
+// extenders converts a Policy's extenders.
 func extenders(extenders []policy.Extender) []configv1.Extender {
 	converted := make([]configv1.Extender, 0, len(extenders))
 	for _, e := range extenders {

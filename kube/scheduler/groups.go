@@ -44,8 +44,8 @@ func newControllerGroups(handle framework.Handle) *controllerGroups {
 	return &controllerGroups{core.ReplicationControllers().Lister(), apps.ReplicaSets().Lister(), apps.StatefulSets().Lister()}
 }
 
-// owner returns the selector of the controller that owns a pod, or nil. A controller that is not in
-// the cache yet has none.
+// owner returns the selector of the controller that owns a pod, or nil. It also returns nil if the
+// controller is not in the cache yet.
 func (g *controllerGroups) owner(pod *corev1.Pod) labels.Selector {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {

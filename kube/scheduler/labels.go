@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// labelsPresence is the predicate labelsPresence: nodes have all labels of a list, or none of them.
+// labelsPresence implements the predicate labelsPresence: nodes must have all labels in a list, or
+// none of them.
 type labelsPresence struct {
 	name     string
 	labels   []string
@@ -42,7 +43,8 @@ func (p *labelsPresence) Filter(_ context.Context, _ framework.CycleState, _ *co
 	return nil
 }
 
-// labelPreference is the priority labelPreference: it prefers nodes with a label, or without it.
+// labelPreference implements the priority labelPreference: it prefers nodes that have a label, or
+// nodes that do not have it.
 type labelPreference struct {
 	name, label string
 	presence    bool

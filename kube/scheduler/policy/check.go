@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Problem is an invalid value of a Policy.
+// Problem describes an invalid value in a Policy.
 type Problem struct {
-	// Key is the path of the value, such as `predicates[0].name`.
+	// Key is the path of the invalid value, such as `predicates[0].name`.
 	Key string
-	// Text describes the problem and the remedy.
+	// Text describes the problem and how to fix it.
 	Text string
 }
 
@@ -25,7 +25,7 @@ func (c *checker) fail(key, format string, args ...any) {
 	c.problems = append(c.problems, Problem{key, fmt.Sprintf(format, args...)})
 }
 
-// Check returns the invalid values of a Policy.
+// Check returns the problems in a Policy.
 func (p *Policy) Check() []Problem {
 	c := &checker{}
 	for _, version := range []struct{ key, value string }{{"apiVersion", p.APIVersion}, {"version", p.Version}} {
@@ -81,7 +81,7 @@ func (c *checker) priority(key string, p Priority, names map[string]bool) {
 	}
 }
 
-// name checks the name of a rule. A rule without an argument has a name that OpenShift defines.
+// name checks a rule's name. A rule without an argument must have a name that OpenShift defines.
 func (c *checker) name(key, name string, names map[string]bool, kind string, configured bool, known []string) {
 	switch key += ".name"; {
 	case name == "":

@@ -1,7 +1,7 @@
 package policy
 
-// PredicateNames returns the predicates without an argument (administration guide, section 16.2.5,
-// and further predicates that 3.11's scheduler accepts).
+// PredicateNames returns the names of the predicates that have no argument (administration guide,
+// section 16.2.5, and additional predicates that 3.11's scheduler accepts).
 func PredicateNames() []string {
 	return []string{
 		"CheckNodeCondition",
@@ -31,7 +31,8 @@ func PredicateNames() []string {
 	}
 }
 
-// PriorityNames returns the priorities without an argument (administration guide, section 16.2.6).
+// PriorityNames returns the names of the priorities that have no argument (administration guide,
+// section 16.2.6).
 func PriorityNames() []string {
 	return []string{
 		"BalancedResourceAllocation",
@@ -48,8 +49,8 @@ func PriorityNames() []string {
 	}
 }
 
-// DefaultPriorities returns the priorities of a Policy whose priorities are null (administration
-// guide, section 16.2.6.1.1).
+// DefaultPriorities returns the priorities that apply if a Policy's priorities are null
+// (administration guide, section 16.2.6.1.1).
 func DefaultPriorities() []Priority {
 	return []Priority{
 		{Name: "SelectorSpreadPriority", Weight: 1},

@@ -1,6 +1,6 @@
-// Package policy contains OpenShift 3's scheduler Policy, the file scheduler.json. Its predicates
-// exclude nodes and its priorities score the remaining ones (OpenShift 3.11 administration guide,
-// section 16.2.4).
+// Package policy defines OpenShift 3's scheduler Policy, which is stored in the file
+// scheduler.json. Predicates exclude nodes, and priorities score the remaining nodes (OpenShift
+// 3.11 administration guide, section 16.2.4).
 package policy
 
 import (
@@ -8,26 +8,26 @@ import (
 	"fmt"
 )
 
-// Policy replaces the default predicates and priorities of the scheduler.
+// Policy replaces the scheduler's default predicates and priorities.
 type Policy struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
-	// Version is another spelling of APIVersion, which the guide's samples use.
+	// Version is an alternative spelling of APIVersion, which the guide's samples use.
 	Version string `json:"version"`
-	// Predicates exclude nodes. Null means the default ones.
+	// Predicates exclude nodes. Null means the default predicates.
 	Predicates []Predicate `json:"predicates"`
-	// Priorities score nodes. Null means the default ones.
+	// Priorities score nodes. Null means the default priorities.
 	Priorities []Priority `json:"priorities"`
-	// Extenders are web services that take part in scheduling.
+	// Extenders are web services that the scheduler calls.
 	Extenders []Extender `json:"extenders"`
 	// HardPodAffinitySymmetricWeight is the weight, from 1 to 100, of the preference for nodes with
-	// pods that require the affinity of the new pod. 0 means the default.
+	// pods that require affinity to the new pod. 0 means the default weight.
 	HardPodAffinitySymmetricWeight int32 `json:"hardPodAffinitySymmetricWeight"`
-	// AlwaysCheckAllPredicates reports all predicates that exclude a node, not only the first one.
+	// AlwaysCheckAllPredicates reports all predicates that exclude a node, not only the first.
 	AlwaysCheckAllPredicates bool `json:"alwaysCheckAllPredicates"`
 }
 
-// Predicate is a rule that excludes nodes. With an argument, Name is any name.
+// Predicate is a rule that excludes nodes. If Argument is set, Name can be any name.
 type Predicate struct {
 	Name     string             `json:"name"`
 	Argument *PredicateArgument `json:"argument"`
@@ -39,18 +39,18 @@ type PredicateArgument struct {
 	LabelsPresence  *LabelsPresence  `json:"labelsPresence"`
 }
 
-// ServiceAffinity keeps the pods of a service on nodes with the same values of Labels.
+// ServiceAffinity keeps a service's pods on nodes that have the same values for Labels.
 type ServiceAffinity struct {
 	Labels []string `json:"labels"`
 }
 
-// LabelsPresence requires nodes to have all of Labels, or none of them if Presence is false.
+// LabelsPresence requires that nodes have all of Labels or, if Presence is false, none of them.
 type LabelsPresence struct {
 	Labels   []string `json:"labels"`
 	Presence bool     `json:"presence"`
 }
 
-// Priority is a rule that scores nodes. With an argument, Name is any name.
+// Priority is a rule that scores nodes. If Argument is set, Name can be any name.
 type Priority struct {
 	Name     string            `json:"name"`
 	Weight   int64             `json:"weight"`
@@ -63,21 +63,23 @@ type PriorityArgument struct {
 	LabelPreference     *LabelPreference     `json:"labelPreference"`
 }
 
-// ServiceAntiAffinity spreads the pods of a service over the values of a label.
+// ServiceAntiAffinity spreads a service's pods over the values of a label.
 type ServiceAntiAffinity struct {
 	Label Label `json:"label"`
 }
 
-// LabelPreference prefers nodes with a label, or without it if Presence is false.
+// LabelPreference prefers nodes that have a label or, if Presence is false, nodes that do not have
+// it.
 type LabelPreference struct {
 	Label    string `json:"label"`
 	Presence bool   `json:"presence"`
 }
 
-// Label is the key of a node label. A list with one label is the same: the guide shows both.
+// Label is the key of a node label. It can also be given as a list with one label, because the
+// guide shows both forms.
 type Label string
 
-// UnmarshalJSON reads a string or a list with one string.
+// UnmarshalJSON reads a string, or a list that contains one string.
 func (l *Label) UnmarshalJSON(data []byte) error {
 	var one string
 	if err := json.Unmarshal(data, &one); err == nil {
@@ -92,7 +94,7 @@ func (l *Label) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Extender is a web service that the scheduler calls. Kubernetes documents its protocol.
+// Extender is a web service that the scheduler calls. The protocol is documented by Kubernetes.
 type Extender struct {
 	URLPrefix      string `json:"urlPrefix"`
 	FilterVerb     string `json:"filterVerb"`
@@ -102,7 +104,7 @@ type Extender struct {
 	Weight         int64  `json:"weight"`
 	EnableHTTPS    bool   `json:"enableHttps"`
 	TLSConfig      *TLS   `json:"tlsConfig"`
-	// HTTPTimeout is in nanoseconds. 0 means 5 seconds.
+	// HTTPTimeout is the timeout in nanoseconds. 0 means 5 seconds.
 	HTTPTimeout      int64             `json:"httpTimeout"`
 	NodeCacheCapable bool              `json:"nodeCacheCapable"`
 	ManagedResources []ManagedResource `json:"managedResources"`
