@@ -16,30 +16,30 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler"
 )
 
-// policyKey is the key of the ConfigMap with a policy, as in OpenShift 3.11's
+// policyKey is the ConfigMap key that contains the policy, as with OpenShift 3.11's
 // `--policy-configmap`.
 const policyKey = "policy.cfg"
 
-// SchedulerConfigMap is a ConfigMap with the policy of the scheduler. While it does not exist, the
-// rules of Kubernetes apply.
+// SchedulerConfigMap is a ConfigMap that contains the scheduler's policy. While the ConfigMap does
+// not exist, Kubernetes' default rules apply.
 type SchedulerConfigMap struct {
 	Client kubernetes.Interface
 	// Namespace and Name identify the ConfigMap.
 	Namespace, Name string
-	// Decode reads the key policy.cfg. name is the name of the object in errors.
+	// Decode decodes the value of the key policy.cfg. name identifies the object in errors.
 	Decode func(name string, data []byte) (scheduler.Settings, error)
 }
 
-// String returns the name of the object.
+// String returns the object's kind, namespace and name.
 func (m *SchedulerConfigMap) String() string {
 	return fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
 }
 
-// Notes sets the function that reports that the ConfigMap does not apply.
+// Notes sets the function to which the scheduler reports why the ConfigMap is not applied.
 func (s *Scheduler) Notes(note func(string)) { s.note = note }
 
-// followConfigMap applies the ConfigMap until ctx ends. It closes synced when the first state is
-// applied, and then waits for started before it reports anything.
+// followConfigMap applies the ConfigMap until ctx is done. It closes synced when the initial state
+// has been applied, and then waits for started before it reports anything.
 func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{}, started <-chan struct{}) {
 	m := s.ConfigMap
 	watch := cache.NewFilteredListWatchFromClient(m.Client.CoreV1().RESTClient(), "configmaps", m.Namespace, func(o *metav1.ListOptions) {
@@ -91,11 +91,12 @@ func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{},
 	}
 }
 
-// policyRetryInterval is the time between attempts to apply a ConfigMap, for example after a full
-// disk.
+// policyRetryInterval is the interval between attempts to apply a ConfigMap, for example after the
+// disk was full.
 const policyRetryInterval = time.Minute
 
-// applyConfigMap applies the ConfigMap in a store. It returns why it does not apply, or "".
+// applyConfigMap applies the ConfigMap that a store contains. It returns why the ConfigMap is not
+// applied, or "".
 func (s *Scheduler) applyConfigMap(store cache.Store) string {
 	m := s.ConfigMap
 	object, exists, err := store.GetByKey(m.Namespace + "/" + m.Name)

@@ -18,20 +18,21 @@ import (
 )
 
 const (
-	// tenantHeader and noWaitHeader are the headers with the tenant's mark in requests that the API
-	// server sends to itself.
+	// tenantHeader and noWaitHeader are the headers that carry the tenant's mark in requests that
+	// the API server sends to itself.
 	tenantHeader = "Slipway-Tenant"
 	noWaitHeader = "Slipway-Tenant-No-Wait"
-	// masterUser is the user of our controllers.
+	// masterUser is the user as which our controllers run.
 	masterUser = "system:openshift-master"
-	// recordTenant is the tenant of changes of image records by our controllers, because users cause
-	// them: the deletion of a project can change thousands of large records.
+	// recordTenant is the tenant to which our controllers' changes to image records count. There is
+	// such a tenant because users cause these changes: when a project is deleted, thousands of
+	// large records can change.
 	recordTenant = "image records"
 )
 
-// markTenant adds the tenant of a request to its context. The API server's client of etcd sends the
-// tenant with each write of the request, so that etcd need not derive it from the written keys: the
-// key of an image, for instance, names no project. requester returns the user who requested a
+// markTenant adds a request's tenant to its context. The API server's etcd client sends the tenant
+// with each of the request's writes, so that etcd need not derive the tenant from the keys: an
+// image's key, for example, does not contain a project. requester returns the user who requested a
 // project, or "".
 func markTenant(requester func(project string) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,8 +49,8 @@ func markTenant(requester func(project string) string, next http.Handler) http.H
 	})
 }
 
-// ownerOf returns the tenant who requested the project of the tenant with this name. It returns ""
-// if the tenant is not a project or no user requested it.
+// ownerOf returns the tenant that requested the project of the tenant with the given name. It
+// returns "" if that tenant is not a project or if no user requested the project.
 func ownerOf(name string, requester func(project string) string) string {
 	project, ok := tenant.ProjectOf(name)
 	if !ok {
@@ -61,8 +62,8 @@ func ownerOf(name string, requester func(project string) string) string {
 	return ""
 }
 
-// requesters returns a function that returns the user who requested a project. Users can't change
-// the annotation.
+// requesters returns a function that returns the user who requested a project. Users cannot change
+// the annotation that records this user.
 func requesters(namespaces corelisters.NamespaceLister) func(project string) string {
 	return func(project string) string {
 		namespace, err := namespaces.Get(project)
@@ -73,20 +74,21 @@ func requesters(namespaces corelisters.NamespaceLister) func(project string) str
 	}
 }
 
-// markPublic marks requests of the login pages until the pages have authenticated the user.
+// markPublic marks requests to the login pages until the pages have authenticated the user.
 func markPublic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(tenant.Mark{Name: tenant.Public}.With(r.Context())))
 	})
 }
 
-// markOf returns the mark of the tenant on whose behalf a request writes: "project shop" if it
-// names the project or an object in it, otherwise the project of its service account or "user
-// alice". The mark is empty for the platform. A request that the API server sends to itself has the
-// mark of the request that caused it, which is in the header.
+// markOf returns the mark of the tenant on whose behalf a request writes. If the request specifies
+// a project or an object in a project, the mark is that project ("project shop"). Otherwise, it is
+// the project of the requesting service account, or the user ("user alice"). The mark is empty for
+// the platform. A request that the API server sends to itself has the mark of the request that
+// caused it, which is in the header.
 //
-// A component of the platform doesn't wait for a project in whose objects it writes: the scheduler,
-// for instance, patches the pods of all projects one after the other.
+// A platform component does not wait for the project in whose objects it writes: the scheduler, for
+// example, patches the pods of all projects one after the other.
 func markOf(info *request.RequestInfo, caller user.Info, header http.Header) tenant.Mark {
 	writer := callerMark(caller.GetName(), header)
 	namespace := info.Namespace
@@ -103,7 +105,7 @@ func markOf(info *request.RequestInfo, caller user.Info, header http.Header) ten
 	return writer
 }
 
-// callerMark returns the mark of a caller's writes outside of projects.
+// callerMark returns the mark for a caller's writes outside projects.
 func callerMark(caller string, header http.Header) tenant.Mark {
 	if caller == user.APIServerUser {
 		name, _ := url.QueryUnescape(header.Get(tenantHeader)) // written by carryTenant
@@ -118,9 +120,10 @@ func callerMark(caller string, header http.Header) tenant.Mark {
 	return tenant.Mark{Name: tenant.User(caller)}
 }
 
-// payer returns a function that returns the tenant whose limits apply to the cost of a request: a
-// user, with the service accounts of the user's projects. It returns "" for the platform. In
-// contrast to writes, requests count for their sender and not for the project that they name.
+// payer returns a function that returns the tenant against whose limits a request counts. The
+// tenant is a user together with the service accounts in the user's projects. The function returns
+// "" for the platform. Unlike writes, requests count for their sender and not for the project that
+// they specify.
 func payer(requester func(project string) string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		caller, ok := request.UserFrom(r.Context())
@@ -141,7 +144,7 @@ func projectTenant(namespace string) string {
 	return tenant.Project(namespace)
 }
 
-// carryTenant adds the tenant of the context to requests that the API server sends to itself.
+// carryTenant adds the context's tenant to requests that the API server sends to itself.
 func carryTenant(next http.RoundTripper) http.RoundTripper { return tenantCarrier{next} }
 
 type tenantCarrier struct{ http.RoundTripper }

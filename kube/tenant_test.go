@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
-// requester requested the projects whose names begin with "requested".
+// requester returns the requester of projects whose names begin with "requested".
 func requester(project string) string {
 	if strings.HasPrefix(project, "requested") {
 		return "alice"

@@ -13,48 +13,50 @@ import (
 )
 
 const (
-	// maxUncachedWatches is the number of watches of a resource at the same time that etcd serves
-	// itself. Two of them cost less than a watch cache, which has 20 goroutines.
+	// maxUncachedWatches is the maximum number of concurrent watches of a resource that etcd itself
+	// serves. Two such watches cost less than a watch cache, which has 20 goroutines.
 	maxUncachedWatches = 2
-	// maxUncachedObjects is the number of objects from which a list starts the watch cache.
+	// maxUncachedObjects is the number of objects in a list at which the watch cache is started.
 	maxUncachedObjects = 500
 )
 
-// watchCache is a cacher.Cacher with its cacher.CacheDelegator.
+// watchCache combines a cacher.Cacher with its cacher.CacheDelegator.
 type watchCache interface {
 	storage.Interface
-	// Wait returns when the cache contains all objects. It fails if the cache is stopped or ctx ends.
+	// Wait returns when the cache contains all objects. It fails if the cache is stopped or ctx is
+	// done.
 	Wait(ctx context.Context) error
-	// Ready returns whether the cache contains all objects.
+	// Ready reports whether the cache contains all objects.
 	Ready() bool
-	// LastSyncResourceVersion returns the resource version of the cache, which is at least that of its
+	// LastSyncResourceVersion returns the cache's resource version, which is at least that of its
 	// first list.
 	LastSyncResourceVersion() (uint64, error)
 }
 
-// lazilyCached is a store whose watch cache starts when it is worth its memory: with the third
-// concurrent watch, or with a long list. Upstream starts the caches of all resources. Most of them
-// have no objects and one watch, that of the garbage collector.
+// lazilyCached is a store that starts its watch cache only when the cache is worth its memory: for
+// the third concurrent watch, or after a long list. Upstream starts the watch caches of all
+// resources. Most resources have no objects and only one watch, which belongs to the garbage
+// collector.
 //
-// A watch that etcd serves gets a bookmark with each of etcd's notifications of progress.
+// A watch that etcd serves receives a bookmark with each of etcd's progress notifications.
 type lazilyCached struct {
 	storage.Interface
-	// newCache starts the watch cache. Its second result ends it.
+	// newCache starts the watch cache. Its second result stops the cache.
 	newCache func() (watchCache, func(), error)
 
 	lock sync.Mutex
 	// watches is the number of watches that etcd serves.
 	watches int
-	// cache is nil until it is started, and serves requests once it was ready.
+	// cache is nil until it is started. It serves requests once it has been ready.
 	cache  watchCache
 	stop   func()
 	serves bool
-	// since is the resource version from which the cache has all changes.
+	// since is the resource version since which the cache has all changes.
 	since  uint64
 	closed bool
 }
 
-// current returns the cache if it serves requests, otherwise the store.
+// current returns the cache if it serves requests, and otherwise the store.
 func (s *lazilyCached) current() storage.Interface {
 	s.lock.Lock()
 	cache, serves := s.cache, s.serves
@@ -77,7 +79,7 @@ func (s *lazilyCached) current() storage.Interface {
 	return cache
 }
 
-// start starts the cache if it does not run.
+// start starts the cache if it is not running.
 func (s *lazilyCached) start() (watchCache, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -95,7 +97,7 @@ func (s *lazilyCached) start() (watchCache, error) {
 	return cache, nil
 }
 
-// close ends the cache. The store can't start another one.
+// close stops the cache. The store cannot start another cache.
 func (s *lazilyCached) close() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -105,7 +107,7 @@ func (s *lazilyCached) close() {
 	}
 }
 
-// reserve counts a watch and returns true if etcd can serve it without a cache.
+// reserve counts a watch and returns true if etcd can serve the watch without a cache.
 func (s *lazilyCached) reserve() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -116,7 +118,7 @@ func (s *lazilyCached) reserve() bool {
 	return true
 }
 
-// release ends the reservation of a watch.
+// release undoes reserve for one watch.
 func (s *lazilyCached) release() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -146,8 +148,8 @@ func (s *lazilyCached) Watch(ctx context.Context, key string, options storage.Li
 	return s.watchStore(ctx, key, options)
 }
 
-// covers returns whether the cache has all changes since the resource version. An invalid one is an
-// error that the cache returns.
+// covers reports whether the cache has all changes since a resource version. It also returns true
+// for an invalid version, for which the cache returns an error.
 func (s *lazilyCached) covers(version string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -158,11 +160,11 @@ func (s *lazilyCached) covers(version string) bool {
 // watchStore returns a watch that etcd serves.
 func (s *lazilyCached) watchStore(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
 	options.ProgressNotify = options.Predicate.AllowWatchBookmarks
-	// The metadata of a request select the stream of its watch. All of these watches share one.
+	// A request's metadata selects the stream for its watch. All of these watches share one stream.
 	return s.Interface.Watch(metadata.NewOutgoingContext(ctx, metadata.MD{}), key, options)
 }
 
-// countedWatch is a watch that ends its reservation when it is stopped.
+// countedWatch is a watch that calls release when it is stopped.
 type countedWatch struct {
 	watch.Interface
 	release func()

@@ -31,13 +31,13 @@ func startEtcd(t *testing.T) string {
 	return socket
 }
 
-// configMaps is the store of ConfigMaps in a real etcd.
+// configMaps is a ConfigMap store in a real etcd.
 type configMaps struct {
 	*testing.T
 	*lazilyCached
 }
 
-// newConfigMaps returns a store whose cache has not started.
+// newConfigMaps returns a store whose cache has not been started.
 func newConfigMaps(t *testing.T) configMaps {
 	json, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	if !ok {
@@ -73,7 +73,7 @@ func (c configMaps) create(name string) string {
 	return object.ResourceVersion
 }
 
-// list returns the number of ConfigMaps that a list at any resource version contains.
+// list returns the number of ConfigMaps in a list at any resource version.
 func (c configMaps) list() int {
 	c.Helper()
 	list := &corev1.ConfigMapList{}
@@ -84,7 +84,7 @@ func (c configMaps) list() int {
 	return len(list.Items)
 }
 
-// follow watches all ConfigMaps since the resource version.
+// follow watches all ConfigMaps from the given resource version.
 func (c configMaps) follow(version string) watch.Interface {
 	c.Helper()
 	predicate := storage.Everything
@@ -97,7 +97,7 @@ func (c configMaps) follow(version string) watch.Interface {
 	return watcher
 }
 
-// expect waits for the creation of the ConfigMap.
+// expect waits until the watcher reports that the ConfigMap has been created.
 func (c configMaps) expect(watcher watch.Interface, name string) {
 	c.Helper()
 	select {
@@ -113,7 +113,7 @@ func (c configMaps) expect(watcher watch.Interface, name string) {
 	}
 }
 
-// cached returns whether the cache runs.
+// cached reports whether the cache is running.
 func (c configMaps) cached() bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()

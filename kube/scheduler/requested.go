@@ -13,8 +13,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// mostRequested is MostRequestedPriority: upstream's score of resources with the opposite
-// strategy to LeastRequestedPriority. It is a separate plugin because a Policy can contain both.
+// mostRequested implements MostRequestedPriority: upstream's resource score with the strategy
+// opposite to that of LeastRequestedPriority. It is a separate plugin because a Policy can contain
+// both priorities.
 type mostRequested struct {
 	framework.PreScorePlugin
 	framework.ScorePlugin

@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// predicates returns the plugins that upstream has for each predicate without an argument. CSI
-// drivers report the limits of clouds' disks. Kubernetes reports conditions of nodes as taints. A
-// predicate for labels checks nothing if the Policy names no labels.
+// predicates maps each predicate without an argument to the corresponding upstream plugins. CSI
+// drivers report the limits on cloud disks. Kubernetes reports node conditions as taints. A label
+// predicate checks nothing if the Policy specifies no labels.
 func predicates() map[string][]string {
 	general := []string{names.NodeResourcesFit, names.NodeName, names.NodePorts, names.NodeAffinity}
 	taints, limits, ports := []string{names.TaintToleration}, []string{names.NodeVolumeLimits}, []string{names.NodePorts}
@@ -41,8 +41,8 @@ func predicates() map[string][]string {
 	}
 }
 
-// upstreamPriorities returns the plugin that upstream has for each priority. EqualPriority needs
-// none.
+// upstreamPriorities maps each priority to the corresponding upstream plugin. EqualPriority needs
+// no plugin.
 func upstreamPriorities() map[string]string {
 	return map[string]string{
 		"BalancedResourceAllocation": names.NodeResourcesBalancedAllocation,
@@ -55,8 +55,8 @@ func upstreamPriorities() map[string]string {
 	}
 }
 
-// namedFactory returns the factory of a plugin with a name. A Policy can use a rule several times
-// under different names.
+// namedFactory returns the factory for a plugin with the given name. A Policy can use a rule
+// several times under different names.
 type namedFactory func(name string) frameworkruntime.PluginFactory
 
 // predicatePlugin returns the plugin for a predicate with an argument.

@@ -13,13 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Settings are an administrator's settings of the scheduler.
+// Settings holds an administrator's scheduler settings.
 type Settings struct {
 	// Policy replaces the default predicates and priorities, if it is not nil.
 	Policy *policy.Policy
-	// Configuration is a KubeSchedulerConfiguration in YAML or JSON. It and Policy exclude each other.
+	// Configuration is a KubeSchedulerConfiguration in YAML or JSON. Configuration and Policy are
+	// mutually exclusive.
 	Configuration []byte
-	// DisablePreemption keeps pods from evicting pods with a lower priority.
+	// DisablePreemption means that pods do not evict pods with a lower priority.
 	DisablePreemption bool
 }
 
@@ -27,12 +28,12 @@ type Settings struct {
 type Configuration struct {
 	// YAML is a KubeSchedulerConfiguration.
 	YAML []byte
-	// Plugins are the plugins in YAML that upstream does not contain.
+	// Plugins contains the plugins that YAML refers to and upstream does not contain.
 	Plugins frameworkruntime.Registry
 }
 
-// Build returns the configuration of a scheduler. connection is how it reaches the API server; a
-// KubeSchedulerConfiguration can override its limits.
+// Build returns a scheduler's configuration. connection specifies how the scheduler connects to the
+// API server. A KubeSchedulerConfiguration can override its rate limits.
 func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguration) (*Configuration, error) {
 	scheduler := &configv1.KubeSchedulerConfiguration{ClientConnection: connection}
 	plugins := frameworkruntime.Registry{}
@@ -59,8 +60,9 @@ func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguratio
 	return &Configuration{YAML: text, Plugins: plugins}, nil
 }
 
-// adapt adjusts the configuration to this control plane: there is one scheduler, and it serves no
-// port. Profiling sets the block profile rate of the whole process.
+// adapt adjusts the configuration to this control plane: there is only one scheduler, and it does
+// not listen on any port. Profiling is disabled because it would set the block profile rate of the
+// whole process.
 func adapt(scheduler *configv1.KubeSchedulerConfiguration, kubeconfig string) {
 	off := false
 	scheduler.ClientConnection.Kubeconfig = kubeconfig
@@ -68,7 +70,7 @@ func adapt(scheduler *configv1.KubeSchedulerConfiguration, kubeconfig string) {
 	scheduler.EnableProfiling, scheduler.EnableContentionProfiling = &off, &off
 }
 
-// preemption is upstream's plugin that evicts pods.
+// preemption is the name of upstream's plugin that evicts pods.
 const preemption = "DefaultPreemption"
 
 func disablePreemption(scheduler *configv1.KubeSchedulerConfiguration) {

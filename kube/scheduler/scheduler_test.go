@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// documentedDefault is the default Policy of the guide.
+// documentedDefault is the guide's default Policy.
 const documentedDefault = `
 kind: Policy
 apiVersion: v1
@@ -42,8 +42,8 @@ priorities:
   argument: {serviceAntiAffinity: {label: zone}}
 `
 
-// TestPoliciesPlacePods evaluates the sample policies of the guide (sections 16.2.4 and 16.2.8) on
-// nodes with their topologies.
+// TestPoliciesPlacePods evaluates the guide's sample policies (sections 16.2.4 and 16.2.8) on nodes
+// with the corresponding topologies.
 func TestPoliciesPlacePods(t *testing.T) {
 	topology := []*corev1.Node{
 		node("a1", "region=r1", "zone=z1", "rack=s1"), node("a2", "region=r1", "zone=z1", "rack=s2"),
@@ -113,7 +113,7 @@ func TestPoliciesPlacePods(t *testing.T) {
 					{name: ServiceSpreadingPriority, weight: 1}]}`,
 			nodes: append([]*corev1.Node{node("e1", "region=r1", "building=b1")}, topology...),
 			pods:  []*corev1.Pod{pod("web-1", "a1", "app=web")},
-			// e1 has the label building, b1 another region.
+			// e1 has the label "building". b1 is in a different region.
 			fitting: "a1 a2 a3", best: "a3",
 		},
 	} {
@@ -170,8 +170,8 @@ func TestPrioritiesScoreNodes(t *testing.T) {
 	}
 }
 
-// TestBalancedResourceAllocationEvensUse schedules a pod that needs memory on a node whose CPU is
-// in use.
+// TestBalancedResourceAllocationEvensUse schedules a pod that requests memory onto a node whose CPU
+// is in use.
 func TestBalancedResourceAllocationEvensUse(t *testing.T) {
 	first, next := pod("first", "busy"), pod("next", "")
 	first.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("3"), "memory": resource.MustParse("1Mi")}
@@ -197,7 +197,8 @@ func TestEachNameHasRule(t *testing.T) {
 	}
 }
 
-// TestPredicatesAreReplaced checks that a Policy without a predicate does not apply it.
+// TestPredicatesAreReplaced checks that a predicate is not applied if the Policy does not contain
+// it.
 func TestPredicatesAreReplaced(t *testing.T) {
 	small, tainted := node("small"), node("tainted")
 	small.Status.Allocatable["cpu"] = resource.MustParse("1")

@@ -14,9 +14,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// serviceAffinity is the predicate serviceAffinity: the pods of a service run on nodes with the
-// same values of some labels. A pod's node selector decides the values that it names. The node of
-// the oldest pod of the service decides the others.
+// serviceAffinity implements the predicate serviceAffinity: a service's pods run on nodes with the
+// same values for some labels. The pod's node selector determines the values of the labels that it
+// contains. The node of the service's oldest pod determines the values of the others.
 type serviceAffinity struct {
 	name   string
 	labels []string
@@ -32,17 +32,17 @@ func newServiceAffinity(labels []string) namedFactory {
 	}
 }
 
-// affinityState contains the pods of the service of the pod that is being scheduled. Preemption
-// adds and removes pods in a clone.
+// affinityState contains the pods that belong to the same service as the pod that is being
+// scheduled. Preemption adds and removes pods in a clone.
 type affinityState struct {
 	selectors []labels.Selector
 	peers     []peer
-	// oldest is the oldest peer, or nil. It is computed in advance because Filter reads it for each
-	// node.
+	// oldest is the oldest peer, or nil. It is computed in advance, because Filter reads it for
+	// every node.
 	oldest *peer
 }
 
-// peer is a pod of the service, and the labels of its node.
+// peer is one of the service's pods, with the labels of its node.
 type peer struct {
 	pod    *corev1.Pod
 	labels map[string]string
@@ -98,7 +98,8 @@ func (s *affinityState) remove(pod *corev1.Pod) {
 	}
 }
 
-// compare orders pods by age, and pods of the same second by name. It is negative if p is older.
+// compare orders pods by age, and pods created in the same second by name. It is negative if p is
+// older than other.
 func (p peer) compare(other peer) int {
 	return cmp.Or(p.pod.CreationTimestamp.Compare(other.pod.CreationTimestamp.Time), strings.Compare(p.pod.Name, other.pod.Name))
 }
@@ -150,7 +151,7 @@ func (p *serviceAffinity) Filter(_ context.Context, state framework.CycleState, 
 	return nil
 }
 
-// selectsAll reports whether the pod's node selector has all the labels.
+// selectsAll reports whether the pod's node selector contains all the labels.
 func (p *serviceAffinity) selectsAll(pod *corev1.Pod) bool {
 	for _, label := range p.labels {
 		if _, ok := pod.Spec.NodeSelector[label]; !ok {

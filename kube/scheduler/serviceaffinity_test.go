@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// TestPreemptionChangesOldestPod removes pods in a clone of the state, as preemption does.
+// TestPreemptionChangesOldestPod removes pods from a clone of the state, as preemption does.
 func TestPreemptionChangesOldestPod(t *testing.T) {
 	aged := func(name string, seconds int64) *corev1.Pod {
 		pod := pod(name, "")

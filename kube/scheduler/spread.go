@@ -11,15 +11,15 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// spreadState contains the selectors of the groups of the pod that is being scheduled and, for
-// serviceAntiAffinity, the number of pods by value of the label.
+// spreadState contains the selectors of the services and controllers to which the pod that is being
+// scheduled belongs and, for serviceAntiAffinity, the number of pods for each value of the label.
 type spreadState struct {
 	selectors []labels.Selector
 	values    map[string]int64
 	total     int64
 }
 
-// Clone returns the state itself: plugins only read it after PreScore.
+// Clone returns the same state, because plugins only read it after PreScore.
 func (s *spreadState) Clone() framework.StateData { return s }
 
 // readSpread returns the state that PreScore wrote.
@@ -31,8 +31,8 @@ func readSpread(state framework.CycleState, name string) (*spreadState, *framewo
 	return data.(*spreadState), nil
 }
 
-// serviceAntiAffinity is the priority serviceAntiAffinity: it spreads the pods of a service over
-// the values of a node label. Nodes without the label get the score 0.
+// serviceAntiAffinity implements the priority serviceAntiAffinity: it spreads a service's pods over
+// the values of a node label. Nodes without the label get a score of 0.
 type serviceAntiAffinity struct {
 	name, label string
 	groups      *serviceGroups
@@ -81,8 +81,8 @@ func (p *serviceAntiAffinity) Score(_ context.Context, state framework.CycleStat
 
 func (p *serviceAntiAffinity) ScoreExtensions() framework.ScoreExtensions { return nil }
 
-// selectorSpread is SelectorSpreadPriority: it prefers nodes, and zones, with fewer pods of the
-// same services and controller. ServiceSpreadingPriority considers services only.
+// selectorSpread implements SelectorSpreadPriority: it prefers nodes and zones with fewer pods that
+// belong to the same services and controller. ServiceSpreadingPriority considers only services.
 type selectorSpread struct {
 	name        string
 	services    *serviceGroups
@@ -121,7 +121,7 @@ func (p *selectorSpread) PreScore(_ context.Context, state framework.CycleState,
 	return nil
 }
 
-// Score returns the number of pods on a node. NormalizeScore turns it into a score.
+// Score returns the number of matching pods on a node. NormalizeScore converts it to a score.
 func (p *selectorSpread) Score(_ context.Context, state framework.CycleState, pod *corev1.Pod, node framework.NodeInfo) (int64, *framework.Status) {
 	data, status := readSpread(state, p.name)
 	if status != nil {
@@ -132,8 +132,8 @@ func (p *selectorSpread) Score(_ context.Context, state framework.CycleState, po
 
 func (p *selectorSpread) ScoreExtensions() framework.ScoreExtensions { return p }
 
-// NormalizeScore gives the node with the fewest pods the highest score. If nodes have zones, the
-// pods of the zone count two thirds of the score, as in OpenShift 3.
+// NormalizeScore gives the highest score to the node with the fewest pods. If nodes have zones, the
+// number of pods in the zone determines two thirds of the score, as in OpenShift 3.
 func (p *selectorSpread) NormalizeScore(_ context.Context, _ framework.CycleState, _ *corev1.Pod, scores framework.NodeScoreList) *framework.Status {
 	zones := make([]string, len(scores))
 	pods := map[string]int64{}
@@ -160,7 +160,7 @@ func (p *selectorSpread) NormalizeScore(_ context.Context, _ framework.CycleStat
 	return nil
 }
 
-// fewest returns the highest score for 0 pods and 0 for the most pods.
+// fewest returns the highest score for 0 pods, and 0 for the maximum number of pods.
 func fewest(pods, most int64) int64 {
 	if most == 0 {
 		return framework.MaxScore

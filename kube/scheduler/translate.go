@@ -13,21 +13,21 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// translation is a Policy in the terms of upstream's scheduler.
+// translation represents a Policy as plugins of upstream's scheduler.
 type translation struct {
-	// filters are the plugins of upstream that exclude nodes.
+	// filters contains the upstream plugins that exclude nodes.
 	filters map[string]bool
-	// scores are the weights of the plugins of upstream that score nodes.
+	// scores maps the upstream plugins that score nodes to their weights.
 	scores map[string]int64
 	// registry contains the plugins that upstream lacks. added contains their names and weights.
 	registry frameworkruntime.Registry
 	added    []configv1.Plugin
 }
 
-// translate translates the rules of a Policy. Rules that are newer than the Policy still apply:
-// topology spread constraints of pods, dynamic resources and scheduling gates. So do taints,
-// unschedulable nodes and the binding of volumes, without which pods with local volumes would wait
-// forever.
+// translate translates a Policy's rules. Rules that are newer than the Policy format still apply:
+// the pods' topology spread constraints, dynamic resources and scheduling gates. The same is true
+// of taints, unschedulable nodes and volume binding, because without volume binding, pods with
+// local volumes would wait forever.
 func translate(p *policy.Policy) *translation {
 	t := &translation{
 		filters: map[string]bool{
@@ -77,8 +77,8 @@ func (t *translation) add(name string, plugin namedFactory, score int64) {
 	t.added = append(t.added, configv1.Plugin{Name: name, Weight: weight(score)})
 }
 
-// combine moves all predicates into one plugin, which runs all of them. VolumeBinding stays,
-// because it also reserves volumes.
+// combine moves all predicates into one plugin, which runs all of them. VolumeBinding remains
+// separate, because it also reserves volumes.
 func (t *translation) combine() {
 	combined, registry := slices.Sorted(maps.Keys(t.registry)), t.registry
 	for _, name := range slices.Sorted(maps.Keys(t.filters)) {
@@ -91,12 +91,12 @@ func (t *translation) combine() {
 	t.add("predicates", newAllPredicates(combined, registry), 0)
 }
 
-// profile returns the profile that enables the rules.
+// profile returns the scheduler profile that enables the rules.
 func (t *translation) profile(p *policy.Policy) *configv1.KubeSchedulerProfile {
 	profile := &configv1.KubeSchedulerProfile{
 		Plugins: &configv1.Plugins{},
 		PluginConfig: []configv1.PluginConfig{
-			// SelectorSpreadPriority replaces the default constraints.
+			// SelectorSpreadPriority replaces the default topology spread constraints.
 			pluginArgs(names.PodTopologySpread, map[string]any{"defaultingType": "List"}),
 		},
 	}
@@ -108,7 +108,8 @@ func (t *translation) profile(p *policy.Policy) *configv1.KubeSchedulerProfile {
 	return profile
 }
 
-// enable sets the roles of upstream's plugins. A plugin with one role is disabled for the other.
+// enable enables each upstream plugin as a filter, a score or both. A plugin that has only one of
+// these roles is disabled for the other role.
 func (t *translation) enable(plugins *configv1.Plugins) {
 	for _, name := range governed() {
 		plugin := configv1.Plugin{Name: name}
@@ -129,7 +130,7 @@ func (t *translation) enable(plugins *configv1.Plugins) {
 	}
 }
 
-// governed returns the plugins of upstream that a Policy enables or disables, sorted.
+// governed returns the upstream plugins that a Policy enables or disables, sorted by name.
 func governed() []string {
 	plugins := map[string]bool{names.PodTopologySpread: true}
 	for _, filters := range predicates() {
