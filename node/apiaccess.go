@@ -10,13 +10,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIAccess is ready when the API server serves the objects that the components of the node list,
-// and permits the lists. Clients that start earlier would fail and wait for their backoff.
+// APIAccess is ready when the API server serves the objects that the node's components list, and
+// permits them to list these objects. Clients that start earlier would fail and wait for their
+// backoff.
 type APIAccess struct {
 	Grants []Grant
 }
 
-// Grant is the permission of a client to list the objects at a path, such as /api/v1/nodes.
+// Grant is a client's permission to list the objects at a path, such as /api/v1/nodes.
 type Grant struct {
 	Client *rest.Config
 	Path   string
@@ -28,7 +29,7 @@ const accessPollInterval = 50 * time.Millisecond
 // Name returns the component's name.
 func (a *APIAccess) Name() string { return "api" }
 
-// Run waits for all grants, calls ready, and waits until ctx ends.
+// Run waits for all grants, calls ready, and waits until ctx is done.
 func (a *APIAccess) Run(ctx context.Context, ready func()) error {
 	for _, grant := range a.Grants {
 		client, err := kubernetes.NewForConfig(grant.Client)

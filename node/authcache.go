@@ -16,23 +16,23 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// CacheSizes are the numbers of API server responses that the kubelet caches
+// CacheSizes holds the maximum numbers of API server responses that the kubelet caches
 // (authConfig.authenticationCacheSize and authorizationCacheSize). 0 means upstream's cache, whose
 // size cannot be set.
 type CacheSizes struct{ Authentication, Authorization int }
 
-// boundedAuth is the kubelet's authentication and authorization with caches of a limited size. If a
-// cache is full, it drops the least recently used response.
+// boundedAuth wraps the kubelet's authentication and authorization with caches of limited size. If
+// a cache is full, it evicts the least recently used response.
 type boundedAuth struct {
 	server.AuthInterface
-	// users has the responses for tokens, decisions the responses for requests; nil without a size.
-	// The keys are hashes.
+	// users caches the responses for tokens. decisions caches the responses for requests. They are
+	// nil if no size is set. The keys are hashes.
 	users, decisions                *cache.LRUExpireCache
 	userTTL, allowedTTL, refusedTTL time.Duration
 }
 
 // bound adds caches to the authentication and authorization that build returns, and disables
-// upstream's.
+// upstream's caches.
 func bound(sizes CacheSizes, config kubeletconfig.KubeletConfiguration, build func(kubeletconfig.KubeletConfiguration) (server.AuthInterface, error)) (server.AuthInterface, error) {
 	bounded := &boundedAuth{
 		userTTL:    config.Authentication.Webhook.CacheTTL.Duration,
@@ -51,8 +51,8 @@ func bound(sizes CacheSizes, config kubeletconfig.KubeletConfiguration, build fu
 	return bounded, err
 }
 
-// AuthenticateRequest authenticates a request. It caches the users of tokens. A client certificate
-// has priority over a token, and needs no cache.
+// AuthenticateRequest authenticates a request. It caches the users that tokens identify. A client
+// certificate takes precedence over a token, and needs no cache.
 func (b *boundedAuth) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	header := r.Header.Get("Authorization")
 	if b.users == nil || header == "" || r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -70,7 +70,7 @@ func (b *boundedAuth) AuthenticateRequest(r *http.Request) (*authenticator.Respo
 	return resp, ok, err
 }
 
-// decision is a response of the API server.
+// decision is a response from the API server.
 type decision struct {
 	decision authorizer.Decision
 	reason   string
@@ -98,7 +98,7 @@ func (b *boundedAuth) Authorize(ctx context.Context, a authorizer.Attributes) (a
 	return response, reason, nil
 }
 
-// requestKey returns a hash of the attributes that determine the decision about a request.
+// requestKey returns a hash of the attributes that determine the decision on a request.
 func requestKey(a authorizer.Attributes) ([sha256.Size]byte, bool) {
 	user := a.GetUser()
 	if user == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ClientCAFile returns the file with the authorities whose certificates the kubelet accepts. own is
-// the cluster's file, further the file in servingInfo.clientCA. If further is not empty, the result
-// is bundle, which contains both.
+// ClientCAFile returns the file that contains the CAs whose client certificates the kubelet
+// accepts. own is the cluster's CA file, and further is the file in servingInfo.clientCA. If
+// further is not empty, the result is bundle, which contains both.
 func ClientCAFile(own, further, bundle string) (string, error) {
 	if further == "" {
 		return own, nil

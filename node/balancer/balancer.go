@@ -1,10 +1,10 @@
-// Package balancer forwards connections of a node's components to an API server that serves.
+// Package balancer forwards connections from a node's components to an API server that is serving.
 //
-// The kubeconfigs of a node name a local address. The balancer listens there, checks each API
-// server every second, and forwards a connection to the first server that serves. When an API
-// server stops serving, the balancer closes its connections, so that the clients connect to another
-// server. The list of API servers is that of the service `kubernetes`. A file stores it for the
-// next start.
+// A node's kubeconfigs contain a local address. The balancer listens on that address, checks each
+// API server every second, and forwards each connection to the first server that is serving. When
+// an API server stops serving, the balancer closes its connections, so that the clients connect to
+// another server. The list of API servers comes from the service `kubernetes`. It is stored in a
+// file for the next start.
 package balancer
 
 import (
@@ -21,25 +21,26 @@ import (
 )
 
 const (
-	// checkInterval is the time between two checks of an API server.
+	// checkInterval is the interval between checks of an API server.
 	checkInterval = time.Second
-	// checkTimeout limits a check, and a connection to an API server.
+	// checkTimeout is the timeout for a check, and for connecting to an API server.
 	checkTimeout = 3 * time.Second
 )
 
 // Balancer is the component that forwards connections to API servers.
 type Balancer struct {
-	// Address is the host:port that the balancer listens on.
+	// Address is the host:port on which the balancer listens.
 	Address string
-	// Servers are the host:port addresses of the API servers at the start.
+	// Servers contains the initial host:port addresses of the API servers.
 	Servers []string
-	// Preferred, if set, is the API server of the same host. It gets the connections while it serves.
+	// Preferred, if set, is the API server on the same host. It receives all connections while it
+	// is serving.
 	Preferred string
-	// HTTP sends the checks. It trusts the cluster's certificate authority.
+	// HTTP sends the checks. It trusts the cluster's CA.
 	HTTP *http.Client
-	// Watch calls its argument with each new list of API servers until ctx ends.
+	// Watch calls changed with each new list of API servers until ctx is done.
 	Watch func(ctx context.Context, changed func([]string))
-	// Save stores a new list for the next start.
+	// Save stores a new list of API servers for the next start.
 	Save func([]string) error
 
 	mu       sync.Mutex
@@ -59,7 +60,7 @@ type backend struct {
 // Name returns the component's name.
 func (b *Balancer) Name() string { return "balancer" }
 
-// Run forwards connections until ctx ends. It calls ready when it listens.
+// Run forwards connections until ctx is done. It calls ready when it listens.
 func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.Address)
 	if err != nil {
@@ -92,7 +93,8 @@ func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	return errors.New("the listener for components of the node ended")
 }
 
-// update replaces the list of API servers. It ignores an empty list, which is never correct.
+// update replaces the list of API servers. It ignores an empty list, because an empty list is never
+// correct.
 func (b *Balancer) update(servers []string) {
 	if len(servers) == 0 {
 		return
@@ -103,8 +105,8 @@ func (b *Balancer) update(servers []string) {
 	b.apply()
 }
 
-// apply uses the list of API servers. While no server of the list serves, it keeps the previous
-// ones: for seconds, the list can name only lost masters.
+// apply applies the list of API servers. While no server in the list is serving, it keeps the
+// previous servers, because for a few seconds the list can contain only lost masters.
 func (b *Balancer) apply() {
 	b.applying.Lock()
 	defer b.applying.Unlock()
@@ -123,8 +125,8 @@ func (b *Balancer) apply() {
 	}
 }
 
-// usable returns the list of API servers. If no server of the list serves, it appends the servers
-// in use that the list lacks.
+// usable returns the list of API servers. If no server in the list is serving, it appends the
+// servers in use that are missing from the list.
 func (b *Balancer) usable(current []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -154,7 +156,8 @@ func (b *Balancer) servers() (addresses []string) {
 	return addresses
 }
 
-// set keeps the backends of servers, adds new ones, and closes the connections of all others.
+// set keeps the backends that are in servers, adds missing ones, and closes the connections of all
+// other backends.
 func (b *Balancer) set(servers []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,8 +222,8 @@ func (b *Balancer) probe(ctx context.Context, address string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// record stores the result of a check. Connections to the only API server stay open: closing them
-// would not help, and requests that it still serves would fail.
+// record stores the result of a check. If there is only one API server, its connections stay open:
+// closing them would not help, and requests that the server is still processing would fail.
 func (b *Balancer) record(address string, serves bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,8 +239,8 @@ func (b *Balancer) record(address string, serves bool) {
 	}
 }
 
-// order returns the API servers in the order of attempts: serving ones first, and among them the
-// preferred one first.
+// order returns the API servers in the order in which they are tried: servers that are serving come
+// first, and among these, the preferred server comes first.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +256,7 @@ func (b *Balancer) order() []*backend {
 	return slices.SortedStableFunc(slices.Values(b.backends), func(x, y *backend) int { return rank(x) - rank(y) })
 }
 
-// forward copies between a client and the first API server that accepts a connection.
+// forward copies data between a client and the first API server that accepts a connection.
 func (b *Balancer) forward(ctx context.Context, client net.Conn) {
 	defer client.Close()
 	for _, backend := range b.order() {
@@ -279,7 +282,7 @@ func (b *Balancer) forward(ctx context.Context, client net.Conn) {
 	}
 }
 
-// open records the connections of a backend. It returns false if the backend was removed.
+// open registers a backend's connections. It returns false if the backend has been removed.
 func (b *Balancer) open(s *backend, connections ...net.Conn) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,7 +44,7 @@ func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// start runs a balancer and returns a client that keeps its connections, with the balancer's URL.
+// start runs a balancer and returns the balancer's URL and a client that reuses its connections.
 func start(t *testing.T, b *Balancer) (client *http.Client, url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -124,7 +124,7 @@ func TestNewServersAreStored(t *testing.T) {
 	b.update([]string{second.address()})
 	b.update([]string{second.address()})
 	eventually.Equal(t, "the new server responds", func() string { return name(client, url) }, "second")
-	// The previous server is kept in the file until the new one has passed a check.
+	// The file keeps the previous server until the new server has passed a check.
 	want := []string{second.address() + " " + first.address(), second.address()}
 	eventually.True(t, "the new server alone is stored", func() bool {
 		mu.Lock()

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Connect completes a balancer: it checks the API servers as an anonymous client, and watches the
-// list of API servers with the credentials of config.
+// Connect sets the balancer's functions: it checks the API servers as an anonymous client, and
+// watches the list of API servers with config's credentials.
 func (b *Balancer) Connect(config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -32,8 +32,8 @@ func (b *Balancer) Connect(config *rest.Config) error {
 	return nil
 }
 
-// WatchService returns a function that watches the endpoints of a service in the namespace default,
-// such as `kubernetes`, in which each API server registers itself.
+// WatchService returns a function that watches the endpoints of a service in the namespace
+// "default", such as `kubernetes`, in which each API server registers itself.
 func WatchService(client kubernetes.Interface, service string) func(context.Context, func([]string)) {
 	return func(ctx context.Context, changed func([]string)) {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
@@ -55,8 +55,8 @@ func WatchService(client kubernetes.Interface, service string) func(context.Cont
 	}
 }
 
-// addresses returns the sorted host:port addresses of endpoint slices. It omits the ports of the
-// DNS server in the service `kubernetes`.
+// addresses returns the sorted host:port addresses in endpoint slices. It omits the DNS server's
+// ports in the service `kubernetes`.
 func addresses(objects []any) (list []string) {
 	for _, object := range objects {
 		slice := object.(*discoveryv1.EndpointSlice)

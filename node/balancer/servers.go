@@ -10,11 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ServerFile is the path of a file with the latest list of API servers of a master's node, as a
-// JSON list of host:port. The node needs them if it starts while its own API server does not serve.
+// ServerFile is the path of a file that stores the latest list of API servers on a master's node,
+// as a JSON list of host:port addresses. The node needs the list if it starts while its own API
+// server is not serving.
 type ServerFile string
 
-// Save replaces the API servers.
+// Save replaces the stored API servers.
 func (f ServerFile) Save(servers []string) error {
 	data, err := json.Marshal(servers)
 	if err != nil {
@@ -23,7 +24,7 @@ func (f ServerFile) Save(servers []string) error {
 	return atomicfile.Write(string(f), data, 0o600)
 }
 
-// Read returns the API servers. It returns none if the file does not exist.
+// Read returns the stored API servers. It returns no servers if the file does not exist.
 func (f ServerFile) Read() (servers []string, err error) {
 	data, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,20 +8,20 @@ import (
 	"github.com/slipway-platform/slipway/node/nodeconfig"
 )
 
-// recordInterval is the time between two checks for a record of several masters.
+// recordInterval is the interval between checks whether several masters have been recorded.
 const recordInterval = 2 * time.Second
 
-// Single replaces the balancer on the node of the only master, which needs none. The node restarts
-// when the cluster gets other masters.
+// Single replaces the balancer on the only master's node, which does not need a balancer. The node
+// restarts when the cluster gets additional masters.
 type Single struct {
-	// Record is the file that records that there are several masters.
+	// Record is the path of the file that records that there are several masters.
 	Record string
 }
 
 // Name returns the component's name.
 func (Single) Name() string { return "balancer" }
 
-// Run ends with nodeconfig.ErrRestart when the record exists.
+// Run returns nodeconfig.ErrRestart when the record exists.
 func (s Single) Run(ctx context.Context, ready func()) error {
 	ready()
 	ticker := time.NewTicker(recordInterval)

@@ -11,12 +11,12 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// bootFile, in State, contains the ID of the boot that State belongs to.
+// bootFile is the file in State that contains the ID of the boot to which State belongs.
 const bootFile = "boot"
 
-// cleanState empties dir if it belongs to an earlier boot: its PIDs, sockets and mounts are
-// obsolete, or refer to something else. It keeps a dir of this boot, and with it the running
-// containers. Then it marks dir with this boot.
+// cleanState empties dir if it belongs to an earlier boot, because its PIDs, sockets and mounts are
+// then stale or refer to something else. It keeps dir if it belongs to the current boot, so that
+// running containers continue. It then marks dir with the current boot's ID.
 func cleanState(dir string) error {
 	current, err := bootID("/proc")
 	if err != nil {
@@ -39,8 +39,9 @@ func cleanState(dir string) error {
 	return os.WriteFile(path, []byte(current), 0o600)
 }
 
-// empty removes dir with its content. It fails if something is mounted in dir: then dir is not from
-// an earlier boot, and removing it would delete files of a mounted file system.
+// empty removes dir and its content. It fails if something is mounted in dir, because in that case
+// dir does not belong to an earlier boot, and removing it would delete files on a mounted file
+// system.
 func empty(dir string) error {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {
@@ -58,9 +59,9 @@ func empty(dir string) error {
 	return os.RemoveAll(absolute)
 }
 
-// bootID identifies the lifetime of the current process tree: the kernel's boot ID, and the start
-// time of process 1, which distinguishes restarts of a container. proc is the mount point of
-// procfs.
+// bootID identifies the lifetime of the current process tree. It consists of the kernel's boot ID
+// and the start time of process 1, which distinguishes restarts of a container. proc is the procfs
+// mount point.
 func bootID(proc string) (string, error) {
 	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id"))
 	if err != nil {
@@ -70,8 +71,8 @@ func bootID(proc string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("identify boot: %w", err)
 	}
-	// The second field is a name in parentheses, which can have blanks. The start time is the 22nd
-	// field.
+	// The second field is a name in parentheses, which can contain spaces. The start time is the
+	// 22nd field.
 	_, rest, _ := strings.Cut(string(stat[strings.LastIndex(string(stat), ")")+1:]), " ")
 	fields := strings.Fields(rest)
 	const startTime = 22 - 3

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stateWith returns a state directory with a file, and with the boot's ID unless it is empty.
+// stateWith returns a state directory that contains a file and, unless boot is empty, the boot ID.
 func stateWith(t *testing.T, boot string) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")

@@ -13,13 +13,13 @@ import (
 //go:embed config.toml.tmpl
 var configTemplate string
 
-// maxSocketDir is the maximum length of the directory of shim sockets, in bytes: containerd adds
-// names of 65 characters, and the address of a Unix socket has at most 107.
+// maxSocketDir is the maximum length of the path of the shim socket directory, in bytes: containerd
+// appends names of 65 characters, and a Unix socket address has at most 107.
 const maxSocketDir = 42
 
-// ShimSocketDir returns the directory of the shims' sockets: in State, or, if that path is too long
-// for a socket address, a directory of /run whose name is derived from State. A caller that removes
-// State must also remove this directory.
+// ShimSocketDir returns the directory for the shims' sockets: a directory in State or, if that path
+// is too long for a socket address, a directory in /run whose name is derived from State. A caller
+// that removes State must also remove this directory.
 func (r Runtime) ShimSocketDir() string {
 	if dir := filepath.Join(r.State, "s"); len(dir) <= maxSocketDir {
 		return dir
@@ -29,8 +29,8 @@ func (r Runtime) ShimSocketDir() string {
 	return fmt.Sprintf("/run/slipway-%016x", sum.Sum64())
 }
 
-// config returns containerd's configuration file, in the format of version 4 (containerd 2.4), for
-// a host.
+// config returns containerd's configuration file for a host, in version 4 of the format (containerd
+// 2.4).
 func (r Runtime) config(h host) ([]byte, error) {
 	parsed, err := template.New("config").Funcs(template.FuncMap{"quote": quote}).Parse(configTemplate)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r Runtime) config(h host) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// quote returns s as a TOML basic string. json.Marshal writes such a string, unless s contains the
+// quote returns s as a TOML basic string. json.Marshal produces such a string unless s contains the
 // control character DEL.
 func quote(s string) (string, error) {
 	data, err := json.Marshal(s)

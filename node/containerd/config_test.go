@@ -12,7 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// ConfigWithoutOverlay returns the configuration for this host without overlay mounts.
+// ConfigWithoutOverlay returns the configuration for this host, but without support for overlay
+// mounts.
 func (r Runtime) ConfigWithoutOverlay() ([]byte, error) {
 	h := inspectHost(r.Root)
 	h.overlay = false

@@ -1,14 +1,14 @@
-// Package containerd configures and starts containerd, the container runtime of a host, as a child
+// Package containerd configures containerd, the host's container runtime, and starts it as a child
 // process of slipway.
 //
-// containerd writes only to the directories of its Runtime, so that it neither conflicts with
-// another containerd on the machine nor leaves files elsewhere: images and snapshots are in Root,
-// and everything of this boot (sockets, the state of running containers, network namespaces) is in
-// State. Its configuration file is written at each start from the fields of Runtime. Do not edit
-// the file: each supported setting is a field.
+// containerd writes only to its Runtime's directories, so it neither conflicts with another
+// containerd on the machine nor leaves files elsewhere: images and snapshots are in Root, and
+// everything that belongs to the current boot (sockets, the state of running containers, network
+// namespaces) is in State. Its configuration file is generated at each start from Runtime's fields.
+// Do not edit the file: each supported setting is a field.
 //
-// Containers and their shims outlive containerd: a new containerd finds them in State and continues
-// to manage them.
+// Containers and their shims outlive containerd: a new containerd process finds them in State and
+// continues to manage them.
 package containerd
 
 import (
@@ -21,40 +21,40 @@ import (
 	"time"
 )
 
-// stopTimeout limits the time that containerd has to end after SIGTERM. It only has to close its
+// stopTimeout is how long containerd may take to exit after SIGTERM. It only has to close its
 // database: containers continue without it.
 const stopTimeout = 10 * time.Second
 
-// Runtime is the containerd of a host. All paths are absolute.
+// Runtime is a host's containerd. All paths are absolute.
 type Runtime struct {
-	// Program, Shim and Runc are the programs to run: see internal/payload.
+	// Program, Shim and Runc are the paths of the programs to run. See internal/payload.
 	Program, Shim, Runc string
-	// Root contains images, snapshots and containers. It must survive a reboot.
+	// Root contains images, snapshots and containers. Its content must survive a reboot.
 	Root string
-	// State contains the state of this boot. It must have no other use: it is emptied after a
-	// reboot.
+	// State contains the state of the current boot. It must not be used for anything else, because
+	// it is emptied after a reboot.
 	State string
-	// Socket is the Unix socket of containerd and its CRI plugin. Only root can open it.
+	// Socket is the Unix socket of containerd and its CRI plugin. Only root can connect to it.
 	Socket string
-	// CNIConfDir contains the network configuration of pods, and CNIBinDirs contain the CNI plugins.
+	// CNIConfDir contains the pods' network configuration. CNIBinDirs contain the CNI plugins.
 	CNIConfDir string
 	CNIBinDirs []string
-	// RegistryConfigDir contains a directory with a hosts.toml for each registry with mirrors or
-	// settings; see package image.
+	// RegistryConfigDir contains a directory with a hosts.toml file for each registry that has
+	// mirrors or settings. See package image.
 	RegistryConfigDir string
-	// SandboxImage is the image of pod sandboxes. It must be loaded before the first pod starts.
+	// SandboxImage is the pod sandbox image. It must be loaded before the first pod starts.
 	SandboxImage string
-	// LogLevel is one of debug, info, warn, error; empty means warn.
+	// LogLevel is one of debug, info, warn and error. If it is empty, warn is used.
 	LogLevel string
 }
 
 // Name returns the component's name.
 func (r Runtime) Name() string { return "containerd" }
 
-// Command prepares the directories, writes the configuration and returns containerd's command,
-// ready to start. The caller sets its output. When ctx ends, the process gets SIGTERM, and SIGKILL
-// after 10 seconds. Its containers continue. It has a separate process group, so that an interrupt
-// from the keyboard does not reach it or its shims.
+// Command prepares the directories, writes the configuration, and returns containerd's command,
+// ready to start. The caller sets the command's output. When ctx is done, the process receives
+// SIGTERM, and SIGKILL after 10 seconds. Its containers continue to run. The process has its own
+// process group, so a keyboard interrupt reaches neither the process nor its shims.
 func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 	if err := r.prepare(); err != nil {
 		return nil, fmt.Errorf("prepare containerd: %w", err)
@@ -68,10 +68,12 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
-	// Like Slipway's processes, it trades a little CPU time for memory. Above GOMEMLIMIT, it returns
-	// the memory that it used to unpack layers. An administrator's values take precedence.
+	// Like Slipway's processes, containerd trades a little CPU time for memory. Above GOMEMLIMIT,
+	// it returns the memory that it used for unpacking layers. Values set by an administrator take
+	// precedence.
 	command.Env = os.Environ()
-	// The shim searches runc in the PATH when containerd requests its features, for each pod.
+	// The shim looks for runc in PATH when containerd requests runc's features, which happens for
+	// each pod.
 	command.Env = append(command.Env, "PATH="+filepath.Dir(r.Runc)+":"+os.Getenv("PATH"))
 	for name, value := range map[string]string{"GOGC": "50", "GOMEMLIMIT": "512MiB"} {
 		if os.Getenv(name) == "" {
@@ -85,7 +87,7 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 	return command, nil
 }
 
-// prepare removes the state of earlier boots and creates the directories.
+// prepare removes the state left by earlier boots and creates the directories.
 func (r Runtime) prepare() error {
 	if err := cleanState(r.State); err != nil {
 		return err
@@ -95,8 +97,8 @@ func (r Runtime) prepare() error {
 			return err
 		}
 	}
-	// The root user of a pod with a user namespace, which is unprivileged on the host, traverses
-	// State to its file system.
+	// In a pod with a user namespace, root is unprivileged on the host and must be able to traverse
+	// State to reach its file system.
 	if err := os.Chmod(r.State, 0o711); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 // assertQuiet checks that containerd logged no error.
 func assertQuiet(t *testing.T, log string) {
 	t.Helper()
-	// containerd can be stopped while it collects garbage.
+	// containerd can be stopped during garbage collection.
 	log = strings.ReplaceAll(log, `level=error msg="failed to finish collection context"`, "")
 	for _, complaint := range []string{"level=error", "level=fatal", "unknown key", "unknown plugin"} {
 		if strings.Contains(log, complaint) {
@@ -90,7 +90,7 @@ func TestNativeSnapshotterWithoutOverlay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This simulates a host without overlay mounts.
+	// Simulate a host without overlay mounts.
 	data, err := r.ConfigWithoutOverlay()
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,8 @@ func TestWaitReadyReportsLastReason(t *testing.T) {
 	}
 }
 
-// execve(2), which starts containerd, keeps all values of a variable. Programs use the first one.
+// execve(2), which starts containerd, keeps all values of an environment variable. Programs use the
+// first value.
 func TestDirectoryOfRuncPrecedesPath(t *testing.T) {
 	r, _ := containerdtest.New(t)
 	command, err := r.Command(t.Context())

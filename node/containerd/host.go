@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host contains the properties of a host that the configuration depends on.
+// host contains the host properties on which the configuration depends.
 type host struct {
-	// platform is the operating system and architecture in OCI's form.
+	// platform is the operating system and architecture in OCI notation.
 	platform string
-	// overlay means that the file system of Root supports overlay mounts.
+	// overlay means that Root's file system supports overlay mounts.
 	overlay bool
-	// lowersOOMScore means that this process can lower the oom_score_adj of processes, which the
+	// lowersOOMScore means that this process can lower the oom_score_adj of other processes, as the
 	// kubelet does for important pods.
 	lowersOOMScore bool
 }
 
-// inspectHost determines the properties of this host. It tries an overlay mount, because support
+// inspectHost determines this host's properties. It tries an overlay mount, because support for it
 // depends on the kernel and the file system.
 func inspectHost(root string) host {
 	return host{
@@ -33,8 +33,8 @@ func inspectHost(root string) host {
 	}
 }
 
-// hasCapability reports whether the process with the status file (proc(5)) at path has an effective
-// capability.
+// hasCapability reports whether a process has an effective capability. path is the path of the
+// process's status file (proc(5)).
 func hasCapability(path string, capability int) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -53,9 +53,9 @@ func hasCapability(path string, capability int) bool {
 	return false
 }
 
-// Snapshotter returns the snapshotter in containerd's configuration for this Root: overlayfs, or
-// native (copies) if the kernel or the file system does not support overlay mounts. It tries a
-// mount below Root.
+// Snapshotter returns the snapshotter that containerd's configuration uses for this Root:
+// overlayfs, or native (copies) if the kernel or the file system does not support overlay mounts.
+// It tries a mount below Root.
 func (r Runtime) Snapshotter() (string, error) {
 	if err := os.MkdirAll(r.Root, 0o700); err != nil {
 		return "", fmt.Errorf("find snapshotter: %w", err)

@@ -11,11 +11,11 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// readyInterval is the time between two checks that containerd is ready.
+// readyInterval is the interval between checks whether containerd is ready.
 const readyInterval = 50 * time.Millisecond
 
-// WaitReady returns nil when containerd's CRI plugin can run containers (CRI's condition
-// RuntimeReady; the network becomes ready later). If ctx ends first, the error contains the last
+// WaitReady returns nil when containerd's CRI plugin can run containers (the CRI condition
+// RuntimeReady; the network becomes ready later). If ctx is done first, the error contains the last
 // reason.
 func (r Runtime) WaitReady(ctx context.Context) error {
 	for {
@@ -31,8 +31,8 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 	}
 }
 
-// Ready returns nil if containerd's CRI plugin can run containers, and otherwise an error with the
-// reason.
+// Ready returns nil if containerd's CRI plugin can run containers. Otherwise, it returns an error
+// that contains the reason.
 func (r Runtime) Ready(ctx context.Context) error {
 	if _, err := os.Stat(r.Socket); err != nil {
 		// without this check, gRPC would log each failed connection

@@ -1,4 +1,4 @@
-// Package containerdtest starts a real containerd for a test, in temporary directories.
+// Package containerdtest starts a real containerd in temporary directories for a test.
 package containerdtest
 
 import (
@@ -18,11 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// New returns a Runtime with the embedded programs and directories that only this test uses, not
-// started. When the test ends, it unmounts everything in the directories and removes them.
+// New returns a Runtime that uses the embedded programs and directories that belong only to this
+// test. The Runtime is not started. When the test ends, New's cleanup unmounts everything in the
+// directories and removes them.
 func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 	t.Helper()
-	// Not t.TempDir: its paths are too long for the address of a Unix socket.
+	// t.TempDir cannot be used, because its paths are too long for a Unix socket address.
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +55,7 @@ func New(t testing.TB) (containerd.Runtime, payload.Programs) {
 	}, programs
 }
 
-// Daemon is a containerd of a test.
+// Daemon is a containerd process that a test uses.
 type Daemon struct {
 	runtime containerd.Runtime
 	command *exec.Cmd
@@ -62,8 +63,8 @@ type Daemon struct {
 	log     bytes.Buffer
 }
 
-// Start starts r and waits until it is ready. It stops when the test ends, after later cleanups of
-// the test. Its log is shown if the test failed.
+// Start starts r and waits until it is ready. It is stopped when the test ends, after cleanups that
+// the test registers later. Its log is printed if the test has failed.
 func Start(t testing.TB, r containerd.Runtime) *Daemon {
 	t.Helper()
 	d := &Daemon{runtime: r}
@@ -84,7 +85,7 @@ func (d *Daemon) Restart(t testing.TB) {
 	d.start(t)
 }
 
-// Stop stops the daemon, if it runs.
+// Stop stops the daemon if it is running.
 func (d *Daemon) Stop(t testing.TB) {
 	t.Helper()
 	if d.command == nil {
