@@ -15,8 +15,8 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
-// diskEvent returns the event of OutOfDisk, a condition that Kubernetes removed, for an event
-// of the condition DiskPressure, which it follows. It returns "" for other events.
+// diskEvent returns the OutOfDisk event that corresponds to a DiskPressure event. Kubernetes has
+// removed the condition OutOfDisk. diskEvent returns "" for other events.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.1.
 func diskEvent(reason string) string {
@@ -29,11 +29,11 @@ func diskEvent(reason string) string {
 	return ""
 }
 
-// nodeEvents is the kubelet's recorder of events. It adds events about the disk.
+// nodeEvents is the kubelet's event recorder. It adds events about the disk.
 type nodeEvents struct{ record.EventRecorderLogger }
 
-// newNodeEvents returns a recorder that sends events to the API server, with the kubelet's limits,
-// until ctx ends.
+// newNodeEvents returns a recorder that sends events to the API server, within the kubelet's rate
+// limits, until ctx is done.
 func newNodeEvents(ctx context.Context, name string, connection *rest.Config, config kubeletconfig.KubeletConfiguration) (nodeEvents, error) {
 	limited := rest.CopyConfig(connection)
 	limited.QPS, limited.Burst = float32(config.EventRecordQPS), int(config.EventBurst)
@@ -50,8 +50,8 @@ func newNodeEvents(ctx context.Context, name string, connection *rest.Config, co
 	return nodeEvents{broadcaster.NewRecorder(legacyscheme.Scheme, corev1.EventSource{Component: "kubelet", Host: name})}, nil
 }
 
-// Eventf records an event. For a change of DiskPressure, it also records an event about the disk
-// with the same text.
+// Eventf records an event. If DiskPressure changes, it also records an OutOfDisk event with the
+// same text.
 func (e nodeEvents) Eventf(object runtime.Object, kind, reason, format string, args ...any) {
 	e.EventRecorderLogger.Eventf(object, kind, reason, format, args...)
 	other := diskEvent(reason)

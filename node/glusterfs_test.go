@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/node/glusterfs"
 )
 
-// serveGlusterFS serves a volume of one directory, and returns the address of the server, which
-// must not be a loopback address.
+// serveGlusterFS serves a volume that consists of one directory, and returns the server's address.
+// The address must not be a loopback address.
 func serveGlusterFS(t *testing.T, name string) (address string) {
 	t.Helper()
 	address = "192.0.2.1"
@@ -36,7 +36,7 @@ func serveGlusterFS(t *testing.T, name string) (address string) {
 	return address
 }
 
-// TestGlusterFSVolumesAreMounted mounts a volume of a real server for several pods.
+// TestGlusterFSVolumesAreMounted mounts a volume from a real server for several pods.
 func TestGlusterFSVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "loop", "fuse") {
 		return

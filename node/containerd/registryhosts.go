@@ -13,16 +13,16 @@ import (
 // writtenBySlipway is the first line of the files that Write creates and can replace.
 const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
 
-// RegistryHosts configures containerd so that a node pulls images by the names of the cluster's
-// registry without resolving these names.
+// RegistryHosts configures containerd so that a node can pull images by the cluster registry's
+// names without resolving these names.
 type RegistryHosts struct {
-	// Dir is the directory with the settings of registries (config_path of containerd).
+	// Dir is the directory that contains the registries' settings (containerd's config_path).
 	Dir string
-	// Names are the names of the registry in image references.
+	// Names contains the registry's names in image references.
 	Names []string
-	// Address is the host:port of the registry.
+	// Address is the registry's host:port.
 	Address string
-	// CAFile is the certificate authority of the registry.
+	// CAFile contains the CA that signs the registry's serving certificate.
 	CAFile string
 }
 

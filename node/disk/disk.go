@@ -1,9 +1,10 @@
-// Package disk keeps pods from filling the disks that the platform writes to.
+// Package disk keeps pods from filling the disks to which the platform writes.
 //
-// The kubelet checks disks every ten seconds and then evicts pods. A pod can fill a disk faster.
-// Its output can even fill the blocks that the file system reserves for root, because the container
-// runtime writes it. Guard checks four times a second. If a disk is nearly full, it kills the
-// containers of the pods that write. The kubelet restarts them with backoff and evicts the pods.
+// The kubelet checks disks every ten seconds and then evicts pods. A pod can fill a disk faster. A
+// pod's output can even fill the blocks that the file system reserves for root, because the
+// container runtime writes this output. Guard checks four times per second. If a disk is nearly
+// full, Guard kills the containers of the pods that write. The kubelet restarts the containers with
+// backoff and evicts the pods.
 package disk
 
 import (
@@ -25,32 +26,34 @@ import (
 
 const (
 	checkInterval = 250 * time.Millisecond
-	// Guard acts if less than 1/minFreeDivisor of a disk is free, or less than maxMinFree bytes.
-	// The kubelet already evicts at 10%. Guard starts to measure writes at twice this value.
+	// Guard acts if less than 1/minFreeDivisor of a disk, or less than maxMinFree bytes, is free.
+	// The kubelet already evicts pods at 10%. Guard starts to measure writes at twice this value.
 	minFreeDivisor = 25
 	maxMinFree     = 2 << 30
-	// maxWritten limits the bytes that a pod writes between two checks while a disk is short.
+	// maxWritten is the maximum number of bytes that a pod may write between two checks while a
+	// disk is short of space.
 	maxWritten = 1 << 20
 )
 
 // Guard protects disks from pods.
 type Guard struct {
-	// Dirs are directories on the disks to protect.
+	// Dirs are directories on the disks that Guard protects.
 	Dirs []string
 	// PodGroup is the parent cgroup of all pods.
 	PodGroup string
-	// LogDir contains a directory for the output of each pod, whose name ends with the pod's UID.
+	// LogDir contains a directory for each pod's output. The directory's name ends with the pod's
+	// UID.
 	LogDir string
 
-	// writes contains the bytes that pods had written at the last check, by UID. It is nil unless
-	// a disk was short.
+	// writes maps pod UIDs to the number of bytes that the pod had written at the last check. It is
+	// nil unless a disk was nearly short of space.
 	writes map[string]uint64
 }
 
 // Name returns the component's name.
 func (g *Guard) Name() string { return "disk-guard" }
 
-// Run checks the disks until ctx ends.
+// Run checks the disks until ctx is done.
 func (g *Guard) Run(ctx context.Context, ready func()) error {
 	ready()
 	tick := time.NewTicker(checkInterval)
@@ -65,8 +68,8 @@ func (g *Guard) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// check measures the writes of pods while a disk is nearly short, and kills the writers when it is
-// short.
+// check measures the pods' writes while a disk is nearly short of space, and kills the writers when
+// the disk is short of space.
 func (g *Guard) check() {
 	var nearlyShort, short bool
 	for _, dir := range g.Dirs {
@@ -100,7 +103,8 @@ func (g *Guard) check() {
 	}
 }
 
-// space returns the bytes of a disk that users other than root can still write, and their minimum.
+// space returns the number of free bytes on a disk that are available to users other than root, and
+// the minimum number.
 func space(dir string) (free, minFree uint64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {
@@ -110,7 +114,7 @@ func space(dir string) (free, minFree uint64, err error) {
 	return disk.Bavail * size, min(disk.Blocks*size/minFreeDivisor, maxMinFree), nil
 }
 
-// pods returns the cgroups of pods by UID.
+// pods maps pod UIDs to the pods' cgroups.
 func (g *Guard) pods() map[string]string {
 	groups := map[string]string{}
 	for _, class := range []string{"", "burstable", "besteffort"} {
@@ -124,8 +128,8 @@ func (g *Guard) pods() map[string]string {
 	return groups
 }
 
-// writtenBy returns the sum of the bytes that processes and their reaped children have written to
-// disks.
+// writtenBy returns the total number of bytes that processes and their reaped children have written
+// to disks.
 func writtenBy(pids []int) (bytes uint64) {
 	for _, pid := range pids {
 		content, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
@@ -143,7 +147,7 @@ func writtenBy(pids []int) (bytes uint64) {
 }
 
 // printedBy returns the size of the output of a pod's containers, which the container runtime
-// writes.
+// writes, in bytes.
 func (g *Guard) printedBy(uid string) (bytes uint64) {
 	files, _ := filepath.Glob(filepath.Join(g.LogDir, "*_"+uid, "*", "*.log"))
 	for _, file := range files {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// smallDisk returns a disk of 100 MiB that is nearly full.
+// smallDisk returns the mount point of a 100 MiB disk that is nearly full.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "disk"), t.TempDir()
@@ -39,7 +39,7 @@ func run(t *testing.T, command ...string) {
 	}
 }
 
-// fill fills a disk until only a fraction of Guard's minimum is free.
+// fill fills a disk until only a fraction of Guard's minimum free space remains.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	free, minimum, err := space(dir)
@@ -49,7 +49,7 @@ func fill(t *testing.T, dir string) {
 	run(t, "fallocate", "-l", fmt.Sprint(free-minimum/2), filepath.Join(dir, "filler"))
 }
 
-// pod starts a process in the cgroup of a pod.
+// pod is a process in a pod's cgroup.
 type pod struct {
 	done chan struct{}
 	err  error
@@ -70,7 +70,7 @@ func startPod(t *testing.T, guard *Guard, class, uid, script string) *pod {
 	if err := cgroup.Create(group); err != nil {
 		t.Fatal(err)
 	}
-	// Wait until the process is in its cgroup.
+	// Start the script only after the process is in its cgroup.
 	command := exec.Command("sh", "-c", "read go; "+script)
 	input, err := command.StdinPipe()
 	if err != nil {
@@ -112,7 +112,7 @@ func newGuard(t *testing.T, dir string) *Guard {
 func TestPodsThatFillDiskAreKilled(t *testing.T) {
 	dir := smallDisk(t)
 	guard := newGuard(t, dir)
-	// Each process writes little, but repeatedly, so that the test has enough time.
+	// Each process writes little at a time, but repeatedly, so that the test has enough time.
 	second := "while :; do dd if=/dev/zero of=" + dir + "/$$ bs=1M count=1 2>/dev/null; rm " + dir + "/$$; done"
 	writers := map[string]*pod{}
 	for _, class := range []string{"besteffort", "burstable", ""} {

@@ -1,8 +1,8 @@
-// Package glusterfs is the kubelet's plugin for volumes of GlusterFS, which Kubernetes removed in
-// 1.26. It mounts them with the program mount.glusterfs, in user space.
+// Package glusterfs implements the kubelet's plugin for GlusterFS volumes, which Kubernetes removed
+// in 1.26. It mounts them in user space with the program mount.glusterfs.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, persistent volumes; the options of the
-// mount are those of Kubernetes' earlier plugin.
+// Source: OpenShift Container Platform 3.9 Architecture, persistent volumes; the mount options are
+// those of Kubernetes' former plugin.
 package glusterfs
 
 import (
@@ -24,20 +24,20 @@ import (
 	utilstrings "k8s.io/utils/strings"
 )
 
-// Name is the name of the plugin.
+// Name is the plugin's name.
 const Name = "kubernetes.io/glusterfs"
 
 const (
-	// requestTimeout limits the request for the addresses of the servers.
+	// requestTimeout is the timeout for requesting the servers' addresses.
 	requestTimeout = 10 * time.Second
 	// unmountTimeout is the time after which an unmount is forced.
 	unmountTimeout = time.Minute
 )
 
-// Plugin mounts volumes of GlusterFS.
+// Plugin mounts GlusterFS volumes.
 type Plugin struct{ host volume.VolumeHost }
 
-// Init sets the host of the plugin.
+// Init sets the plugin's host.
 func (p *Plugin) Init(host volume.VolumeHost) error {
 	p.host = host
 	return nil
@@ -46,33 +46,33 @@ func (p *Plugin) Init(host volume.VolumeHost) error {
 // GetPluginName returns Name.
 func (*Plugin) GetPluginName() string { return Name }
 
-// GetVolumeName returns the name of the servers' Endpoints with the path of the volume.
+// GetVolumeName returns the name of the servers' Endpoints followed by the volume's path.
 func (*Plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	return source.endpoints + "/" + source.path, err
 }
 
-// CanSupport reports whether a volume is one of GlusterFS.
+// CanSupport reports whether a volume is a GlusterFS volume.
 func (*Plugin) CanSupport(spec *volume.Spec) bool {
 	_, err := sourceOf(spec)
 	return err == nil
 }
 
-// RequiresRemount reports false: the content does not depend on the pod.
+// RequiresRemount returns false, because the content does not depend on the pod.
 func (*Plugin) RequiresRemount(*volume.Spec) bool { return false }
 
-// SupportsMountOption reports true.
+// SupportsMountOption returns true.
 func (*Plugin) SupportsMountOption() bool { return true }
 
-// SupportsSELinuxContextMount reports false, as for all file systems in user space.
+// SupportsSELinuxContextMount returns false, as for all user-space file systems.
 func (*Plugin) SupportsSELinuxContextMount(*volume.Spec) (bool, error) { return false, nil }
 
-// GetAccessModes returns all modes.
+// GetAccessModes returns all access modes.
 func (*Plugin) GetAccessModes() []corev1.PersistentVolumeAccessMode {
 	return []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany}
 }
 
-// NewMounter returns the mounter of a volume for a pod.
+// NewMounter returns a mounter that mounts a volume for a pod.
 func (p *Plugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -84,13 +84,13 @@ func (p *Plugin) NewMounter(spec *volume.Spec, pod *corev1.Pod) (volume.Mounter,
 	return &mounter{p.mounted(spec.Name(), pod.UID), source, util.MountOptionFromSpec(spec)}, nil
 }
 
-// NewUnmounter returns the unmounter of a volume of a pod.
+// NewUnmounter returns an unmounter for a pod's volume.
 func (p *Plugin) NewUnmounter(name string, pod types.UID) (volume.Unmounter, error) {
 	return &unmounter{p.mounted(name, pod)}, nil
 }
 
-// ConstructVolumeSpec returns what is known of a volume that the kubelet finds mounted at its
-// start.
+// ConstructVolumeSpec returns what is known about a volume that the kubelet finds mounted when it
+// starts.
 func (*Plugin) ConstructVolumeSpec(name, _ string) (volume.ReconstructedVolume, error) {
 	source := corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: name, Path: name}}
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: source})}, nil
@@ -101,11 +101,11 @@ func (p *Plugin) mounted(name string, pod types.UID) mounted {
 	return mounted{volume.NewMetricsStatFS(dir), p, name, pod, dir}
 }
 
-// source is what a volume names.
+// source identifies the volume on the servers.
 type source struct {
-	// namespace is that of the Endpoints; "" means that of the pod.
+	// namespace is the namespace of the Endpoints. If it is "", the pod's namespace is used.
 	namespace, endpoints string
-	// path is the name of the volume on the servers.
+	// path is the volume's name on the servers.
 	path     string
 	readOnly bool
 }
@@ -128,7 +128,7 @@ func sourceOf(spec *volume.Spec) (source, error) {
 	return source{}, errors.New("the volume is not one of GlusterFS")
 }
 
-// mounted is a volume of a pod.
+// mounted is a pod's volume.
 type mounted struct {
 	volume.MetricsProvider
 	plugin *Plugin
@@ -137,7 +137,7 @@ type mounted struct {
 	dir    string
 }
 
-// GetPath returns the directory of the volume.
+// GetPath returns the volume's directory.
 func (m mounted) GetPath() string { return m.dir }
 
 type mounter struct {
@@ -146,7 +146,7 @@ type mounter struct {
 	options []string
 }
 
-// GetAttributes returns the properties of the volume.
+// GetAttributes returns the volume's attributes.
 func (m *mounter) GetAttributes() volume.Attributes {
 	return volume.Attributes{ReadOnly: m.source.readOnly}
 }
@@ -154,7 +154,7 @@ func (m *mounter) GetAttributes() volume.Attributes {
 // SetUp mounts the volume.
 func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.dir, args) }
 
-// SetUpAt mounts the volume in dir, from the first server that responds.
+// SetUpAt mounts the volume at dir, from the first server that responds.
 func (m *mounter) SetUpAt(dir string, _ volume.MounterArgs) error {
 	host := m.plugin.host.GetMounter()
 	if isMounted, err := host.IsMountPoint(dir); err == nil && isMounted {
@@ -183,7 +183,7 @@ func (m *mounter) SetUpAt(dir string, _ volume.MounterArgs) error {
 	return nil
 }
 
-// servers returns the addresses of the servers.
+// servers returns the servers' addresses.
 func (m *mounter) servers() (addresses []string, err error) {
 	ctx, stop := context.WithTimeout(context.Background(), requestTimeout)
 	defer stop()
@@ -209,7 +209,7 @@ type unmounter struct{ mounted }
 // TearDown unmounts the volume.
 func (u *unmounter) TearDown() error { return u.TearDownAt(u.dir) }
 
-// TearDownAt unmounts the volume in dir, and removes dir.
+// TearDownAt unmounts the volume from dir, and removes dir.
 func (u *unmounter) TearDownAt(dir string) error {
 	host := u.plugin.host.GetMounter()
 	if forced, ok := host.(mount.MounterForceUnmounter); ok {

@@ -15,12 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// former matches the files of all certificates that a node requested. A symbolic link leads to the
-// current one.
+// former matches the files of all certificates that a node has requested. A symbolic link points to
+// the current certificate.
 var former = regexp.MustCompile(`-\d{4}(-\d{2}){5}\.pem$`)
 
-// certificatesIn returns the certificates in directories, by name. Files with other content are
-// ignored.
+// certificatesIn returns the certificates in directories, sorted by name. It ignores files with
+// other content.
 func certificatesIn(dirs []string) (all []Certificate, err error) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func certificatesIn(dirs []string) (all []Certificate, err error) {
 	return all, nil
 }
 
-// endOf returns the end of the first certificate of a file.
+// endOf returns the expiration time of the first certificate in a file.
 func endOf(path string) (end metav1.Time, ok bool) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package hostreport publishes the output of `slipway status` of a host in an annotation of its
-// Node, so that clients of the API see all hosts: the version, the state of the components, and
-// when the certificates end.
+// Package hostreport publishes the output of `slipway status` on a host in an annotation of its
+// Node, so that API clients see the state of all hosts: the version, the state of the components,
+// and when the certificates expire.
 package hostreport
 
 import (
@@ -18,20 +18,21 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// Annotation is the annotation of a Node with its Report in JSON.
+// Annotation is the Node annotation that contains the Report in JSON.
 const Annotation = "slipway.openshift.io/host-report"
 
-// interval is the time between two checks of the state.
+// interval is the interval between checks of the state.
 const interval = 10 * time.Second
 
-// Report is the state of a host.
+// Report is a host's state.
 type Report struct {
 	Version      string        `json:"version"`
 	Components   []Component   `json:"components"`
 	Certificates []Certificate `json:"certificates"`
 }
 
-// Component is the state of a component. Note is its error, or a function that it lacks.
+// Component is a component's state. Note contains its error, or describes a feature that is not
+// available.
 type Component struct {
 	Process string          `json:"process"`
 	Name    string          `json:"name"`
@@ -40,28 +41,29 @@ type Component struct {
 	Note    string          `json:"note,omitempty"`
 }
 
-// Certificate is the name of a file below the directory of certificates, and the end of its first
-// certificate.
+// Certificate contains the name of a file in the certificate directory, and the expiration time of
+// its first certificate.
 type Certificate struct {
 	Name string      `json:"name"`
 	End  metav1.Time `json:"end"`
 }
 
-// Reporter is the component that publishes the report of a host.
+// Reporter is the component that publishes a host's report.
 type Reporter struct {
-	// Client can patch the Node.
+	// Client must be allowed to patch the Node.
 	Client kubernetes.Interface
 	Node   string
 	// Status returns the state of the host's processes.
 	Status func(context.Context) (supervisor.Status, error)
-	// CertificateDirs are directories with certificates.
+	// CertificateDirs are the directories that contain certificates.
 	CertificateDirs []string
 }
 
 // Name returns the component's name.
 func (*Reporter) Name() string { return "host-report" }
 
-// Run publishes each change until ctx ends. It is ready immediately: no component needs the report.
+// Run publishes each change until ctx is done. It is ready immediately, because no component
+// depends on the report.
 func (r *Reporter) Run(ctx context.Context, ready func()) error {
 	ready()
 	ticker := time.NewTicker(interval)

@@ -16,44 +16,45 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// labelPulled is the label of the names of images that a pull has created.
+// labelPulled is the label of image names that a pull has created.
 const labelPulled = "slipway.io/pulled"
 
-// localDomain is the domain of names of images that were created or loaded on this host.
+// localDomain is the domain in the names of images that were created or loaded on this host.
 const localDomain = "localhost"
 
-// access decides which images of the store the kubelet sees, and how it identifies them.
+// access decides which stored images the kubelet sees, and how it identifies them.
 //
-// The kubelet records the credentials of each pull under the ID of the image. It gives an image
-// without a record to every pod, because it assumes that an administrator loaded the image. Both
-// have exceptions:
+// The kubelet records the credentials of each pull under the image's ID. It lets every pod use an
+// image without a record, because it assumes that an administrator has loaded the image. There are
+// two exceptions:
 //
-//   - A pulled image has no record before the kubelet has received the result of the pull, nor
-//     after the kubelet was killed at this moment. After images were removed to free space,
-//     upstream's kubelet also deletes the records of images that containers use. access hides such
-//     an image: the kubelet then pulls it again, with the credentials of the pod, or rejects the
-//     pod.
-//   - An image of this host has a record after a pod pulled a copy, from any registry. Other pods
-//     would have to pull the image, too, which no registry has. For the kubelet, the ID of a local
-//     name is therefore the name: no pull returns it.
+//   - A pulled image has no record until the kubelet has received the result of the pull. The same
+//     is true if the kubelet was killed before it wrote the record. In addition, after images have
+//     been removed to free space, upstream's kubelet deletes the records of images that containers
+//     use. access hides such an image: the kubelet then pulls the image again with the pod's
+//     credentials, or rejects the pod.
+//   - An image that was created on this host has a record after a pod has pulled a copy of it from
+//     any registry. Other pods would then have to pull the image as well, although no registry has
+//     the local name. Therefore, the ID that the kubelet sees for a local name is the name itself,
+//     which no pull returns.
 type access struct {
 	images    images.Store
 	hasRecord func(id string) bool
-	// finished contains the specifications of pulls whose size the kubelet requests before it
-	// creates the record.
+	// finished contains the specifications of completed pulls. The kubelet requests the image's
+	// size before it creates the record.
 	finished sync.Map
 }
 
-// finish allows one request for the status of a pulled image that has no record yet. It has the
-// specification of the pull, which contains annotations of the pod that only the kubelet has.
+// finish allows one status request for a pulled image that has no record yet. The request must have
+// the same specification as the pull, which contains pod annotations that only the kubelet knows.
 func (a *access) finish(image *criapi.ImageSpec) {
 	if len(image.GetAnnotations()) > 0 {
 		a.finished.Store(specification(image), true)
 	}
 }
 
-// check returns the status of the image with a name as the kubelet sees it. image is the
-// specification in the kubelet's request.
+// check returns the status of the image with the given name as the kubelet should see it. image is
+// the specification in the kubelet's request.
 func (a *access) check(ctx context.Context, name string, image *criapi.ImageSpec, resp *criapi.ImageStatusResponse) (*criapi.ImageStatusResponse, error) {
 	id := resp.GetImage().GetId()
 	if id == "" {
@@ -79,14 +80,14 @@ func (a *access) check(ctx context.Context, name string, image *criapi.ImageSpec
 		return resp, err
 	}
 	if len(image.GetAnnotations()) == 0 {
-		// The kubelet has already decided that the pod may use the image, and reads its user. If
-		// the record was deleted since, the decision can be wrong.
+		// The kubelet has already decided that the pod may use the image, and now reads the image's
+		// user. If the record has been deleted in the meantime, the decision may be wrong.
 		return nil, status.Error(codes.FailedPrecondition, "the image must be pulled again")
 	}
 	return &criapi.ImageStatusResponse{}, nil
 }
 
-// isPulled reports whether a pull has created a name.
+// isPulled reports whether a name was created by a pull.
 func (a *access) isPulled(ctx context.Context, name string) (bool, error) {
 	record, err := a.images.Get(ctx, name)
 	if errdefs.IsNotFound(err) {
@@ -98,7 +99,7 @@ func (a *access) isPulled(ctx context.Context, name string) (bool, error) {
 	return record.Labels[labelPulled] != "", nil
 }
 
-// specification identifies the name of an image and the pod that uses it.
+// specification returns a string that identifies an image's name and the pod that uses the image.
 func specification(image *criapi.ImageSpec) string {
 	parts := []string{image.GetImage()}
 	for _, key := range slices.Sorted(maps.Keys(image.GetAnnotations())) {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// podAnnotations returns the annotations that the kubelet sends with an image of a pod.
+// podAnnotations returns the annotations that the kubelet sends with a pod's image.
 func podAnnotations(seen string) map[string]string {
 	return map[string]string{"kubernetes.io/config.source": "api", "kubernetes.io/config.seen": seen}
 }
@@ -40,7 +40,8 @@ func TestKubeletPullsImageWithoutRecordAgain(t *testing.T) {
 		if visible, err := sees(name, podAnnotations("2")); visible || err != nil {
 			t.Errorf("another pod sees %s without a record: %t, %v", name, visible, err)
 		}
-		// The kubelet already creates a container, and the record was deleted since.
+		// The kubelet is already creating a container, and the record has been deleted in the
+		// meantime.
 		if _, err := sees(name, nil); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("the user of %s without a record: %v", name, err)
 		}
@@ -75,7 +76,7 @@ func TestLoadedImageNeedsNoRecord(t *testing.T) {
 	})
 }
 
-// A pod that pulls a copy of an image of the host gives it a record, which has its ID.
+// If a pod pulls a copy of a local image, the kubelet creates a record under the image's ID.
 func TestCopiedLocalImageRemainsAvailableToAllPods(t *testing.T) {
 	f := newPullFixture(t)
 	f.restart(t, func(s *Service) { s.HasPullRecord = func(string) bool { return true } })

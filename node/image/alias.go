@@ -15,7 +15,7 @@ import (
 )
 
 // openshiftImages maps OpenShift 3's images to Slipway's images with the same purpose. The keys are
-// repositories of any registry, so manifests that name a mirror work, too.
+// repositories in any registry, so manifests that refer to a mirror work as well.
 func openshiftImages() map[string]string {
 	return map[string]string{
 		"openshift3/ose-pod":               PauseName,
@@ -28,8 +28,8 @@ func openshiftImages() map[string]string {
 	}
 }
 
-// createOnDemand returns an image that the node creates when a pod needs it. ok is false for other
-// names.
+// createOnDemand returns the image with the given name if the node creates this image when a pod
+// needs it. ok is false for other names.
 func createOnDemand(name string) (img Image, ok bool, err error) {
 	switch name {
 	case EgressRouterName:
@@ -46,15 +46,16 @@ func createOnDemand(name string) (img Image, ok bool, err error) {
 	return img, true, err
 }
 
-// aliases provides images that slipway creates to pods that use OpenShift 3's names, or the names
-// of images that are created on demand. An image with a digest is never slipway's.
+// aliases provides images that Slipway creates to pods that use OpenShift 3's names, or the names
+// of images that are created on demand. A reference with a digest never refers to a Slipway image.
 type aliases struct {
 	store  Store
 	client *client.Client
 	lock   sync.Mutex // of load
 }
 
-// find returns the name of slipway's image for a reference, or ok is false.
+// find returns the name of the Slipway image for a reference. ok is false if there is no such
+// image.
 func (*aliases) find(image string) (name string, ok bool) {
 	ref, err := reference.ParseDockerRef(image)
 	if err != nil {
@@ -70,7 +71,8 @@ func (*aliases) find(image string) (name string, ok bool) {
 	return ref.String(), ok
 }
 
-// provide creates the image if necessary, or waits until Loader has loaded it. It returns the ID.
+// provide creates the image if necessary, or waits until Loader has loaded it. It returns the image
+// ID.
 func (a *aliases) provide(ctx context.Context, name string) (id string, err error) {
 	img, onDemand, err := createOnDemand(name)
 	if err != nil {
@@ -95,7 +97,8 @@ func (a *aliases) provide(ctx context.Context, name string) (id string, err erro
 	return config.Digest.String(), nil
 }
 
-// load creates an image. Two calls cannot write the same layer at the same time.
+// load creates an image. The lock ensures that two calls do not write the same layer at the same
+// time.
 func (a *aliases) load(ctx context.Context, img Image) error {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -103,8 +106,8 @@ func (a *aliases) load(ctx context.Context, img Image) error {
 	return err
 }
 
-// isCurrent reports whether the image need not be created. After an upgrade, the image of the
-// earlier version must be replaced.
+// isCurrent reports whether the image need not be created. After an upgrade, the previous version's
+// image must be replaced.
 func (a *aliases) isCurrent(ctx context.Context, name string) bool {
 	img, onDemand, err := createOnDemand(name)
 	return !onDemand || err == nil && a.store.has(ctx, a.client, img)
@@ -122,7 +125,7 @@ func (s *imageServer) pullAlias(ctx context.Context, name string) (*criapi.PullI
 	return &criapi.PullImageResponse{ImageRef: id}, nil
 }
 
-// aliasStatus is the status of the image that an alias denotes.
+// aliasStatus returns the status of the image to which an alias refers.
 func (s *imageServer) aliasStatus(ctx context.Context, name string, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if !s.aliases.isCurrent(ctx, name) {
 		return &criapi.ImageStatusResponse{}, nil // kubelet pulls it

@@ -24,16 +24,16 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Progress is called with the number of bytes read and the size of an archive.
+// Progress is called with the number of bytes read so far and an archive's size in bytes.
 type Progress func(read, total int64)
 
-// LoadArchive loads all images of the archive at path for this host's platform, and returns their
+// LoadArchive loads all images for this host's platform from the archive at path, and returns their
 // names. It reads the output of `docker save` and `podman save`, and OCI image layouts, as tar
-// files without compression or with gzip or zstd. An image without a name gets the name
-// localhost/<file name without suffix>:<tag>, with the tag latest if it has none. progress can be
-// nil.
+// files that are uncompressed or compressed with gzip or zstd. An image without a name gets the
+// name localhost/<file name without suffix>:<tag>. If the image has no tag, the tag is "latest".
+// progress can be nil.
 //
-// Errors name the file and the cause, for example that the file is not an image archive, is
+// Errors contain the file and the cause, for example that the file is not an image archive, is
 // truncated, or contains no image for this platform.
 func (s Store) LoadArchive(ctx context.Context, path string, progress Progress) ([]string, error) {
 	c, err := s.connect()
@@ -61,8 +61,7 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	}
 	defer stream.Close()
 
-	// The content lease keeps blobs without references. It expires if this process cannot release
-	// it.
+	// The lease keeps unreferenced blobs. It expires if this process cannot release it.
 	ctx, release, err := c.WithLease(ctx)
 	if err != nil {
 		return nil, err
@@ -72,14 +71,14 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	if err != nil {
 		return nil, source.explain(err)
 	}
-	// Read the rest of the file: it can end with a checksum.
+	// Read the rest of the file, which can end with a checksum.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return nil, source.explain(err)
 	}
 	return s.register(ctx, c, index, baseName(path), labels)
 }
 
-// register unpacks the images of an index in the store and creates their names. base is the name of
+// register unpacks an index's images in the store and creates their names. base is the name for
 // images without a name.
 func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Descriptor, base string,
 	labels map[string]string) ([]string, error) {
@@ -118,7 +117,7 @@ func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Des
 	return slices.Compact(names), nil
 }
 
-// imageName returns the name of an archive's image from its annotations.
+// imageName returns the name of an image in an archive from the image's annotations.
 func imageName(target ocispec.Descriptor, base string) string {
 	if name := target.Annotations[images.AnnotationImageName]; name != "" {
 		return name
@@ -133,7 +132,7 @@ func imageName(target ocispec.Descriptor, base string) string {
 	}
 }
 
-// matcher matches the platform of this host. It records the platforms that did not match.
+// matcher matches this host's platform. It records the platforms that do not match.
 type matcher struct {
 	platforms.MatchComparer
 	rest []string
@@ -149,8 +148,8 @@ func (m *matcher) Match(p ocispec.Platform) bool {
 	return false
 }
 
-// has reports whether the image can run on this host. If the index does not contain the platform,
-// its configuration does.
+// has reports whether the image can run on this host. If the index does not specify the platform,
+// the image's configuration does.
 func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.Descriptor) bool {
 	if target.Platform != nil && !m.Match(*target.Platform) {
 		return false
@@ -163,7 +162,7 @@ func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.D
 	return err == nil && m.Match(platform)
 }
 
-// none returns the error for an archive that has no image for this host.
+// none returns the error for an archive that contains no image for this host.
 func (m *matcher) none() error {
 	if len(m.rest) == 0 {
 		return fmt.Errorf("it has no image for this host's platform %s", platforms.DefaultString())
@@ -203,7 +202,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// explain adds the remedy to an error of reading the archive.
+// explain adds a remedy to an error that occurred while reading the archive.
 func (s *source) explain(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("it is truncated: it ends after %d bytes in the middle of an image; copy it again", s.read)
@@ -217,7 +216,7 @@ func (s *source) explain(err error) error {
 	return err
 }
 
-// decompress returns the tar archive in the file, with any supported compression.
+// decompress returns the tar archive in the file. It detects the compression.
 func decompress(file io.Reader) (io.ReadCloser, error) {
 	buffered := bufio.NewReaderSize(file, 1<<16)
 	start, err := buffered.Peek(4)
@@ -242,8 +241,8 @@ func decompress(file io.Reader) (io.ReadCloser, error) {
 	return checkTar(plain)
 }
 
-// checkTar returns stream with all its data, or an error if it does not begin like a tar archive
-// (the field magic of the first header).
+// checkTar returns stream with all its data, or an error if stream does not begin like a tar
+// archive (the field "magic" in the first header).
 func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	const magicOffset, magic = 257, "ustar"
 	buffered := bufio.NewReader(stream)
@@ -262,7 +261,7 @@ func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	}{buffered, stream}, nil
 }
 
-// baseName derives the name, without tag, of an unnamed image from the name of its archive.
+// baseName derives an unnamed image's name, without tag, from the archive's file name.
 func baseName(path string) string {
 	name := strings.ToLower(filepath.Base(path))
 	for _, suffix := range []string{".gz", ".tgz", ".zst", ".tar", ".oci"} {
