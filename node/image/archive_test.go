@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// randomImage returns an image with random content for the architecture.
+// randomImage returns an image with random content for the given architecture.
 func randomImage(t *testing.T, architecture string) v1.Image {
 	t.Helper()
 	const size, layers = 1 << 20, 2

@@ -14,17 +14,18 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// blobRegistry is a registry that serves the content of a test, for every repository.
+// blobRegistry is a registry that serves a test's content in every repository.
 type blobRegistry struct {
 	host string
 
 	mutex sync.Mutex
-	// blobs contains manifests, configurations and layers; tags the digest of the tag 1.
+	// blobs contains manifests, configurations and layers. tag is the digest to which the tag "1"
+	// refers.
 	blobs map[digest.Digest]blob
 	tag   digest.Digest
-	// requests counts the requests by method and digest.
+	// requests counts requests by method and digest.
 	requests map[string]int
-	// intercept handles a request if it returns true.
+	// intercept handles the request itself if it returns true.
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 }
 
@@ -90,7 +91,7 @@ func (r *blobRegistry) addJSON(t *testing.T, mediaType string, value any) ocispe
 	return r.add(mediaType, data)
 }
 
-// setTag assigns the tag 1 to a manifest or index.
+// setTag points the tag "1" to a manifest or index.
 func (r *blobRegistry) setTag(desc ocispec.Descriptor) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -103,14 +104,14 @@ func (r *blobRegistry) remove(name digest.Digest) {
 	delete(r.blobs, name)
 }
 
-// fakeImage is an image in parts that a test can change before it adds the manifest.
+// fakeImage holds the parts of an image, which a test can change before it adds the manifest.
 type fakeImage struct {
 	config   ocispec.Image
 	layers   []ocispec.Descriptor
 	manifest ocispec.Manifest
 }
 
-// newImage adds an image with layers that contain one file each.
+// newImage adds an image whose layers contain one file each.
 func (r *blobRegistry) newImage(t *testing.T, files ...string) *fakeImage {
 	t.Helper()
 	image := &fakeImage{config: ocispec.Image{Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH}}}
@@ -123,7 +124,7 @@ func (r *blobRegistry) newImage(t *testing.T, files ...string) *fakeImage {
 	return image
 }
 
-// publish adds the configuration and the manifest, and assigns the tag 1.
+// publish adds the configuration and the manifest, and points the tag "1" to the manifest.
 func (r *blobRegistry) publish(t *testing.T, image *fakeImage) ocispec.Descriptor {
 	t.Helper()
 	config := image.manifest.Config

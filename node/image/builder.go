@@ -13,11 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// authorities is the file with the host's CA certificates, with which builds verify public servers.
+// authorities is the path of the host's CA certificates, with which builds verify public servers.
 const authorities = "/etc/ssl/certs/ca-certificates.crt"
 
-// Builder returns the image of build pods: the builder embedded in slipway, the static runc at
-// path, which runs the steps of a build, and the host's CA certificates, if it has any.
+// Builder returns the image for build pods. It contains the builder that is embedded in slipway,
+// the static runc at path, which runs the steps of a build, and the host's CA certificates, if the
+// host has any.
 func Builder(runc string) (Image, error) {
 	builder, content, err := payload.Open(manifest.Builder)
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// layoutVersion is part of each image's Content. Increase it when the layout of images changes for
-// the same programs.
+// layoutVersion is part of each image's Content. Increment it when the layout of images changes
+// while the programs stay the same.
 const layoutVersion = "1"
 
-// unprivileged is the user and group of pause.
+// unprivileged is the user and group as which pause runs.
 const unprivileged = "65535:65535"
 
-// Pause returns the image of pod sandboxes with the static program at path.
+// Pause returns the pod sandbox image, which contains the static program at path.
 func Pause(path string) (Image, error) {
 	sum, err := checksum(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func Pause(path string) (Image, error) {
 		config: ocispec.ImageConfig{
 			User:       unprivileged,
 			Entrypoint: []string{"/pause"},
-			// Every pod has a pause process: with this setting the Go runtime needs fewer threads
+			// Every pod has a pause process. With this setting, the Go runtime needs fewer threads
 			// and less memory.
 			Env:        []string{"GOMAXPROCS=1"},
 			WorkingDir: "/",
@@ -44,8 +44,8 @@ func Pause(path string) (Image, error) {
 	}, nil
 }
 
-// Tools returns the image with the statically linked busybox at path. Its applets are in /bin, and
-// /sbin, /usr/bin and /usr/sbin are links to it. Its command is sh.
+// Tools returns an image that contains the statically linked busybox at path. The applets are in
+// /bin. /sbin, /usr/bin and /usr/sbin are links to /bin. The image's command is sh.
 func Tools(busybox string) (Image, error) {
 	const remedy = "run: apt-get install busybox-static"
 	static, err := isStatic(busybox)
@@ -79,8 +79,8 @@ func Tools(busybox string) (Image, error) {
 	}, nil
 }
 
-// applets returns the links in /bin to the programs of the static busybox, which is /bin/busybox.
-// It omits some names, which the image has from elsewhere.
+// applets returns links in /bin to the static busybox, /bin/busybox, one link for each of its
+// applets. It skips the names in omitted, which the image gets from elsewhere.
 func applets(busybox string, omitted ...string) (links []entry, err error) {
 	names, err := exec.Command(busybox, "--list").Output()
 	if err != nil {
@@ -94,8 +94,8 @@ func applets(busybox string, omitted ...string) (links []entry, err error) {
 	return links, nil
 }
 
-// Self returns the image of slipway, with the static program at executable. In it, oc and kubectl
-// are links to slipway.
+// Self returns Slipway's image, which contains the static program at executable. In the image, oc
+// and kubectl are links to slipway.
 func Self(executable string) (Image, error) {
 	id, err := buildID(executable)
 	if err != nil {
@@ -118,7 +118,7 @@ func Self(executable string) (Image, error) {
 	}, nil
 }
 
-// checksum returns the SHA-256 of a file in hexadecimal.
+// checksum returns a file's SHA-256 checksum in hexadecimal.
 func checksum(path string) (string, error) {
 	content, err := os.Open(path)
 	if err != nil {
@@ -132,15 +132,17 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// buildID identifies the content of the program at path. It is the build ID of the Go linker (go
-// tool buildid), which does not require reading the whole file, or else the checksum.
+// buildID returns an ID of the content of the program at path. It is the Go linker's build ID (go
+// tool buildid), which can be read without reading the whole file. If there is no build ID, the
+// checksum is returned.
 func buildID(path string) (string, error) {
 	binary, err := elf.Open(path)
 	if err != nil {
 		return "", err
 	}
 	defer binary.Close()
-	// An ELF note: sizes of name and description, type, the name "Go", the description.
+	// An ELF note consists of the sizes of name and description, the type, the name "Go", and the
+	// description.
 	const header = 16
 	section := binary.Section(".note.go.buildid")
 	if section == nil {
@@ -157,7 +159,7 @@ func buildID(path string) (string, error) {
 	return string(note[header : header+size]), nil
 }
 
-// isStatic reports whether the program at path needs no dynamic linker.
+// isStatic reports whether the program at path does not need a dynamic linker.
 func isStatic(path string) (bool, error) {
 	binary, err := elf.Open(path)
 	if pathError := (&fs.PathError{}); errors.As(err, &pathError) {

@@ -8,11 +8,11 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// credentialsFunc returns the user and password, or the token, for a server.
+// credentialsFunc returns the username and password, or the token, for a server.
 type credentialsFunc func(host string) (user, secret string, err error)
 
-// credentials returns the credentials that the kubelet sends. They are for one server if they name
-// one.
+// credentials returns the credentials that the kubelet sends. If they specify a server, they are
+// returned only for that server.
 func credentials(auth *criapi.AuthConfig) credentialsFunc {
 	return func(host string) (user, secret string, err error) {
 		if auth == nil || auth.ServerAddress != "" && !isServer(auth.ServerAddress, host) {
@@ -36,7 +36,7 @@ func credentials(auth *criapi.AuthConfig) credentialsFunc {
 	}
 }
 
-// isServer reports whether the address of a server, with or without a scheme and a path, names the
+// isServer reports whether a server address, with or without a scheme and a path, refers to the
 // host.
 func isServer(address, host string) bool {
 	if _, rest, ok := strings.Cut(address, "://"); ok {

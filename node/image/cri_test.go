@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// node is a real containerd with its clients.
+// node is a real containerd and its clients.
 type node struct {
 	store    Store
 	programs payload.Programs
@@ -59,7 +59,7 @@ func startNodeOn(t *testing.T, prepare func(root string)) *node {
 	}
 }
 
-// image returns the image as the kubelet sees it, or nil.
+// image returns an image as the kubelet sees it, or nil.
 func (n *node) image(t *testing.T, name string) *criapi.Image {
 	t.Helper()
 	status, err := n.images.ImageStatus(t.Context(), &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}}, grpc.WaitForReady(true))
@@ -69,13 +69,13 @@ func (n *node) image(t *testing.T, name string) *criapi.Image {
 	return status.GetImage()
 }
 
-// run runs a container of the image in a pod on the host's network, and returns its ID. Both are
-// removed when the test ends.
+// run runs a container from the image in a pod on the host network, and returns the container's ID.
+// The pod and the container are removed when the test ends.
 func (n *node) run(t *testing.T, image string) string {
 	t.Helper()
 	ctx := t.Context()
 	name := strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
-	// no other run of the tests uses it
+	// No concurrent test run uses this cgroup.
 	cgroup := fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name)
 	t.Cleanup(func() {
 		if err := teardown.Cgroups(cgroup); err != nil {

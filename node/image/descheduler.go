@@ -6,8 +6,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Descheduler returns the image of the descheduler's Jobs: slipway's image with the applets of the
-// static busybox in /bin, because OpenShift 3's Job starts /bin/descheduler in a shell.
+// Descheduler returns the image for the descheduler's Jobs. It is Slipway's image with the static
+// busybox's applets in /bin, because OpenShift 3's Job starts /bin/descheduler from a shell.
 func Descheduler(busybox string) (Image, error) {
 	fail := func(err error) (Image, error) {
 		return Image{}, fmt.Errorf("create image %s: %w", DeschedulerName, err)

@@ -22,40 +22,40 @@ import (
 )
 
 const (
-	// maxLayers is the maximum number of layers that the kernel can mount.
+	// maxLayers is the maximum number of layers that the kernel can mount in one overlay.
 	maxLayers = 500
-	// maxManifests is the maximum number of manifests of an index, and maxBlobs of manifests,
-	// configurations and layers of a pull.
+	// maxManifests is the maximum number of manifests in an index. maxBlobs is the maximum number
+	// of manifests, configurations and layers in a pull.
 	maxManifests, maxBlobs = 1000, 1000
-	// maxValues is the maximum number of values of a JSON document.
+	// maxValues is the maximum number of values in a JSON document.
 	maxValues = 10_000
 )
 
-// download transfers the blobs of one image from a registry to containerd's store.
+// download transfers an image's blobs from a registry to containerd's store.
 //
-// For each blob, the registry must prove that the caller may read it, even if the store already has
-// the blob, because the author of a manifest can name the blobs of any other image. Manifests and
-// configurations are downloaded each time, layers once for each repository.
+// For each blob, the registry must prove that the caller may read it, even if the store already
+// contains the blob, because a manifest's author can refer to the blobs of any other image.
+// Manifests and configurations are downloaded each time. Layers are downloaded once per repository.
 type download struct {
 	store      content.Store
 	fetcher    remotes.Fetcher
 	repository reference.Named
-	// decoding limits the documents that are decoded at a time on this node.
+	// decoding limits how many documents are decoded concurrently on this node.
 	decoding *semaphore.Weighted
-	// blobs counts the transferred blobs, and layers the layers among them.
+	// blobs is the number of transferred blobs, and layers is the number of layers among them.
 	blobs, layers atomic.Int32
-	// leases contains the digests of the blobs that the registry gave to the caller.
+	// leases contains the digests of the blobs that the registry has served to the caller.
 	leases sync.Map
 }
 
-// has reports whether the registry gave a blob to the caller.
+// has reports whether the registry has served a blob to the caller.
 func (d *download) has(blob ocispec.Descriptor) bool {
 	_, ok := d.leases.Load(blob.Digest)
 	return ok
 }
 
-// handler returns the handler of descriptors: it transfers the blob, and returns the children that
-// this host needs.
+// handler returns the descriptor handler: it transfers the blob, and returns the children that this
+// host needs.
 func (d *download) handler() images.Handler {
 	platform := platforms.Default()
 	children := images.SetChildrenLabels(d.store, images.HandlerFunc(d.children))
@@ -63,7 +63,8 @@ func (d *download) handler() images.Handler {
 	return images.Handlers(images.HandlerFunc(d.transfer), children)
 }
 
-// transfer ensures that the store has a blob, and that the registry gives it to the caller.
+// transfer ensures that the store contains a blob, and that the registry serves the blob to the
+// caller.
 func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 	if d.blobs.Add(1) > maxBlobs {
 		return nil, refuse("the image has more than %d manifests, configurations and layers", maxBlobs)
@@ -72,9 +73,9 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		return nil, refuse("the image names a blob without a valid digest and size")
 	}
 	desc = bare(desc)
-	// containerd shares transfers with the same name. A transfer of one repository must not delay or
-	// break transfers of another, even in the same registry, which can forward requests for a
-	// repository to another server.
+	// containerd shares transfers that have the same name. A transfer from one repository must not
+	// delay or break transfers from another repository, even in the same registry, because the
+	// registry can forward requests for a repository to another server.
 	desc.Annotations = map[string]string{ocispec.AnnotationRefName: d.repository.Name()}
 	if images.IsLayerType(desc.MediaType) {
 		d.layers.Add(1)
@@ -97,7 +98,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	return nil, err
 }
 
-// layer transfers a layer, unless it is in the store and verified.
+// layer transfers a layer, unless the store contains the layer and it has been verified.
 func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
 	verified, err := d.verified(ctx, desc)
 	if err != nil || verified {
@@ -109,12 +110,14 @@ func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
 	return d.prove(ctx, desc)
 }
 
-// fetch downloads a blob and compares its digest. It stores the blob if the store does not have it.
+// fetch downloads a blob and compares its digest. If the store does not contain the blob, fetch
+// stores it.
 func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 	fetcher := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
 	err := remotes.Fetch(ctx, d.store, fetcher, desc)
 	if errdefs.IsFailedPrecondition(err) {
-		// The content differs from its digest. An interrupted pull can have left the beginning.
+		// The content does not match its digest. The beginning may have been left by an interrupted
+		// pull.
 		if err := d.store.Abort(ctx, remotes.MakeRefKey(ctx, desc)); err != nil && !errdefs.IsNotFound(err) {
 			return fmt.Errorf("remove incomplete blob: %w", err)
 		}
@@ -122,7 +125,7 @@ func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 		err = remotes.Fetch(ctx, d.store, fetcher, desc)
 	}
 	if errdefs.IsAlreadyExists(err) || err == nil && fetcher.fetches == 0 {
-		// Another pull has stored the blob, or downloaded all of it before it was interrupted.
+		// Another pull has stored the blob, or had downloaded all of it before being interrupted.
 		return compare(ctx, fetcher, desc)
 	}
 	if errdefs.IsFailedPrecondition(err) {
@@ -131,7 +134,7 @@ func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 	return err
 }
 
-// compare downloads a blob without storing it, and compares its digest.
+// compare downloads a blob without storing it, and checks its digest.
 func compare(ctx context.Context, fetcher remotes.Fetcher, desc ocispec.Descriptor) error {
 	body, err := fetcher.Fetch(ctx, desc)
 	if err != nil {
@@ -149,7 +152,7 @@ func compare(ctx context.Context, fetcher remotes.Fetcher, desc ocispec.Descript
 	return nil
 }
 
-// children returns the children of a manifest or index.
+// children returns the children of a manifest or an index.
 func (d *download) children(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 	manifest, index := images.IsManifestType(desc.MediaType), images.IsIndexType(desc.MediaType)
 	if !manifest && !index {
@@ -177,8 +180,8 @@ func (d *download) children(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	return children, nil
 }
 
-// checkManifest checks the number, media types and platforms of the blobs that a manifest refers
-// to.
+// checkManifest checks the number, media types and platforms of the blobs to which a manifest
+// refers.
 func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error {
 	if !images.IsConfigType(config.MediaType) {
 		return refuse("the manifest is not an image manifest: its config descriptor has another media type")
@@ -200,14 +203,14 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	return nil
 }
 
-// bare returns a descriptor without the fields that other code uses: containerd connects to URLs
-// without the dialer of this package, and annotations become labels of snapshots.
+// bare returns a descriptor without fields that other code would use: containerd would connect to
+// the URLs without this package's dialer, and annotations would become snapshot labels.
 func bare(desc ocispec.Descriptor) ocispec.Descriptor {
 	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
 	return desc
 }
 
-// countedFetcher counts fetches. It limits the size of blobs to the one in their descriptor.
+// countedFetcher counts fetches. It limits a blob's size to the size in its descriptor.
 type countedFetcher struct {
 	next    remotes.Fetcher
 	json    bool

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-// dynamic returns entries for programs of this host, with the loader and the libraries that they
-// need, at the same paths as on this host. content identifies their content. directories are
-// directories that the image already has.
+// dynamic returns entries for programs from this host, with the loader and the libraries that they
+// need, at the same paths as on this host. content is a fingerprint of their content. directories
+// lists directories that the image already contains.
 func dynamic(directories []string, programs ...entry) (entries []entry, content string, err error) {
 	sources := map[string]bool{}
 	all := slices.Clone(programs)
@@ -48,7 +48,8 @@ func dynamic(directories []string, programs ...entry) (entries []entry, content 
 	return entries, hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// missing returns the parent directories of name that are not in parents, and adds them to parents.
+// missing returns the parent directories of name that are not yet in parents, and adds them to
+// parents.
 func missing(name string, parents map[string]bool) (dirs []entry) {
 	for up := path.Dir(name); up != "." && !parents[up]; up = path.Dir(up) {
 		parents[up] = true
@@ -57,7 +58,7 @@ func missing(name string, parents map[string]bool) (dirs []entry) {
 	return dirs
 }
 
-// libraries returns the paths of the loader of a dynamically linked program and of its libraries.
+// libraries returns the paths of a dynamically linked program's loader and libraries.
 func libraries(program string) (paths []string, err error) {
 	loader, err := interpreter(program)
 	if err != nil || loader == "" {
@@ -72,7 +73,8 @@ func libraries(program string) (paths []string, err error) {
 	}
 	paths = []string{loader}
 	for line := range strings.Lines(string(output)) {
-		// "libz.so.1 => /lib/libz.so.1 (0x7f...)"; the loader and the kernel's vDSO have no arrow.
+		// Lines have the form "libz.so.1 => /lib/libz.so.1 (0x7f...)". The lines for the loader and
+		// the kernel's vDSO contain no arrow.
 		name, path, ok := strings.Cut(line, " => ")
 		if !ok {
 			continue
@@ -87,7 +89,7 @@ func libraries(program string) (paths []string, err error) {
 	return slices.Compact(paths), nil
 }
 
-// interpreter returns the path of a program's loader, "" for a statically linked program.
+// interpreter returns the path of a program's loader, or "" for a statically linked program.
 func interpreter(program string) (string, error) {
 	binary, err := elf.Open(program)
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Failover returns the image of ipfailover pods: slipway's image plus keepalived, nft and, if
-// installed, bash from this host in /usr/sbin, and the applets of the static busybox in /bin. Its
-// command is configured by OPENSHIFT_HA_* variables.
+// Failover returns the image for ipfailover pods. It is Slipway's image plus keepalived, nft and,
+// if installed, bash from this host in /usr/sbin, and the static busybox's applets in /bin. Its
+// command is configured through OPENSHIFT_HA_* environment variables.
 func Failover(busybox string, programs []string) (Image, error) {
 	fail := func(err error) (Image, error) { return Image{}, fmt.Errorf("create image %s: %w", FailoverName, err) }
 	files := []entry{program("bin/busybox", busybox)}

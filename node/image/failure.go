@@ -19,9 +19,9 @@ import (
 
 var errInvalidName = errors.New("invalid name")
 
-// failure returns the error of a pull for the status of pods. It contains the name of the registry
+// failure returns the error of a failed pull for the pod's status. It contains the registry's name
 // and one of a few reasons. Only the node's log contains the server's response, because the pod's
-// author might not be allowed to reach the server.
+// author might not be allowed to access the server.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
 	rejection := (*rejection)(nil)
@@ -55,7 +55,7 @@ func isRefused(err error) bool {
 	return errors.As(err, &rejection)
 }
 
-// statusOf returns the HTTP status of a response that the client did not expect, or 0.
+// statusOf returns the HTTP status of an unexpected response, or 0.
 func statusOf(err error) int {
 	if unexpected := (remoteerrors.ErrUnexpectedStatus{}); errors.As(err, &unexpected) {
 		return unexpected.StatusCode

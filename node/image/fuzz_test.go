@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzArchive checks that a file that is not an archive of images is rejected before it reaches the
+// FuzzArchive checks that a file that is not an image archive is rejected before it reaches the
 // store.
 func FuzzArchive(f *testing.F) {
 	f.Add([]byte("\x1f\x8b\x08\x00"), "a.tar.gz")

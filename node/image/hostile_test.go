@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// contents returns the digests of all blobs of the node, and the number of content leases.
+// contents returns the digests of all blobs on the node, and the number of leases.
 func (f *pullFixture) contents(t *testing.T) (blobs []digest.Digest, leases int) {
 	t.Helper()
 	c, err := client.New(f.store.Socket, client.WithDefaultNamespace(namespace))
@@ -88,7 +88,7 @@ func TestURLsInManifestsAreNotRequested(t *testing.T) {
 	}
 }
 
-// endless writes until the client closes the connection, and returns the number of bytes.
+// endless writes until the client closes the connection, and returns the number of bytes written.
 func endless(w http.ResponseWriter) (size int64) {
 	piece := []byte(strings.Repeat(" ", 1<<16))
 	for {

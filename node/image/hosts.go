@@ -13,16 +13,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// hosts finds the servers of registries and guards the connections to them.
+// hosts determines the servers of registries and guards connections to them.
 type hosts struct {
 	dir    string
 	dialer *outbound.Dialer
 }
 
-// defaultDir is the directory with the hosts.toml for all registries that have none.
+// defaultDir is the directory whose hosts.toml applies to all registries that have no hosts.toml of
+// their own.
 const defaultDir = "_default"
 
-// of returns the servers of a registry, from its hosts.toml if there is one.
+// of returns a registry's servers, from its hosts.toml if the file exists.
 func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.RegistryHosts {
 	return func(registry string) ([]docker.RegistryHost, error) {
 		dialer := h.dialer
@@ -39,8 +40,8 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 		if err != nil {
 			return nil, fmt.Errorf("find hosts.toml: %w", err)
 		}
-		// The administrator names these servers. The file for all registries does not name the
-		// registry itself.
+		// These servers were specified by the administrator. The file for all registries does not
+		// specify the registry itself.
 		for _, host := range configured {
 			if host.Host != registry || filepath.Base(dir) != defaultDir {
 				dialer = dialer.With(host.Host)
@@ -51,7 +52,7 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 	}
 }
 
-// limited limits the responses of the servers that issue tokens for registries.
+// limited limits the size of responses from the servers that issue tokens for registries.
 func limited(servers []docker.RegistryHost) []docker.RegistryHost {
 	for i := range servers {
 		servers[i].Authorizer = limitedAuthorizer{servers[i].Authorizer}
@@ -59,8 +60,8 @@ func limited(servers []docker.RegistryHost) []docker.RegistryHost {
 	return servers
 }
 
-// guard makes a client connect through the dialer and limits responses. Clients of several servers
-// can share a transport.
+// guard makes a client connect through the dialer and limits the size of responses. Clients for
+// several servers can share a transport.
 func guard(client *http.Client, dialer *outbound.Dialer) error {
 	switch transport := client.Transport.(type) {
 	case *http.Transport:
