@@ -11,19 +11,19 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// lateTimeout limits the wait for an image that the node loads after its start. Loading all of them
-// takes seconds.
+// lateTimeout is how long to wait for an image that the node loads after it has started. Loading
+// all of these images takes seconds.
 const lateTimeout = 2 * time.Minute
 
 // isLoadedLate reports whether Loader loads the image only after the node has started, so that the
-// image can be missing for a while. The images of the router and of shared addresses are missing on
-// hosts without their programs.
+// image can be missing for a while. The router and ipfailover images are not included, because they
+// do not exist on hosts that lack their programs.
 func isLoadedLate(name string) bool {
 	return slices.Contains([]string{SelfName, DeployerName, BuilderName}, name)
 }
 
-// awaitImage waits until the store has an image. It calls waiting, unless it is nil, before it
-// waits.
+// awaitImage waits until the store contains an image. If waiting is not nil, awaitImage calls it
+// before it waits.
 func awaitImage(ctx context.Context, c *client.Client, name string, waiting func(name string)) (record images.Image, err error) {
 	if waiting != nil {
 		waiting(name)

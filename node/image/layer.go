@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// entry is a file, directory or symbolic link of an image, owned by root.
+// entry is a file, directory or symbolic link in an image, owned by root.
 type entry struct {
-	// path has no leading slash. The path of a directory ends with a slash.
+	// path has no leading slash. A directory's path ends with a slash.
 	path string
 	mode int64
 	// link is the target of a symbolic link.
 	link string
-	// The content of a file is data, or the file source on the host, or the reader that open
-	// returns, with size in bytes.
+	// A file's content is data, or the content of the host file source, or what the reader returned
+	// by open provides, with the given size in bytes.
 	data   []byte
 	source string
 	open   func() (io.ReadCloser, error)
 	size   int64
-	// capability is the number of the file capability of a program; 0 for none.
+	// capability is the number of a program's file capability, or 0 for no capability.
 	capability int
 }
 
@@ -35,7 +35,7 @@ func file(path string, mode int64, data string) entry {
 func link(path, target string) entry    { return entry{path: path, mode: 0o777, link: target} }
 func program(path, source string) entry { return entry{path: path, mode: 0o755, source: source} }
 
-// accounts returns the files with the users root and nobody, and the order of host lookups:
+// accounts returns the files that define the users root and nobody, and the order of host lookups:
 // /etc/hosts before DNS.
 func accounts() []entry {
 	return []entry{
@@ -48,7 +48,8 @@ func accounts() []entry {
 	}
 }
 
-// writeTar writes entries as a reproducible tar archive: sorted and with one fixed time.
+// writeTar writes entries as a reproducible tar archive: the entries are sorted and all have the
+// same fixed time.
 func writeTar(w io.Writer, entries []entry) error {
 	sorted := slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	archive := tar.NewWriter(w)

@@ -11,16 +11,16 @@ import (
 	"github.com/containerd/platforms"
 )
 
-// Summary describes an image of the store.
+// Summary describes an image in the store.
 type Summary struct {
-	// Name is its reference.
+	// Name is the image's reference.
 	Name string `json:"name"`
-	// Digest is the digest of its manifest or index.
+	// Digest is the digest of the image's manifest or index.
 	Digest string `json:"digest"`
-	// Size is the size of its compressed layers and configuration in bytes, 0 if the image is not
-	// for this platform.
+	// Size is the size of the compressed layers and the configuration in bytes, or 0 if the image
+	// is not for this platform.
 	Size int64 `json:"size"`
-	// Loaded is the time when this name was assigned to this content.
+	// Loaded is the time at which this name was assigned to this content.
 	Loaded time.Time `json:"loaded"`
 	// Pinned means that the kubelet keeps the image.
 	Pinned bool `json:"pinned"`
@@ -28,8 +28,8 @@ type Summary struct {
 	Archive string `json:"archive,omitempty"`
 }
 
-// List returns the images of the store by name, without the names by digest that the CRI plugin
-// adds to each.
+// List returns the images in the store by name. It omits the digest references that the CRI plugin
+// adds to each image.
 func (s Store) List(ctx context.Context) ([]Summary, error) {
 	c, err := s.connect()
 	if err != nil {

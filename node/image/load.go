@@ -24,13 +24,13 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// leasePeriod limits how long containerd keeps the blobs of an interrupted Load.
+// leasePeriod is how long containerd keeps the blobs of an interrupted Load.
 const leasePeriod = time.Hour
 
-// Load creates img in the store, pinned and unpacked, and replaces an image of that name. It
-// returns false if img already exists; then it creates, reads and writes nothing.
+// Load creates img in the store, pinned and unpacked, and replaces any image with the same name. It
+// returns false if img already exists. In that case, it creates, reads and writes nothing.
 //
-// It runs at low priority. If Load is interrupted, the previous image remains.
+// Load runs at low priority. If it is interrupted, the previous image remains.
 func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	c, err := s.connect()
 	if err != nil {
@@ -52,8 +52,8 @@ func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {
 	return true, nil
 }
 
-// onBase adds the layers of its base to img, if it names one. The layers' archives can be missing,
-// because the layers are unpacked and img shares them.
+// onBase adds the layers of img's base image to img, if it has one. The layers' archives can be
+// missing, because the layers are already unpacked and img shares them.
 func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, error) {
 	if img.base == "" {
 		return img, nil
@@ -80,8 +80,8 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 }
 
 func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
-	// The content lease keeps blobs without references. It expires if this process cannot delete
-	// it. Deleting it removes blobs that are no longer needed.
+	// The lease keeps unreferenced blobs. It expires if this process cannot delete it. Deleting it
+	// removes blobs that are no longer needed.
 	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leasePeriod))
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 	return replace(ctx, c.ImageService(), record)
 }
 
-// replace creates or updates the image with the record's name.
+// replace creates or updates the image that has the record's name.
 func replace(ctx context.Context, store images.Store, record images.Image) error {
 	_, err := store.Create(ctx, record)
 	if errdefs.IsAlreadyExists(err) {
@@ -141,7 +141,7 @@ func replace(ctx context.Context, store images.Store, record images.Image) error
 	return err
 }
 
-// writeLayers writes the layers of img that are not in its base.
+// writeLayers writes the layers of img that are not in its base image.
 func writeLayers(ctx context.Context, store content.Store, img Image) (layers []ocispec.Descriptor, err error) {
 	add := func(name string, write func(io.Writer) error) error {
 		return atLowPriority(func() error {
@@ -161,7 +161,7 @@ func writeLayers(ctx context.Context, store content.Store, img Image) (layers []
 	return layers, add("files", func(w io.Writer) error { return writeTar(w, img.entries) })
 }
 
-// copyArchive writes the content of a tar file, which can be compressed.
+// copyArchive writes the content of a tar file, which can be compressed, to w.
 func copyArchive(w io.Writer, path string) error {
 	file, err := openSource(path, nil)
 	if err != nil {
@@ -179,9 +179,9 @@ func copyArchive(w io.Writer, path string) error {
 	return nil
 }
 
-// writeLayer writes a layer under a unique reference and returns its descriptor. The layer streams
-// into the store, without a copy in memory or in a file. It is not compressed, because it is
-// unpacked immediately on the same host.
+// writeLayer writes a layer under a unique reference and returns its descriptor. The layer is
+// streamed into the store, without a copy in memory or in a file. It is not compressed, because it
+// is unpacked immediately on the same host.
 func writeLayer(ctx context.Context, store content.Store, ref string,
 	write func(io.Writer) error) (ocispec.Descriptor, error) {
 	writer, err := content.OpenWriter(ctx, store, content.WithRef(ref))
@@ -189,7 +189,7 @@ func writeLayer(ctx context.Context, store content.Store, ref string,
 		return ocispec.Descriptor{}, err
 	}
 	defer writer.Close()
-	// Discard the data of an interrupted attempt.
+	// Discard data from an interrupted attempt.
 	if err := writer.Truncate(0); err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -214,7 +214,7 @@ func writeLayer(ctx context.Context, store content.Store, ref string,
 	return layer, nil
 }
 
-// writeJSON writes value as a blob with labels and returns its descriptor.
+// writeJSON writes value as a JSON blob with labels and returns its descriptor.
 func writeJSON(ctx context.Context, store content.Store, mediaType string, value any,
 	labels map[string]string) (ocispec.Descriptor, error) {
 	data, err := json.Marshal(value)
@@ -226,7 +226,7 @@ func writeJSON(ctx context.Context, store content.Store, mediaType string, value
 	return blob, err
 }
 
-// counter counts the bytes written to it.
+// counter counts the bytes that are written to it.
 type counter int64
 
 func (c *counter) Write(p []byte) (int, error) {

@@ -17,29 +17,29 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// pollInterval is the interval between two calls of poll's condition.
+// pollInterval is the interval between calls to poll's condition.
 const pollInterval = 50 * time.Millisecond
 
-// Loader is the component that loads the images of every node, once after its start.
+// Loader is the component that loads the images that every node needs, once after it starts.
 type Loader struct {
-	// Store is the target store. Its containerd need not run yet.
+	// Store is the target store. Its containerd need not be running yet.
 	Store Store
-	// Pause, Runc, Busybox and Executable are the paths of the program of pod sandboxes, of runc,
-	// of a static busybox, and of slipway (/proc/self/exe, so that an upgrade of the file has no
-	// effect).
+	// Pause, Runc, Busybox and Executable are the paths of the pod sandbox program, runc, a static
+	// busybox, and slipway (/proc/self/exe, so that an upgrade of the file has no effect).
 	Pause, Runc, Busybox, Executable string
-	// HAProxy returns the path of HAProxy, or an error if it is unsuitable. If nil, the router
-	// image is not created.
+	// HAProxy returns the path of HAProxy, or an error if HAProxy is unsuitable. If it is nil, the
+	// router image is not created.
 	HAProxy func() (string, error)
-	// Keepalived returns the paths of keepalived and the programs of its scripts, or an error if
-	// one is missing. If nil, the image of shared addresses is not created.
+	// Keepalived returns the paths of keepalived and the programs that its scripts use, or an error
+	// if a program is missing. If it is nil, the ipfailover image is not created.
 	Keepalived func() ([]string, error)
-	// Archives is a directory of image archives. New and changed archives are loaded. It need not
-	// exist.
+	// Archives is a directory that contains image archives. New and changed archives are loaded.
+	// The directory need not exist.
 	Archives string
-	// NodeReady is closed when the node has started. Large images wait for it, unless it is nil.
+	// NodeReady is closed when the node has started. Loading large images waits for it, unless it
+	// is nil.
 	NodeReady <-chan struct{}
-	// HasDeployer is called, unless it is nil, after the deployer image is loaded, until it returns
+	// HasDeployer, if not nil, is called after the deployer image has been loaded, until it returns
 	// no error.
 	HasDeployer func(context.Context) error
 }
@@ -47,9 +47,9 @@ type Loader struct {
 // Name returns the component's name.
 func (l Loader) Name() string { return "images" }
 
-// Run loads the images of pod sandboxes and of small programs, and then calls ready, because pods
-// can start. Then it loads the other images one by one. It fails only if it cannot load the image
-// of pod sandboxes, and logs errors of the others. It returns when ctx ends.
+// Run loads the pod sandbox image and the tools image, and then calls ready, because pods can
+// start. After that, it loads the other images one by one. It fails only if it cannot load the pod
+// sandbox image. Errors from other images are logged. It returns when ctx is done.
 func (l Loader) Run(ctx context.Context, ready func()) error {
 	err := l.loadPause(ctx)
 	if ctx.Err() != nil {
@@ -78,15 +78,15 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// try logs the error of a step: the node works without the image.
+// try logs the error of a step, because the node also works without the image.
 func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	if err := step(ctx); err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "cannot load image", "component", l.Name(), "error", err)
 	}
 }
 
-// loadPause waits for containerd, loads the image of pod sandboxes and waits until the CRI plugin
-// has it.
+// loadPause waits for containerd, loads the pod sandbox image, and waits until the CRI plugin knows
+// it.
 func (l Loader) loadPause(ctx context.Context) error {
 	err := poll(ctx, func() bool {
 		_, err := os.Stat(l.Store.Socket)
@@ -120,8 +120,8 @@ func (l Loader) loadPause(ctx context.Context) error {
 	if err := l.load(ctx, pause); err != nil {
 		return err
 	}
-	// The plugin gets an event about the image. A pod that starts before the plugin has handled the
-	// event would make it search a registry.
+	// The plugin receives an event about the image. If a pod started before the plugin has handled
+	// the event, the plugin would look for the image in a registry.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil
@@ -148,8 +148,8 @@ func (l Loader) loadDeployer(ctx context.Context) error {
 	return l.reportDeployer(ctx)
 }
 
-// reportDeployer calls HasDeployer until it succeeds. It logs an error unless it is the same as the
-// previous one.
+// reportDeployer calls HasDeployer until it succeeds. It logs an error only if the error differs
+// from the previous one.
 func (l Loader) reportDeployer(ctx context.Context) error {
 	logged := ""
 	for err := l.HasDeployer(ctx); err != nil; err = l.HasDeployer(ctx) {
@@ -174,8 +174,8 @@ func (l Loader) loadSelf(ctx context.Context) error {
 	return l.load(ctx, self)
 }
 
-// loadRouter loads the router image. It ignores a host without HAProxy, because the node's own
-// router reports this.
+// loadRouter loads the router image. If the host has no HAProxy, it does nothing, because the
+// node's own router reports this.
 func (l Loader) loadRouter(ctx context.Context) error {
 	if l.HAProxy == nil {
 		return nil
@@ -191,7 +191,7 @@ func (l Loader) loadRouter(ctx context.Context) error {
 	return l.load(ctx, router)
 }
 
-// loadFailover loads the image of shared addresses. It ignores a host without keepalived, because
+// loadFailover loads the ipfailover image. If the host has no keepalived, it does nothing, because
 // the pods report this.
 func (l Loader) loadFailover(ctx context.Context) error {
 	if l.Keepalived == nil {
@@ -233,7 +233,7 @@ func (l Loader) load(ctx context.Context, img Image) error {
 	return err
 }
 
-// loadArchives loads the archives that are new or changed.
+// loadArchives loads new and changed archives.
 func (l Loader) loadArchives(ctx context.Context) error {
 	files, err := os.ReadDir(l.Archives)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -272,7 +272,8 @@ func (l Loader) loadArchives(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// archivesOf returns the archives of the images in the store, according to labelArchive.
+// archivesOf returns the archives from which the images in the store were loaded, according to
+// labelArchive.
 func archivesOf(ctx context.Context, c *client.Client) (map[string]bool, error) {
 	records, err := c.ImageService().List(ctx)
 	if err != nil {
@@ -287,7 +288,7 @@ func archivesOf(ctx context.Context, c *client.Client) (map[string]bool, error) 
 	return archives, nil
 }
 
-// poll returns nil when done returns true, or the cause of ctx if ctx ends first.
+// poll returns nil when done returns true, or ctx's cause if ctx is done first.
 func poll(ctx context.Context, done func() bool) error {
 	for !done() {
 		select {

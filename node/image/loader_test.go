@@ -21,7 +21,7 @@ import (
 
 const busybox = "/bin/busybox"
 
-// runLoader runs l until done is true and returns.
+// runLoader runs l until done returns true.
 func runLoader(t *testing.T, l Loader, done func() bool) {
 	t.Helper()
 	component := componenttest.Run(t, l.Run)
@@ -69,7 +69,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 		}
 	}
 
-	// Running again, even after a restart of containerd, writes nothing.
+	// Running the loader again writes nothing, even after a containerd restart.
 	n.daemon.Restart(t)
 	runLoader(t, l, all)
 	if diff := cmp.Diff(first, list(t, n.store)); diff != "" {
@@ -79,7 +79,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 		eventually.True(t, "kubelet to see "+image.Name+" after a restart", func() bool { return n.image(t, image.Name).GetPinned() })
 	}
 
-	// Add an archive, and replace another with a newer version.
+	// Add an archive, and replace another archive with a newer version.
 	writeDockerArchive(t, filepath.Join(archives, "app.tar"), "example.com/team/app:2")
 	runLoader(t, l, func() bool { return len(list(t, n.store)) == len(want)+1 })
 }
@@ -87,7 +87,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 func TestToolsRunInPod(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
-	// The pod is on the machine's network, where another process can use the port.
+	// The pod is on the host network, where another process can use the port.
 	script := `set -e
 echo hello >/tmp/index.html
 port=18099
@@ -101,7 +101,7 @@ stat -c %a /tmp`
 		t.Errorf("%q, want %q", got, want)
 	}
 
-	// The container continues without containerd, and the restarted containerd finds it.
+	// The container continues to run without containerd, and the restarted containerd finds it.
 	n.daemon.Restart(t)
 	if got, want := n.exec(t, container, "sh", "-c", "wget -q -O - http://127.0.0.1:$(cat /tmp/port)/"), "hello\n"; got != want {
 		t.Errorf("after a restart of containerd %q, want %q", got, want)

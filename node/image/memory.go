@@ -6,19 +6,22 @@ import (
 	"time"
 )
 
-// memory limits the memory that containerd uses to unpack layers. All layers share one limit.
+// memory limits the memory that containerd uses for unpacking layers. All layers share one limit.
 type memory struct {
-	// maxGrowth is the memory in bytes that containerd may use in addition to that without layers.
+	// maxGrowth is the memory, in bytes, that containerd may use in addition to what it uses
+	// without layers.
 	maxGrowth int64
 
 	mutex  sync.Mutex
 	layers []*layerMemory // in the order of their start
-	// limit is the resident memory in bytes above which layers end. It increases only if no layer was
-	// unpacked for idleTime, because containerd keeps the memory of an earlier layer for a while.
+	// limit is the resident memory in bytes above which the unpacking of layers is canceled. It
+	// increases only if no layer has been unpacked for idleTime, because containerd keeps the
+	// memory used by earlier layers for a while.
 	limit int64
-	// idle is when the last layer was removed.
+	// idle is the time at which the last layer was removed.
 	idle time.Time
-	// end is when exceeds last ended a layer. peak is the resident memory at that time.
+	// end is the time at which exceeds last canceled a layer. peak is the resident memory, in
+	// bytes, at that time.
 	end  time.Time
 	peak int64
 }
@@ -27,14 +30,14 @@ type memory struct {
 type layerMemory struct{ _ byte }
 
 const (
-	// returnTime is how long containerd takes to return the memory of a layer that was ended.
+	// returnTime is how long containerd takes to release the memory of a canceled layer.
 	returnTime = 2 * time.Second
-	// idleTime is the time without layers after which containerd has freed the memory of earlier
-	// layers: Go collects garbage every two minutes.
+	// idleTime is the time without layers after which containerd has released the memory of earlier
+	// layers: Go runs its garbage collector at least every two minutes.
 	idleTime = 5 * time.Minute
 )
 
-// add adds a layer that the process unpacks.
+// add adds a layer that the process is unpacking.
 func (m *memory) add(pid int) (*layerMemory, error) {
 	now, err := residentMemory(pid)
 	if err != nil {
@@ -59,9 +62,9 @@ func (m *memory) remove(layer *layerMemory) {
 	m.idle = time.Now()
 }
 
-// exceeds reports whether the unpacking of a layer must be canceled, because the resident memory of
-// the process exceeds the limit. The layer that started last is canceled first, and the next one
-// only if memory continues to grow, so that layers that started earlier can finish.
+// exceeds reports whether the unpacking of a layer must be canceled, because the process's resident
+// memory exceeds the limit. The layer that started last is canceled first. The next layer is
+// canceled only if memory continues to grow, so that layers that started earlier can finish.
 func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// meter measures the responses to the requests of one pull. It counts only the time in which a
-// request waits for data: unpacking can take longer.
+// meter measures the responses to the requests of one pull. It counts only the time during which a
+// request waits for data, because unpacking can take longer.
 type meter struct {
 	mutex     sync.Mutex
 	requests  int
@@ -18,7 +18,7 @@ type meter struct {
 
 type meterKey struct{}
 
-// meterOf returns the meter of a context, or a new meter that no caller reads.
+// meterOf returns a context's meter, or a new meter that no caller reads.
 func meterOf(ctx context.Context) *meter {
 	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
 		return m
@@ -48,7 +48,8 @@ func (m *meter) add(bytes int) {
 	m.bytes += int64(bytes)
 }
 
-// total returns the time in which requests were open, and the bytes of their responses.
+// total returns the time during which requests were open, and the number of bytes in their
+// responses.
 func (m *meter) total() (elapsed time.Duration, bytes int64) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

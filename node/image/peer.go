@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peer returns the ID of the process that listens on a Unix socket.
+// peer returns the PID of the process that listens on a Unix socket.
 func peer(socket string) (pid int, err error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
 	if err != nil {

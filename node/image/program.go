@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 )
 
-// singleProgram returns an image that contains only a program embedded in slipway (see package
-// manifest). args are the program's first arguments.
+// singleProgram returns an image that contains only a program that is embedded in slipway (see
+// package manifest). args are the program's first arguments.
 func singleProgram(name, program string, args ...string) (Image, error) {
 	embedded, content, err := payload.Open(program)
 	if err != nil {

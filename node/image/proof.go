@@ -18,20 +18,20 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// labelSource is the prefix of labels of layers. Each label records, for one registry, the
-// repositories from which pulls received the layer. Names are hashed, because the length of labels
-// is limited. containerd's own label, containerd.io/distribution.source, ignores the port of the
-// registry, and containerd sets it without a proof.
+// labelSource is the prefix of layer labels that record, for each registry, the repositories from
+// which pulls have received the layer. Names are hashed, because the length of labels is limited.
+// containerd's own label, containerd.io/distribution.source, ignores the registry's port, and
+// containerd sets it without proof.
 const labelSource = "slipway.io/source."
 
-// maxSources is the maximum number of repositories in a label, and maxRegistries the maximum number
-// of such labels of a layer.
+// maxSources is the maximum number of repositories in a label. maxRegistries is the maximum number
+// of such labels on a layer.
 const maxSources, maxRegistries = 64, 32
 
 // verified reports whether an earlier pull received a layer from this repository. The caller can
-// read the repository, because its manifest was downloaded. A layer of another repository must be
-// downloaded and compared. A HEAD request proves nothing: a registry that forwards requests to
-// another server repeats the response of that server.
+// read the repository, because its manifest has been downloaded. A layer from another repository
+// must be downloaded and compared. A HEAD request proves nothing: a registry that forwards requests
+// to another server returns that server's response.
 func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if errdefs.IsNotFound(err) {
@@ -44,7 +44,7 @@ func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool,
 	return info.Size == desc.Size && slices.Contains(strings.Split(info.Labels[key], ","), repository), nil
 }
 
-// prove records in a layer's labels that a pull received it from the repository.
+// prove records in a layer's labels that a pull has received the layer from the repository.
 func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if err != nil {
@@ -78,8 +78,8 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 	return nil
 }
 
-// diffID returns the digest of the unpacked content of a layer. containerd has recorded it if it
-// unpacked the layer.
+// diffID returns the digest of a layer's uncompressed content. If containerd has unpacked the
+// layer, it has recorded this digest.
 func (p *puller) diffID(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor) (diffID digest.Digest, err error) {
 	info, err := store.Info(ctx, layer.Digest)
 	if err != nil {
@@ -95,7 +95,8 @@ func (p *puller) diffID(ctx context.Context, namespace string, store content.Sto
 	return diffID, err
 }
 
-// sourceLabel returns the name of the label of a repository's registry, and the repository's value.
+// sourceLabel returns the name of the label for a repository's registry, and the value for the
+// repository.
 func sourceLabel(repository reference.Named) (key, value string) {
 	hash := func(name string) string {
 		sum := sha256.Sum256([]byte(name))
@@ -105,10 +106,10 @@ func sourceLabel(repository reference.Named) (key, value string) {
 	return labelSource + hash(reference.Domain(repository)), hash(reference.Path(repository))
 }
 
-// checkLayers checks that the registry gave the configuration and the layers to the caller, and
-// that the layers have the content that the configuration of the image names. containerd does not
-// unpack a layer if it has a snapshot for the names in the configuration, which can also be the
-// names in any other image.
+// checkLayers checks that the registry has served the configuration and the layers to the caller,
+// and that the layers have the content that the image's configuration specifies. containerd does
+// not unpack a layer if it already has a snapshot for the diff IDs in the configuration, and any
+// other image can contain the same diff IDs.
 func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())

@@ -48,7 +48,7 @@ func TestPullOfStoredImageRequiresItsContent(t *testing.T) {
 		if r.Method != http.MethodHead {
 			return false
 		}
-		// It claims to have every blob, but serves none.
+		// The registry claims to have every blob, but serves none.
 		desc := victim.blobs[digest.Digest(r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])]
 		w.Header().Set("Content-Type", desc.mediaType)
 		w.Header().Set("Docker-Content-Digest", digest.FromBytes(desc.data).String())
@@ -71,7 +71,7 @@ func TestPullOfStoredImageRequiresItsContent(t *testing.T) {
 	expectRejected("the names of the layers' content", at(hostile.publish(t, forged)))
 	forged.layers = forged.layers[:1]
 	expectRejected("fewer layers", at(hostile.publish(t, forged)))
-	// The second attempt must not find content of the first one.
+	// The second attempt must not find content from the first attempt.
 	expectRejected("the names of the layers' content again", at(hostile.publish(t, &fakeImage{config: secret.config, layers: secret.layers})))
 
 	// A manifest whose layers specify a platform is not an image manifest.
@@ -116,14 +116,15 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	if n := registry.count(image.manifest.Config.Digest); n != 3 {
 		t.Errorf("the configuration was downloaded %d times, want once for each pull", n)
 	}
-	// The registry serves the manifest to the caller, but not a layer in this repository.
+	// The registry serves the manifest to the caller, but denies access to a layer in this
+	// repository.
 	if _, err := f.pull(t, registry.host+"/evil/app:1"); err == nil {
 		t.Error("the pull succeeds although the registry denies a layer")
 	}
 }
 
 // TestHeadDoesNotProveAccess uses a registry that serves a layer in one repository, and only claims
-// to have it in another one, like a registry that forwards requests to another server.
+// to have it in another repository, like a registry that forwards requests to another server.
 func TestHeadDoesNotProveAccess(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)

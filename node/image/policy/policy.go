@@ -1,5 +1,5 @@
-// Package policy decides which images a node may pull: it reads the signature policy of podman and
-// skopeo, and verifies signatures with the keys that the policy names.
+// Package policy decides which images a node may pull. It reads the signature policy format of
+// Podman and Skopeo, and verifies signatures with the keys that the policy specifies.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12;
 // containers-policy.json(5).
@@ -17,25 +17,25 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Policy contains the requirements of images, by scope.
+// Policy contains the requirements for images, by scope.
 type Policy struct {
 	general []requirement
-	// scopes are the requirements of registries, repositories and images. The key "" applies to all
-	// others in a registry.
+	// scopes maps registries, repositories and images to their requirements. The key "" applies to
+	// all other images in a registry.
 	scopes map[string][]requirement
 }
 
-// file is the JSON form of a policy.
+// file is a policy's JSON format.
 type file struct {
 	Default    []requirement                       `json:"default"`
 	Transports map[string]map[string][]requirement `json:"transports"`
 }
 
-// transport is the only transport of nodes; the policy of others has no effect.
+// transport is the only transport that nodes use. The policy for other transports has no effect.
 const transport = "docker"
 
-// Read reads a policy from a file. Without the file, the policy accepts all images. It returns an
-// error if the policy has no default or a requirement that nodes cannot check.
+// Read reads a policy from a file. If the file does not exist, the policy accepts all images. Read
+// returns an error if the policy has no default or contains a requirement that nodes cannot check.
 func Read(name string) (*Policy, error) {
 	content, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -76,11 +76,11 @@ func (p *Policy) check() error {
 	return errors.Join(problems...)
 }
 
-// Signatures returns the signatures of an image.
+// Signatures returns an image's signatures.
 type Signatures func() ([][]byte, error)
 
-// Allow returns an error unless the image with a digest meets all requirements of the most specific
-// scope. It reads the signatures only if a requirement needs them.
+// Allow returns an error unless the image with the given digest meets all requirements of the most
+// specific scope. It reads the signatures only if a requirement needs them.
 func (p *Policy) Allow(name reference.Named, digest string, signatures Signatures) error {
 	for _, requirement := range p.of(name) {
 		if err := requirement.allow(name, digest, signatures); err != nil {
@@ -90,7 +90,7 @@ func (p *Policy) Allow(name reference.Named, digest string, signatures Signature
 	return nil
 }
 
-// of returns the requirements of an image.
+// of returns the requirements for an image.
 func (p *Policy) of(name reference.Named) []requirement {
 	for _, scope := range scopes(name) {
 		if list, ok := p.scopes[scope]; ok {
@@ -100,8 +100,8 @@ func (p *Policy) of(name reference.Named) []requirement {
 	return p.general
 }
 
-// scopes returns the scopes of an image, the most specific first: the image, its repository, the
-// folders of the repository, the registry, its domains, and all images.
+// scopes returns an image's scopes, with the most specific scope first: the image, its repository,
+// the repository's parent paths, the registry, its parent domains, and all images.
 func scopes(name reference.Named) []string {
 	list := []string{name.String()}
 	for scope := name.Name(); ; {

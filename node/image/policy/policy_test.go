@@ -15,7 +15,7 @@ import (
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// signer returns a public key, and a function that signs an identity for a digest.
+// signer returns a public key, and a function that signs an identity and a digest.
 func signer(t *testing.T) (key []byte, sign func(digest, identity string) []byte) {
 	t.Helper()
 	entity, err := openpgp.NewEntity("signer", "", "signer@example.com", nil)
@@ -40,7 +40,7 @@ func signer(t *testing.T) (key []byte, sign func(digest, identity string) []byte
 	}
 }
 
-// read returns the policy of a text.
+// read returns the policy that text contains.
 func read(t *testing.T, text string) (*Policy, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "policy.json")

@@ -13,19 +13,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/imagesignature"
 )
 
-// Types of requirements.
+// Requirement types.
 const (
 	acceptAnything, reject, signedBy = "insecureAcceptAnything", "reject", "signedBy"
 )
 
-// requirement is one condition of images.
+// requirement is a single requirement for images.
 type requirement struct {
 	Type     string   `json:"type"`
 	KeyType  string   `json:"keyType"`
 	KeyPath  string   `json:"keyPath"`
 	KeyPaths []string `json:"keyPaths"`
 	KeyData  []byte   `json:"keyData"`
-	// SignedIdentity is the required identity of the signature, the identity of the image by default.
+	// SignedIdentity is the required identity in the signature. By default, it must be the image's
+	// identity.
 	SignedIdentity *identity `json:"signedIdentity"`
 }
 
@@ -90,7 +91,7 @@ func (r *requirement) allowSigned(name reference.Named, digest string, signature
 	return problem
 }
 
-// keys reads the public keys of the requirement.
+// keys reads the requirement's public keys.
 func (r *requirement) keys() (openpgp.EntityList, error) {
 	if len(r.KeyData) > 0 {
 		return imagesignature.Keys(r.KeyData)
@@ -113,7 +114,7 @@ func (r *requirement) keys() (openpgp.EntityList, error) {
 	return all, nil
 }
 
-// identity is a rule for the identity in a signature.
+// identity is a rule for the identity that a signature contains.
 type identity struct {
 	Type             string `json:"type"`
 	DockerReference  string `json:"dockerReference"`
@@ -136,7 +137,7 @@ func (i *identity) check() error {
 	return nil
 }
 
-// matches reports whether a signature's identity is the image's.
+// matches reports whether a signature's identity matches the image's.
 func (i *identity) matches(name reference.Named, signed string) bool {
 	parsed, err := reference.ParseNormalizedNamed(signed)
 	if err != nil {
@@ -162,7 +163,8 @@ func (i *identity) matches(name reference.Named, signed string) bool {
 	return digestOrExact(name, parsed)
 }
 
-// remapped compares with the name of the image after it replaces the prefix, as for a mirror.
+// remapped compares the signature's identity with the image's name after it has replaced the name's
+// prefix, as for a mirror.
 func (i *identity) remapped(name, signed reference.Named) bool {
 	rest, ok := strings.CutPrefix(name.String(), i.Prefix)
 	if !ok || rest != "" && !strings.ContainsAny(rest[:1], "/:@") {
@@ -172,7 +174,8 @@ func (i *identity) remapped(name, signed reference.Named) bool {
 	return err == nil && digestOrExact(mapped, signed)
 }
 
-// digestOrExact compares names. A digest in the image's name replaces the tag of the signature.
+// digestOrExact compares names. If the image's name contains a digest, the signature's tag is
+// ignored.
 func digestOrExact(name, signed reference.Named) bool {
 	if _, ok := name.(reference.Canonical); ok {
 		return name.Name() == signed.Name()
