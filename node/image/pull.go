@@ -19,38 +19,39 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// pulledLabels returns the labels of the names of a pulled image. containerd's CRI plugin considers
-// the names its own.
+// pulledLabels returns the labels for a pulled image's names. They mark the names as managed by
+// containerd's CRI plugin.
 func pulledLabels() map[string]string {
 	return map[string]string{"io.cri-containerd.image": "managed", labelPulled: "true"}
 }
 
-// puller pulls images into containerd as its CRI plugin does.
+// puller pulls images into containerd in the same way as containerd's CRI plugin.
 type puller struct {
 	client      *client.Client
 	snapshotter string
 	hosts       hosts
 	policyFile  string
 	storeDir    string
-	// decoding limits the manifests that are decoded at a time.
+	// decoding limits how many manifests are decoded concurrently.
 	decoding  *semaphore.Weighted
 	unpacking unpacking
 	// process identifies this process in labelPull.
 	process string
 }
 
-// labelPull is the label of the content leases of pulls. It contains the process of the pull.
+// labelPull is the label of leases that pulls hold. Its value identifies the process that pulls.
 const labelPull = "slipway.io/pull"
 
-// maxDownloads is the number of layers of an image that are fetched at a time, as
-// in the CRI plugin. maxDecoding is the number of manifests of all images.
+// maxDownloads is the maximum number of layers of an image that are fetched concurrently, as in the
+// CRI plugin. maxDecoding is the maximum number of manifests, across all images, that are decoded
+// concurrently.
 const maxDownloads, maxDecoding = 3, 2
 
-// leaseDuration is the time after which containerd deletes the data of a pull if the process was
-// killed during the pull and does not start again.
+// leaseDuration is the time after which containerd deletes a pull's data if the process was killed
+// during the pull and is not restarted.
 const leaseDuration = 24 * time.Hour
 
-// removeInterrupted deletes the data of interrupted pulls of previous processes.
+// removeInterrupted deletes the data of pulls that earlier processes did not complete.
 func (p *puller) removeInterrupted(ctx context.Context) error {
 	manager := p.client.LeasesService()
 	list, err := manager.List(ctx)
@@ -68,9 +69,9 @@ func (p *puller) removeInterrupted(ctx context.Context) error {
 	return nil
 }
 
-// pull pulls an image for a pod in namespace, unpacks it and names it as the CRI plugin does. It
-// returns the image's ID, the digest of its configuration. If it fails, containerd deletes the data
-// of the pull.
+// pull pulls an image for a pod in namespace, unpacks the image, and names it as the CRI plugin
+// does. It returns the image's ID, which is the digest of its configuration. If the pull fails,
+// containerd deletes its data.
 func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	manager := p.client.LeasesService()
 	lease, err := manager.Create(ctx, leases.WithRandomID(), leases.WithExpiration(leaseDuration),
@@ -108,8 +109,8 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	return id, nil
 }
 
-// transfer downloads and unpacks an image, and returns the descriptor of its manifest or index.
-// target is also set with an error, if the registry has the image.
+// transfer downloads and unpacks an image, and returns the descriptor of the image's manifest or
+// index. If the registry has the image, target is set even if an error is returned.
 func (p *puller) transfer(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (target ocispec.Descriptor, d *download, err error) {
 	resolver := docker.NewResolver(docker.ResolverOptions{Hosts: p.hosts.of(ctx, credentials)})
 	name, target, err := resolver.Resolve(ctx, ref.String())
@@ -150,8 +151,9 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 	return target, d, err
 }
 
-// unpacker returns the unpacker of an image. It unpacks layers while others are downloaded. It also
-// downloads the layers that are unpacked already, so that the registry proves access to them.
+// unpacker returns an unpacker for an image. It unpacks layers while other layers are being
+// downloaded. It also downloads layers that are already unpacked, so that the registry proves
+// access to them.
 func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpacker, error) {
 	name := p.snapshotter
 	if name == "" { // the client's default
@@ -174,8 +176,8 @@ func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpack
 		}))
 }
 
-// recordNames returns the names under which the CRI plugin has a pulled image: its ID, the
-// repository with the digest, and the tag if it has one.
+// recordNames returns the names under which the CRI plugin stores a pulled image: its ID, the
+// repository with the digest, and the tag, if there is one.
 func recordNames(ref reference.Named, id, digest string) []string {
 	list := []string{id, ref.Name() + "@" + digest}
 	if withTag, ok := ref.(reference.NamedTagged); ok {

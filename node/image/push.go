@@ -21,25 +21,26 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// connectTimeout limits the time to connect to a registry.
+// connectTimeout is the timeout for connecting to a registry.
 const connectTimeout = 30 * time.Second
 
-// Registry is the target of a push.
+// Registry is the registry to which an image is pushed.
 type Registry struct {
-	// Address is the host:port to connect to, independent of the names of images.
+	// Address is the host:port to connect to, regardless of the image names.
 	Address string
-	// Authorities are the CA certificates of the registry in PEM.
+	// Authorities contains the CA bundle that verifies the registry's serving certificate, in PEM
+	// format.
 	Authorities []byte
-	// User and Password are the credentials.
+	// User and Password are the credentials for the registry.
 	User, Password string
 }
 
 // Push copies an image, for this host's platform, to a registry under the name to, such as
-// docker-registry.default.svc:5000/shop/base:latest, and returns its digest there. It does not send
-// layers that the registry has.
+// docker-registry.default.svc:5000/shop/base:latest, and returns its digest in the registry. It
+// does not send layers that the registry already has.
 //
-// Errors name the image: it is not on this host, its layers are not stored as archives, or the
-// registry rejects it.
+// Errors contain the image's name. A push fails if the image is not on this host, if its layers are
+// not stored as archives, or if the registry rejects the image.
 func (s Store) Push(ctx context.Context, name, to string, registry Registry) (digest.Digest, error) {
 	c, err := s.connect()
 	if err != nil {
@@ -60,7 +61,7 @@ func (s Store) Push(ctx context.Context, name, to string, registry Registry) (di
 	return target.Digest, nil
 }
 
-// pushable returns the manifest of an image whose blobs are all in the store.
+// pushable returns an image's manifest. It fails unless all of the image's blobs are in the store.
 func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descriptor, error) {
 	record, err := c.ImageService().Get(ctx, name)
 	if errdefs.IsNotFound(err) {
@@ -81,8 +82,8 @@ func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descr
 	return target, err
 }
 
-// manifestHere returns the manifest for this host's platform: the target itself, or an entry of its
-// index.
+// manifestHere returns the manifest for this host's platform: target itself or, if target is an
+// index, one of its entries.
 func manifestHere(ctx context.Context, store content.Store, target ocispec.Descriptor) (ocispec.Descriptor, error) {
 	if !images.IsIndexType(target.MediaType) {
 		return target, nil

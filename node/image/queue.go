@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// maxPulls is the maximum number of concurrent pulls on a node, and maxNamespacePulls that for the
-	// pods of one namespace. The only pull of a namespace never waits, even if the node has maxPulls,
-	// so no namespace can stop the pulls of another.
+	// maxPulls is the maximum number of concurrent pulls on a node, and maxNamespacePulls is the
+	// maximum number for pods in one namespace. A namespace's first pull never waits, even if the
+	// node already has maxPulls pulls, so no namespace can block another namespace's pulls.
 	maxPulls, maxNamespacePulls = 12, 3
 )
 
-// queue distributes the pulls of a node, or the unpacking of layers, among namespaces. Pulls of the
-// same image by one namespace run one after the other, because the second one has little to
-// download.
+// queue distributes a node's pulls, or the unpacking of layers, among namespaces. If a namespace
+// pulls the same image several times, the pulls run one after the other, because later pulls have
+// little left to download.
 type queue struct {
-	// max and share are the maximum numbers for a node and for a namespace. The first request of a
-	// namespace never waits.
+	// max is the maximum number of requests admitted on a node, and share is the maximum number for
+	// one namespace. A namespace's first request never waits.
 	max, share int
 
 	mutex    sync.Mutex
@@ -28,7 +28,7 @@ type queue struct {
 	requests []*pullRequest // waiting requests, in the order of their arrival
 }
 
-// namespacedImage is an image that pods of a namespace need. Namespaces do not wait for each other.
+// namespacedImage is an image that pods in a namespace need. Namespaces do not wait for each other.
 type namespacedImage struct{ namespace, image string }
 
 type pullRequest struct {
@@ -40,8 +40,8 @@ func newQueue(max, share int) *queue {
 	return &queue{max: max, share: share, running: map[string]int{}, images: map[namespacedImage]bool{}}
 }
 
-// wait waits until a pull can start. The caller calls release when the pull has ended. If image is
-// empty, the request does not wait for another one with the same image.
+// wait waits until a pull can start. The caller must call release when the pull has finished. If
+// image is empty, the request does not wait for other requests that have the same image.
 func (q *queue) wait(ctx context.Context, namespace, image string) (release func(), err error) {
 	request := q.add(namespace, image)
 	release = func() { q.release(request) }
@@ -64,7 +64,7 @@ func (q *queue) add(namespace, image string) *pullRequest {
 	return request
 }
 
-// release removes a request, whether it waits or its pull has ended.
+// release removes a request, regardless of whether it is waiting or its pull has finished.
 func (q *queue) release(request *pullRequest) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -80,7 +80,7 @@ func (q *queue) release(request *pullRequest) {
 	q.admit()
 }
 
-// admit admits the waiting requests that the limits allow.
+// admit admits waiting requests as far as the limits allow.
 func (q *queue) admit() {
 	q.requests = slices.DeleteFunc(q.requests, func(request *pullRequest) bool {
 		running := q.running[request.namespace]

@@ -20,26 +20,26 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Recipe describes an image that is derived from another: a Dockerfile with one stage that adds
-// files and settings. Building it needs no container, so it can have FROM, ARG, ENV, ADD (of
-// archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE, VOLUME, ENTRYPOINT and CMD. Other
-// instructions, above all RUN, are errors.
+// Recipe describes an image that is derived from another image: a Dockerfile with a single stage
+// that adds files and settings. Building the image needs no container, so the Dockerfile can
+// contain only FROM, ARG, ENV, ADD (with archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE,
+// VOLUME, ENTRYPOINT and CMD. Other instructions, in particular RUN, are errors.
 type Recipe struct {
-	// File is the path of the Dockerfile. Context is the directory from which it copies.
+	// File is the path of the Dockerfile. Context is the directory from which files are copied.
 	File, Context string
 	// Name is the image's reference.
 	Name string
-	// Arguments are values for its ARGs.
+	// Arguments are values for the Dockerfile's ARGs.
 	Arguments map[string]string
-	// Waiting is called, unless it is nil, with the name of the base before Build waits until the node
-	// has loaded it.
+	// Waiting, if not nil, is called with the base image's name before Build waits until the node
+	// has loaded the base image.
 	Waiting func(name string)
 }
 
-// Build builds the image of a recipe in the store, and replaces an image of that name. The base is
-// an image of the store, or scratch: Build pulls nothing. It waits for an image of the platform
-// that the node has not loaded yet. It returns the full name. Errors contain the line of the
-// recipe.
+// Build builds a recipe's image in the store, and replaces any image with the same name. The base
+// is an image in the store, or scratch: Build does not pull images. It waits for platform images
+// that the node has not loaded yet. It returns the image's full name. Errors contain the line in
+// the Dockerfile.
 func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 	name, err := reference.ParseDockerRef(recipe.Name)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s Store) build(ctx context.Context, c *client.Client, name string, r *read
 	return s.load(ctx, c, img)
 }
 
-// reading is a parsed recipe: its base and its commands. Variables are replaced unless they depend
-// on the base.
+// reading is a parsed recipe: its base image and its commands. Variables are expanded unless they
+// depend on the base image.
 type reading struct {
 	base      string
 	commands  []instructions.Command
@@ -87,7 +87,8 @@ type reading struct {
 	lex       *shell.Lex
 }
 
-// read parses the recipe. It fails if the caller sets an ARG that the recipe lacks.
+// read parses the Dockerfile. It fails if the caller sets an ARG that the Dockerfile does not
+// declare.
 func (r Recipe) read() (*reading, error) {
 	file, err := os.Open(r.File)
 	if err != nil {
@@ -134,8 +135,8 @@ func (r Recipe) read() (*reading, error) {
 	return read, nil
 }
 
-// argument sets the values of an ARG: from the caller, or the default, which can refer to earlier
-// ARGs.
+// argument sets the values of an ARG instruction. The caller's values take precedence over the
+// defaults, which can refer to earlier ARGs.
 func (r *reading) argument(values map[string]string, args []instructions.KeyValuePairOptional, fromCaller map[string]string) error {
 	for _, arg := range args {
 		r.names[arg.Key] = true
@@ -163,7 +164,8 @@ func (r *reading) expand(word string, values map[string]string) (string, error) 
 	return expanded, err
 }
 
-// apply applies the commands to an image, which contains its base.
+// apply applies the commands to an image, which already contains its base image's settings and
+// layers.
 func (r *reading) apply(img *Image, dir string) error {
 	for _, command := range r.commands {
 		if expandable, ok := command.(instructions.SupportsSingleWordExpansion); ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// loadBuiltin loads the image of pod sandboxes and the image of small programs.
+// loadBuiltin loads the pod sandbox image and the tools image.
 func loadBuiltin(t *testing.T, n *node) {
 	t.Helper()
 	for _, make := range []func() (Image, error){
@@ -29,7 +29,7 @@ func loadBuiltin(t *testing.T, n *node) {
 	}
 }
 
-// recipeOf creates a directory with files to copy and the recipe.
+// recipeOf creates a directory that contains files to copy and the Dockerfile.
 func recipeOf(t *testing.T, lines ...string) Recipe {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +83,7 @@ func TestBuildRecipe(t *testing.T) {
 	if got := n.exec(t, container, "sh", "-c", script); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	// A built image can be a base.
+	// A built image can itself be a base image.
 	next := recipeOf(t, "FROM localhost/built:1", "COPY driver /again")
 	next.Name = "localhost/next"
 	if name, err := n.store.Build(t.Context(), next); err != nil || name != "localhost/next:latest" {
@@ -116,8 +116,8 @@ func TestBuildRecipeFromScratchWithArchive(t *testing.T) {
 	}
 }
 
-// TestBuildOnImageWithoutArchives uses a base whose layers exist only unpacked, like the layers of
-// the platform's own images.
+// TestBuildOnImageWithoutArchives uses a base image whose layers exist only in unpacked form, like
+// the layers of the platform's own images.
 func TestBuildOnImageWithoutArchives(t *testing.T) {
 	n := startNode(t)
 	pause, err := Pause(n.programs.Pause)

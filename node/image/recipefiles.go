@@ -22,8 +22,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// baseImage returns an image of the store as the base of another. It waits for an image that the
-// node loads after its start, and calls waiting, unless it is nil, before that.
+// baseImage returns an image in the store for use as a base image. If the node loads the image only
+// after it has started, baseImage waits for it, and first calls waiting, unless waiting is nil.
 func (s Store) baseImage(ctx context.Context, c *client.Client, name string, waiting func(name string)) (Image, error) {
 	full, err := reference.ParseDockerRef(name)
 	if err != nil {
@@ -62,8 +62,8 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string, wai
 }
 
 // isUnpackedOnly reports whether the archives of an image's layers are missing, so that an image on
-// top of it can only share the unpacked layers. The platform's own images are such images. It fails
-// if the layers are not unpacked either.
+// top of it can only share the unpacked layers. This is the case for the platform's own images.
+// isUnpackedOnly fails if the layers are not unpacked either.
 func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record images.Image, layers []ocispec.Descriptor) (bool, error) {
 	var missing error
 	for _, layer := range layers {
@@ -81,8 +81,8 @@ func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record imag
 	return true, err
 }
 
-// addFiles adds files of dir to the image like ADD: the content of tar files, and other files and
-// directories as COPY does.
+// addFiles adds files from dir to the image like ADD: it extracts tar files, and copies other files
+// and directories like COPY.
 func addFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
 	files := mapping
 	files.SourcePaths = nil
@@ -106,7 +106,8 @@ func addFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error
 	return copyFiles(files, img, dir)
 }
 
-// isArchive reports whether a file is a tar file, plain or compressed with gzip or zstd.
+// isArchive reports whether a file is a tar file, either uncompressed or compressed with gzip or
+// zstd.
 func isArchive(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -122,9 +123,9 @@ func isArchive(path string) bool {
 	return err == nil
 }
 
-// copyFiles adds files and directories of dir to the image like COPY: the content of a directory,
-// and several files, are copied into the target directory. A single file gets the name of the
-// target, unless that ends with a slash. Symbolic links are kept.
+// copyFiles adds files and directories from dir to the image like COPY: the content of a directory,
+// and multiple files, are copied into the target directory. A single file is copied to the target
+// path, or into the target directory if the target ends with a slash. Symbolic links are preserved.
 func copyFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
 	if len(mapping.SourceContents) > 0 {
 		return errors.New("inline content is not supported; put it into a file")

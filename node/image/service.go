@@ -22,43 +22,44 @@ import (
 )
 
 // Service is the component through which the kubelet pulls images: a CRI image service in front of
-// containerd's. Pods name the registries, so Service pulls images itself: containerd would connect
-// to any address and report the response. Service forwards all other calls to containerd.
+// containerd's. Because pods specify the registries, Service pulls images itself: containerd would
+// connect to any address and report the response. Service forwards all other calls to containerd.
 //
-// Dialer applies its policy to each connection, after names are resolved and for each redirect.
-// Hosts in the hosts.toml files of RegistryConfigDir are the administrator's and can have any
-// address. For each blob of an image, a registry must prove that the caller may read it, even if
-// containerd has it already. Errors contain a reason, and nothing that a server sent.
+// Dialer applies its policy to each connection, after name resolution and for each redirect. Hosts
+// in the hosts.toml files in RegistryConfigDir are specified by the administrator and can have any
+// address. For each of an image's blobs, a registry must prove that the caller may read it, even if
+// containerd already has the blob. Errors contain a reason, but no data from a server.
 //
-// The number of concurrent pulls per namespace is limited. A pull ends if the registry is too slow,
-// or if only Reserve is left of the disk.
+// The number of concurrent pulls per namespace is limited. A pull is canceled if the registry is
+// too slow, or if only Reserve is left on the disk.
 //
-// Pods that name OpenShift 3's images of the platform's own pods get slipway's (see aliases).
-// Pulled images for which the kubelet has no record are hidden (see access).
+// If a pod uses OpenShift 3's name for an image of the platform's own pods, it gets Slipway's image
+// (see aliases). Pulled images for which the kubelet has no record are hidden (see access).
 type Service struct {
-	// Store is containerd's. Pulled images are added to it.
+	// Store is containerd's image store. Pulled images are added to it.
 	Store Store
-	// Socket is the Unix socket to listen on.
+	// Socket is the Unix socket on which the service listens.
 	Socket string
-	// RegistryConfigDir has a directory with a hosts.toml for each registry that has mirrors or
-	// settings.
+	// RegistryConfigDir contains a directory with a hosts.toml file for each registry that has
+	// mirrors or settings.
 	RegistryConfigDir string
-	// SignaturePolicy is the file with the signature policy: which images pods of the node may pull,
-	// in the format of podman and skopeo. Without it, all.
+	// SignaturePolicy is the path of the signature policy, which determines which images pods on
+	// the node may pull, in the format used by Podman and Skopeo. If the file does not exist, all
+	// images are allowed.
 	SignaturePolicy string
-	// SignatureStores is the directory of files that define signature stores (registries.d of podman
-	// and skopeo). It is optional.
+	// SignatureStores is the directory with the files that define signature stores (Podman's and
+	// Skopeo's registries.d). It is optional.
 	SignatureStores string
 	// Dialer connects to registries.
 	Dialer *outbound.Dialer
-	// Directory is containerd's. Pulls leave the Reserve of its disk free.
+	// Directory is containerd's directory. Pulls leave Reserve free on its disk.
 	Directory string
 	Reserve   diskspace.Reserve
-	// HasPullRecord reports whether the kubelet has recorded which credentials pulled an image, by
-	// ID. If nil, no image is hidden.
+	// HasPullRecord reports whether the kubelet has recorded which credentials were used to pull
+	// the image with the given ID. If it is nil, no image is hidden.
 	HasPullRecord func(id string) bool
 
-	// Limits for tests; zero means the default.
+	// Limits for tests. Zero means the default.
 	minRate       rate
 	minUnpackTime time.Duration
 	maxGrowth     int64
@@ -67,10 +68,11 @@ type Service struct {
 // Name returns the component's name.
 func (*Service) Name() string { return "image-service" }
 
-// maxMessage is the maximum size of a list of images, in bytes: the kubelet's own limit.
+// maxMessage is the maximum size of an image list, in bytes. It is the same as the kubelet's own
+// limit.
 const maxMessage = 16 << 20
 
-// Run serves until ctx ends. It is ready when it listens. Calls wait for containerd.
+// Run serves requests until ctx is done. It is ready when it listens. Calls wait for containerd.
 func (s *Service) Run(ctx context.Context, ready func()) error {
 	listener, err := unixsocket.Listen(s.Socket)
 	if err != nil {
@@ -118,7 +120,7 @@ func (s *Service) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// imageServer pulls images and passes other calls to containerd.
+// imageServer pulls images and forwards other calls to containerd.
 type imageServer struct {
 	criapi.UnimplementedImageServiceServer
 	next    criapi.ImageServiceClient
@@ -129,7 +131,7 @@ type imageServer struct {
 	watch   watch
 }
 
-// PullImage pulls an image and returns its ID when containerd's CRI plugin has it.
+// PullImage pulls an image and returns its ID once containerd's CRI plugin knows the image.
 func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageRequest) (*criapi.PullImageResponse, error) {
 	name := req.GetImage().GetImage()
 	if alias, ok := s.aliases.find(name); ok {
@@ -152,7 +154,7 @@ func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageReques
 	return &criapi.PullImageResponse{ImageRef: id}, nil
 }
 
-// pull pulls an image for a pod of a namespace when it gets a slot.
+// pull waits for a slot, and then pulls an image for a pod in the given namespace.
 func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.Named, credentials credentialsFunc) (id string, err error) {
 	release, err := s.queue.wait(ctx, namespace, ref.String())
 	if err != nil {
@@ -174,11 +176,12 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	return id, err
 }
 
-// knownTimeout limits waitKnown, which might never end if another pull assigns the name to another
-// image.
+// knownTimeout is the timeout for waitKnown, which might otherwise never return if another pull
+// assigns the name to a different image.
 const knownTimeout = time.Minute
 
-// waitKnown waits until the CRI plugin, which gets events, has the image under its name.
+// waitKnown waits until the CRI plugin, which is notified through events, knows the image under its
+// name.
 func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
@@ -188,12 +191,12 @@ func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
 	})
 }
 
-// ListImages passes the call on.
+// ListImages forwards the call.
 func (s *imageServer) ListImages(ctx context.Context, req *criapi.ListImagesRequest) (*criapi.ListImagesResponse, error) {
 	return s.next.ListImages(ctx, req)
 }
 
-// StreamImages passes the call on.
+// StreamImages forwards the call.
 func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.ServerStreamingServer[criapi.StreamImagesResponse]) error {
 	from, err := s.next.StreamImages(to.Context(), req)
 	if err != nil {
@@ -213,7 +216,7 @@ func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.Serv
 	}
 }
 
-// ImageStatus passes the call on, and removes images from the response that the kubelet must pull
+// ImageStatus forwards the call, and removes images from the response that the kubelet must pull
 // again.
 func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if alias, ok := s.aliases.find(req.GetImage().GetImage()); ok {
@@ -226,12 +229,12 @@ func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRe
 	return s.access.check(ctx, req.GetImage().GetImage(), req.GetImage(), resp)
 }
 
-// RemoveImage passes the call on.
+// RemoveImage forwards the call.
 func (s *imageServer) RemoveImage(ctx context.Context, req *criapi.RemoveImageRequest) (*criapi.RemoveImageResponse, error) {
 	return s.next.RemoveImage(ctx, req)
 }
 
-// ImageFsInfo passes the call on.
+// ImageFsInfo forwards the call.
 func (s *imageServer) ImageFsInfo(ctx context.Context, req *criapi.ImageFsInfoRequest) (*criapi.ImageFsInfoResponse, error) {
 	return s.next.ImageFsInfo(ctx, req)
 }

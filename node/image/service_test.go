@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// insideSecret is a response that no author of a pod must be able to read.
+// insideSecret is a response that the author of a pod must never be able to read.
 const insideSecret = "inside-secret"
 
 // pullFixture is a service in front of a real containerd.
@@ -38,7 +38,7 @@ type pullFixture struct {
 	client    criapi.ImageServiceClient
 }
 
-// newPullFixture starts a service that may connect to the hosts.
+// newPullFixture starts a service that may connect to the given hosts.
 func newPullFixture(t *testing.T, allowed ...string) *pullFixture {
 	t.Helper()
 	return newPullFixtureOn(t, func(string) {}, allowed...)
@@ -56,7 +56,7 @@ func newPullFixtureOn(t *testing.T, prepare func(root string), allowed ...string
 	return f
 }
 
-// restart starts the service again after a change.
+// restart applies a change to the service and restarts it.
 func (f *pullFixture) restart(t *testing.T, change func(*Service)) {
 	t.Helper()
 	f.component.Stop()
@@ -81,7 +81,7 @@ func (f *pullFixture) pull(t *testing.T, image string) (id string, err error) {
 	return resp.GetImageRef(), err
 }
 
-// mirror writes the hosts.toml of a registry with one server over HTTP.
+// mirror writes a registry's hosts.toml with a single server, which uses HTTP.
 func (f *pullFixture) mirror(t *testing.T, registry, server string) {
 	t.Helper()
 	dir := filepath.Join(f.service.RegistryConfigDir, registry)
@@ -94,7 +94,7 @@ func (f *pullFixture) mirror(t *testing.T, registry, server string) {
 	}
 }
 
-// httpServer serves HTTP on the loopback device and returns host and port.
+// httpServer serves HTTP on the loopback interface and returns its host:port.
 func httpServer(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -102,7 +102,8 @@ func httpServer(t *testing.T, handler http.Handler) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// realRegistry serves an image as team/app:1 and returns host and port, and the image's digest.
+// realRegistry serves an image as team/app:1, and returns the registry's host:port and the image's
+// digest.
 func realRegistry(t *testing.T) (host, digest string) {
 	t.Helper()
 	host = httpServer(t, registry.New(registry.Logger(log.New(io.Discard, "", 0))))
@@ -188,7 +189,7 @@ func TestPullsForPodsCannotReachServersOfHost(t *testing.T) {
 		}
 	}
 	f := newPullFixture(t, allowed...)
-	// The registry itself is the next candidate.
+	// After the mirror, the registry itself is tried.
 	f.mirror(t, "_default", httpServer(t, http.NotFoundHandler()))
 	for _, image := range append(peers, rejected...) {
 		_, err := f.pull(t, image)

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/node/image/policy"
 )
 
-// maxSignatures is the maximum size of all signatures of an image, in bytes.
+// maxSignatures is the maximum total size of an image's signatures, in bytes.
 const maxSignatures = 4 << 20
 
-// checkPolicy returns an error unless the signature policy of the node allows an image. The file is
-// read at each pull.
+// checkPolicy returns an error unless the node's signature policy allows an image. The file is read
+// for each pull.
 func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) error {
 	rules, err := policy.Read(p.policyFile)
 	if err == nil {
@@ -32,8 +32,8 @@ func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest st
 	return &rejection{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
 }
 
-// signatures reads the signatures of an image from its signature store or, if it has none, from its
-// registry.
+// signatures reads an image's signatures from its signature store or, if no store is configured,
+// from its registry.
 func (p *puller) signatures(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) ([][]byte, error) {
 	stores, err := signaturestore.Read(p.storeDir)
 	if err != nil {
@@ -47,8 +47,8 @@ func (p *puller) signatures(ctx context.Context, ref reference.Named, digest str
 	return p.registrySignatures(ctx, ref, digest, credentials)
 }
 
-// registrySignatures reads the signatures of an image from its registry, or from a mirror that has
-// some. A registry without the API of OpenShift 3 has none.
+// registrySignatures reads an image's signatures from its registry, or from a mirror that has
+// signatures. A registry without OpenShift 3's signature API provides none.
 func (p *puller) registrySignatures(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) ([][]byte, error) {
 	servers, err := p.hosts.of(ctx, credentials)(reference.Domain(ref))
 	if err != nil {
@@ -98,7 +98,7 @@ func readSignatures(ctx context.Context, server docker.RegistryHost, repository,
 	return all, nil
 }
 
-// get sends a request, and repeats it with the credentials that the server requests.
+// get sends a request. If the server requires credentials, get retries the request with them.
 func get(ctx context.Context, server docker.RegistryHost, address string) (*http.Response, error) {
 	client := server.Client
 	if client == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// signed returns a signature for an image, and the file with the public key.
+// signed returns a signature for an image, and the path of a file that contains the public key.
 func signed(t *testing.T, digest, identity string) (content []byte, key string) {
 	t.Helper()
 	entity, err := openpgp.NewEntity("signer", "", "signer@example.com", nil)
@@ -32,8 +32,8 @@ func signed(t *testing.T, digest, identity string) (content []byte, key string) 
 	return []byte(message.String()), key
 }
 
-// TestSignaturesAreReadFromStores pulls before and after the store has a signature. The
-// registry itself has no signatures.
+// TestSignaturesAreReadFromStores pulls an image before and after the store contains a signature.
+// The registry itself has no signatures.
 func TestSignaturesAreReadFromStores(t *testing.T) {
 	host, digest := realRegistry(t)
 	image := "registry.example.com/team/app:1"

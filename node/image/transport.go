@@ -10,27 +10,28 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Maximum sizes of responses, in bytes. The body of a layer is limited to the size in the manifest.
+// Maximum sizes of response bodies, in bytes. A layer's body is limited to the size in the
+// manifest.
 const (
 	maxDocument = 4 << 20 // a manifest, an index, a configuration
 	maxToken    = 1 << 20
 	maxFailure  = 64 << 10 // a response that reports a failure
 )
 
-// bodyLimitKey is the key of the limit of responses in a context.
+// bodyLimitKey is the context key for the response size limit.
 type bodyLimitKey struct{}
 
-// withBodyLimit limits the bodies of responses to requests with the context. The default is
-// maxDocument.
+// withBodyLimit limits the size of the response bodies for requests that use the context, in bytes.
+// The default is maxDocument.
 func withBodyLimit(ctx context.Context, bytes int64) context.Context {
 	return context.WithValue(ctx, bodyLimitKey{}, bytes)
 }
 
-// limitedTransport limits the bodies of responses, and rejects encoded ones: a small encoded body
-// can expand without a limit. It counts the data of pulls.
+// limitedTransport limits the size of response bodies, and rejects encoded bodies, because a small
+// encoded body can expand without limit. It also counts the data that pulls receive.
 type limitedTransport struct{ next http.RoundTripper }
 
-// RoundTrip sends a request without accepting an encoding.
+// RoundTrip sends a request that does not accept any content encoding.
 func (t *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx := req.Context()
 	plain := req.WithContext(ctx)
@@ -69,7 +70,7 @@ func bodyLimit(resp *http.Response) int64 {
 	return maxDocument
 }
 
-// limitedBody fails when a body exceeds its limit.
+// limitedBody returns an error when a body exceeds its size limit.
 type limitedBody struct {
 	io.ReadCloser
 	remaining int64
@@ -77,7 +78,7 @@ type limitedBody struct {
 	ended     bool
 }
 
-// Read reads at most one byte above the limit.
+// Read reads at most one byte beyond the limit.
 func (b *limitedBody) Read(p []byte) (int, error) {
 	if int64(len(p)) > b.remaining+1 {
 		p = p[:b.remaining+1]
@@ -99,7 +100,7 @@ func (b *limitedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end ends the request in the meter.
+// end records in the meter that the request has finished.
 func (b *limitedBody) end() {
 	if !b.ended {
 		b.ended = true
@@ -107,8 +108,8 @@ func (b *limitedBody) end() {
 	}
 }
 
-// limitedAuthorizer limits the responses of servers that issue tokens. Their requests have the
-// context of the request that needs the token, which can be one for a layer.
+// limitedAuthorizer limits the size of responses from servers that issue tokens. Token requests use
+// the context of the request that needs the token, which can be a request for a layer.
 type limitedAuthorizer struct{ docker.Authorizer }
 
 // Authorize authorizes a request.
@@ -116,8 +117,8 @@ func (a limitedAuthorizer) Authorize(ctx context.Context, req *http.Request) err
 	return a.Authorizer.Authorize(withBodyLimit(ctx, maxToken), req)
 }
 
-// rejection is the reason why a pull rejects an image or a response. The message contains nothing
-// that a server sent. It follows "registry X: ".
+// rejection is the reason why a pull rejects an image or a response. The message contains no data
+// from a server. It is appended to "registry X: ".
 type rejection struct {
 	code    codes.Code
 	message string
