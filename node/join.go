@@ -30,9 +30,9 @@ func clientUsages() []certificatesv1.KeyUsage {
 	return []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth}
 }
 
-// RequestCredentials requests the certificates of a host that joins. bootstrapKubeconfig is a file
-// with the join token and the address of a master. RequestCredentials writes the file kubeconfig,
-// which is not needed afterwards.
+// RequestCredentials requests the certificates for a host that joins the cluster.
+// bootstrapKubeconfig is the path of a file with the join token and a master's address.
+// RequestCredentials writes a file to the path kubeconfig, which is not needed afterwards.
 func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, kubeconfig string) error {
 	// Upstream's kubelet requests its certificate in the same way.
 	err := bootstrap.LoadClientCert(ctx, kubeconfig, bootstrapKubeconfig, m.KubeletDir(), types.NodeName(m.NodeName))
@@ -54,7 +54,7 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 	return requests.Wait()
 }
 
-// requestClient requests the certificate of a component, unless it exists.
+// requestClient requests a component's certificate, unless the certificate already exists.
 func requestClient(ctx context.Context, m pki.Member, client kubernetes.Interface, c pki.NodeClient) error {
 	store, err := storeOf(m, c)
 	if err != nil {
@@ -96,8 +96,8 @@ func storeOf(m pki.Member, c pki.NodeClient) (certificate.FileStore, error) {
 	return store, nil
 }
 
-// Certificates is the component that renews the client certificates of a joined host. The kubelet
-// renews its own.
+// Certificates is the component that renews a joined host's client certificates. The kubelet renews
+// its own certificates.
 type Certificates struct {
 	Member pki.Member
 }
@@ -105,7 +105,7 @@ type Certificates struct {
 // Name returns the component's name.
 func (*Certificates) Name() string { return "certificates" }
 
-// Run renews certificates until ctx ends.
+// Run renews certificates until ctx is done.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
 	var managers []certificate.Manager
 	for _, client := range c.Member.Clients() {
@@ -137,7 +137,7 @@ func (c *Certificates) manager(client pki.NodeClient) (certificate.Manager, erro
 	manager, err := certificate.NewManager(&certificate.Config{
 		Name: client.User, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: clientUsages(),
 		Template: &x509.CertificateRequest{Subject: c.Member.Subject(client)}, CertificateStore: store,
-		// A new client has the current certificate of the node.
+		// A new client uses the node's current certificate.
 		ClientsetFn: func(*tls.Certificate) (kubernetes.Interface, error) {
 			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 			if err != nil {

@@ -36,75 +36,79 @@ import (
 	"github.com/slipway-platform/slipway/node/localquota"
 )
 
-// MaxPods is OpenShift 3's default of pods on one node (kubeletArguments.max-pods).
+// MaxPods is OpenShift 3's default limit on pods per node (kubeletArguments.max-pods).
 const MaxPods = 250
 
-// Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins instead of the
-// in-tree plugins, and with plugins for what upstream has removed.
+// Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins in place of
+// the in-tree plugins, and with plugins for volume types that upstream has removed.
 type Kubelet struct {
-	// NodeName is the Node object's name and NodeIP its address.
+	// NodeName is the name of the Node object. NodeIP is its address.
 	NodeName string
 	NodeIP   net.IP
-	// SecondNodeIP is the IPv6 address of the Node; optional.
+	// SecondNodeIP is the Node's IPv6 address; optional.
 	SecondNodeIP netip.Addr
 	// BindAddress and Port are the listen address.
 	BindAddress net.IP
 	Port        int
-	// CertFile and KeyFile are its serving certificate; ClientCAFile verifies clients.
+	// CertFile and KeyFile contain the serving certificate and its key. ClientCAFile contains the
+	// CA bundle that verifies client certificates.
 	CertFile, KeyFile, ClientCAFile string
-	// Joined means that the cluster issues the certificates of the host. The kubelet requests its
-	// serving certificate in place of CertFile, and renews the certificate of Kubeconfig.
+	// Joined means that the cluster issues the host's certificates. The kubelet requests its
+	// serving certificate instead of using CertFile, and renews the client certificate in
+	// Kubeconfig.
 	Joined bool
 	// Kubeconfig is the path of the node's kubeconfig (system:node:<name>).
 	Kubeconfig string
-	// RootDirectory contains pods' volumes; CertDirectory contains files that the kubelet writes for
-	// itself.
+	// RootDirectory contains the pods' volumes. CertDirectory contains files that the kubelet
+	// writes for itself.
 	RootDirectory, CertDirectory string
-	// PodLogsDirectory contains the output of containers, in a directory for each pod.
+	// PodLogsDirectory contains a directory with container output for each pod.
 	PodLogsDirectory string
-	// Shutdown is the time that pods have to end when the machine shuts down.
+	// Shutdown specifies how long pods may take to terminate when the machine shuts down.
 	Shutdown Shutdown
-	// RuntimeSocket is the path of containerd's socket.
+	// RuntimeSocket is the path of containerd's Unix socket.
 	RuntimeSocket string
-	// ImageSocket is the path of the socket of the image service.
+	// ImageSocket is the path of the image service's Unix socket.
 	ImageSocket string
-	// CgroupRoot is the parent cgroup of all pods, for instance "/slipway".
+	// CgroupRoot is the parent cgroup of all pods, for example "/slipway".
 	CgroupRoot string
-	// Reserve is the part of the machine that pods cannot use.
+	// Reserve specifies the part of the machine's resources that pods cannot use.
 	Reserve Reserve
-	// DNSIP, Domain and ResolvConf determine pods' resolv.conf. ResolvConf is the host's file,
-	// empty if the host has none.
+	// DNSIP, Domain and ResolvConf determine the content of resolv.conf in pods. ResolvConf is the
+	// path of the host's file, or "" if the host has none.
 	DNSIP, Domain, ResolvConf string
-	// ManifestDirectory contains static pods; empty means none. The kubelet reads it every
-	// ManifestInterval.
+	// ManifestDirectory contains the manifests of static pods. If it is empty, there are no static
+	// pods. The kubelet reads the directory every ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration
-	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches the authentication and
-	// the authorization of a client; nil means upstream's default.
+	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches authentication and
+	// authorization responses. nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
-	// CacheSizes limit these caches.
+	// CacheSizes limits the sizes of these caches.
 	CacheSizes CacheSizes
-	// Connection overrides the connection to the API server.
+	// Connection overrides the settings for the connection to the API server.
 	Connection Connection
-	// VolumePluginDir is the directory of installed FlexVolume drivers; Prober loads them.
+	// VolumePluginDir is the directory in which FlexVolume drivers are installed. Prober loads the
+	// drivers.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
-	// OtherNetwork means that a CNI plugin of the administrator connects the pods. Its installation
-	// can need a kubelet whose Node is not ready.
+	// OtherNetwork means that an administrator's CNI plugin connects the pods. Installing the
+	// plugin might require a running kubelet whose Node is not ready.
 	OtherNetwork bool
-	// GroupQuota limits the bytes that the pods of an FSGroup keep in volumes of the type emptyDir;
-	// 0 means no limit.
+	// GroupQuota is the maximum number of bytes that the pods with the same FSGroup can store in
+	// emptyDir volumes. 0 means no limit.
 	GroupQuota int64
-	// Arguments are the administrator's flags (kubeletArguments of node-config.yaml).
+	// Arguments are the administrator's flags (kubeletArguments in node-config.yaml).
 	Arguments arguments.Map
 }
 
-// Connection limits the requests of the kubelet to the API server. A field that is zero means
-// upstream's default.
+// Connection limits the kubelet's requests to the API server. A zero field means upstream's
+// default.
 type Connection struct {
-	// ContentType is the format of requests.
+	// ContentType is the media type of requests.
 	ContentType string
-	// QPS is the number of requests per second, and Burst how many more can be sent at the same time.
+	// QPS is the maximum number of requests per second. Burst is the maximum number of additional
+	// requests that can be sent at once.
 	QPS   float32
 	Burst int32
 }
@@ -112,9 +116,9 @@ type Connection struct {
 // Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs the kubelet until ctx ends. It calls ready when the kubelet serves, its Node is Ready
-// (except with OtherNetwork), and the kubelet has received the node's existing pods from the API
-// server.
+// Run runs the kubelet until ctx is done. It calls ready when the kubelet serves requests, its Node
+// is Ready (except with OtherNetwork), and the kubelet has received the node's existing pods from
+// the API server.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -141,7 +145,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	for _, address := range server.ClusterDNS {
-		// The line that OpenShift 3's kubelet logs, for which administrators search.
+		// OpenShift 3's kubelet logs this line, and administrators search for it.
 		klog.Infof("Kubelet is setting %s as a DNS nameserver for domain %q", address, server.ClusterDomain)
 	}
 	dependencies, err := app.UnsecuredDependencies(ctx, server, utilfeature.DefaultFeatureGate)
@@ -196,7 +200,8 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up kubelet: %w", err)
 	}
-	// The flags come first: registering a flag sets its option to upstream's default.
+	// The flags must be registered first, because registering a flag sets its option to upstream's
+	// default.
 	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	server.AddFlags(flags)
 	k.fillFlags(&server.KubeletFlags)
@@ -204,8 +209,9 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	if err := ownLabels(k.Arguments).ApplyTo("kubeletArguments", flags); err != nil {
 		return nil, err
 	}
-	// cAdvisor, which reads the usage of containers, has its settings in the flags of the process.
-	// Without the socket, it knows only cgroups, and metrics have neither a pod nor a namespace.
+	// cAdvisor, which reads the containers' resource usage, takes its settings from the process's
+	// flags. Without the socket, it knows only cgroups, and metrics have neither a pod nor a
+	// namespace.
 	if err := flag.Set("containerd", k.RuntimeSocket); err != nil {
 		return nil, fmt.Errorf("set up cAdvisor: %w", err)
 	}
@@ -215,7 +221,7 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 	return server, nil
 }
 
-// KubeletFlags returns all flags of the kubelet, with upstream's defaults.
+// KubeletFlags returns all kubelet flags, with upstream's defaults.
 func KubeletFlags() (*pflag.FlagSet, error) {
 	server, err := options.NewKubeletServer()
 	if err != nil {
@@ -232,7 +238,7 @@ func (k *Kubelet) Check() error {
 	return errors.Join(err, k.checkQuota())
 }
 
-// volumePlugins returns the plugins of volumes, given those of upstream.
+// volumePlugins returns the kubelet's volume plugins, given upstream's.
 func (k *Kubelet) volumePlugins(upstream []volume.VolumePlugin) []volume.VolumePlugin {
 	if k.GroupQuota > 0 {
 		upstream = localquota.Limit(upstream, k.GroupQuota)
@@ -240,7 +246,7 @@ func (k *Kubelet) volumePlugins(upstream []volume.VolumePlugin) []volume.VolumeP
 	return append(upstream, &glusterfs.Plugin{})
 }
 
-// checkQuota returns an error if the file system of volumes cannot enforce GroupQuota.
+// checkQuota returns an error if the file system that contains volumes cannot enforce GroupQuota.
 func (k *Kubelet) checkQuota() error {
 	if k.GroupQuota == 0 {
 		return nil
@@ -251,8 +257,8 @@ func (k *Kubelet) checkQuota() error {
 	return localquota.Check(k.RootDirectory)
 }
 
-// ownLabels removes the labels that a kubelet may not give its Node, such as labels of roles. The
-// control plane sets the labels of the node's group.
+// ownLabels removes the labels that a kubelet is not allowed to set on its Node, such as role
+// labels. The control plane sets the labels of the node's group.
 func ownLabels(arguments arguments.Map) arguments.Map {
 	const name = "node-labels"
 	values, exists := arguments[name]
@@ -284,9 +290,9 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
-	// A pod without a profile gets the runtime's: without a system call filter, any user has all
-	// capabilities in a new user namespace. The configuration has this field too, but then no
-	// argument could turn it off.
+	// A pod without a seccomp profile gets the runtime's default profile: without a system call
+	// filter, any user has all capabilities in a new user namespace. This field also exists in the
+	// configuration, but a value set there could not be overridden by an argument.
 	flags.SeccompDefault = true
 }
 
@@ -302,19 +308,21 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// The API server's own permissions come from a role that a new cluster lacks in its first second.
+	// The API server's own permissions come from a role that does not exist during the first second
+	// of a new cluster.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket
 	// The image service decides which pulls wait. The kubelet's own queue does not distinguish
-	// namespaces, and its rate limit makes pulls fail.
+	// between namespaces, and its rate limit makes pulls fail.
 	c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS = false, nil, 0
 	c.CgroupDriver, c.CgroupRoot = "cgroupfs", k.CgroupRoot
 	c.FailCgroupV1 = false
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// The minimum that the kubelet allows: a log can exceed its limit by the output of this interval.
+	// This is the minimum that the kubelet allows: a log can exceed its size limit by the output
+	// produced in this interval.
 	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
@@ -326,18 +334,19 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
-	// The chains are for programs that share iptables with the kubelet. There is none, and the tables
-	// would never be removed.
+	// These chains are for programs that share iptables with the kubelet. There are no such
+	// programs, and the tables would never be removed.
 	c.MakeIPTablesUtilChains = false
-	// A volume is attached only after the Node's status lists it as in use: with upstream's ten
-	// seconds, a pod would wait for most of this time. The kubelet still sends the status only if it
-	// has changed.
+	// A volume is attached only after the Node's status lists it as in use. With upstream's ten
+	// seconds, a pod would spend most of this time waiting. The kubelet still sends the status only
+	// if it has changed.
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }
 
-// fillClients sets limits of the clients of the kubelet, and of the kubelet as a client.
+// fillClients sets limits for the kubelet's clients, and for the kubelet's own requests to the API
+// server.
 func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	if k.AuthenticationTTL != nil {
 		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}
@@ -364,8 +373,8 @@ func (k *Kubelet) client() (*rest.Config, kubernetes.Interface, error) {
 	return config, client, nil
 }
 
-// serves reports whether the kubelet listens and has a serving certificate. Its Node can still be
-// Ready from before a restart.
+// serves reports whether the kubelet listens and has a serving certificate. The Node alone is not
+// sufficient, because it can still be Ready from before a restart.
 func (k *Kubelet) serves() bool {
 	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
 	conn, err := net.DialTimeout("tcp", address, time.Second)
@@ -381,7 +390,7 @@ func (k *Kubelet) serves() bool {
 	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).Handshake() == nil
 }
 
-// nodeReady reports whether the Node's condition Ready is true.
+// nodeReady reports whether the Node's Ready condition is true.
 func nodeReady(ctx context.Context, client kubernetes.Interface, name string) bool {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -395,9 +404,9 @@ func nodeReady(ctx context.Context, client kubernetes.Interface, name string) bo
 	return false
 }
 
-// HostResolvConf returns the path of the resolv.conf for pods, "" if the host has none. On hosts
-// with systemd-resolved it is the list of upstream servers, because the stub address does not work
-// in a pod.
+// HostResolvConf returns the path of the resolv.conf file for pods, or "" if the host has none. On
+// hosts with systemd-resolved, this is the file with the upstream servers, because the stub address
+// does not work in a pod.
 func HostResolvConf() string {
 	for _, path := range []string{"/run/systemd/resolve/resolv.conf", "/etc/resolv.conf"} {
 		if _, err := os.Stat(path); err == nil {

@@ -41,7 +41,7 @@ func TestKubeletDelegatesPullsToImageService(t *testing.T) {
 	if c.SerializeImagePulls || c.MaxParallelImagePulls != nil || c.RegistryPullQPS != 0 {
 		t.Errorf("kubelet limits pulls: serialize %t, parallel %v, QPS %d", c.SerializeImagePulls, c.MaxParallelImagePulls, c.RegistryPullQPS)
 	}
-	// Without the check, a pod can run any image on the node by its name.
+	// Without this check, a pod can run any image on the node if it knows the image's name.
 	verify := kubeletconfig.ImagePullCredentialsVerificationPolicy(c.ImagePullCredentialsVerificationPolicy)
 	if verify != kubeletconfig.NeverVerifyPreloadedImages || !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 		t.Errorf("the kubelet does not check permission to use images that the node already has: %q", verify)
@@ -59,7 +59,7 @@ func TestKubeletFollowsNodeConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The sample of OpenShift 3.11.
+	// These are the sample values from OpenShift 3.11's guide.
 	k.AuthenticationTTL, k.AuthorizationTTL = &minute, &minute
 	k.Connection = Connection{ContentType: "application/json", QPS: 19.5, Burst: 40}
 	k.ManifestDirectory, k.ManifestInterval = "/pods", time.Second
@@ -83,7 +83,7 @@ func TestKubeletFollowsNodeConfig(t *testing.T) {
 	}
 }
 
-// newKubelet returns a kubelet with arguments.
+// newKubelet returns a kubelet with the given arguments.
 func newKubelet(t *testing.T, values arguments.Map) *Kubelet {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func newKubelet(t *testing.T, values arguments.Map) *Kubelet {
 	}
 }
 
-// TestArgumentsOfGuideConfigureKubelet uses the arguments of 3.11 Cluster Administration, 2.11.1.
+// TestArgumentsOfGuideConfigureKubelet uses the arguments from 3.11 Cluster Administration, 2.11.1.
 func TestArgumentsOfGuideConfigureKubelet(t *testing.T) {
 	server, err := newKubelet(t, arguments.Map{
 		"max-pods": {"40"}, "resolv-conf": {"/etc/resolv.conf"}, "image-gc-high-threshold": {"90"}, "image-gc-low-threshold": {"80"},
@@ -150,8 +150,8 @@ func TestPullsLeaveReserveForEviction(t *testing.T) {
 	}
 }
 
-// TestRestartsAreDelayedByAtMostFiveMinutes checks upstream's settings. The delays before are 10,
-// 20, 40, 80 and 160 seconds.
+// TestRestartsAreDelayedByAtMostFiveMinutes checks upstream's settings. The preceding delays are
+// 10, 20, 40, 80 and 160 seconds.
 func TestRestartsAreDelayedByAtMostFiveMinutes(t *testing.T) {
 	server, err := newKubelet(t, nil).server()
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Label is a label of a node. Its value is "true".
+// Label is a node label with the value "true".
 type Label struct {
-	// Client can patch the node.
+	// Client must be allowed to patch the node.
 	Client     kubernetes.Interface
 	Node, Name string
 }
@@ -22,10 +22,10 @@ type Label struct {
 // labelRetryInterval is the interval between attempts to change a label.
 const labelRetryInterval = time.Second
 
-// Set adds the label. It retries until ctx ends.
+// Set adds the label. It retries until ctx is done.
 func (l Label) Set(ctx context.Context) { l.retry(ctx, `"true"`) }
 
-// Remove removes the label. It retries until ctx ends.
+// Remove removes the label. It retries until ctx is done.
 func (l Label) Remove(ctx context.Context) { l.retry(ctx, "null") }
 
 func (l Label) retry(ctx context.Context, value string) {
@@ -40,10 +40,10 @@ func (l Label) retry(ctx context.Context, value string) {
 	})
 }
 
-// TrySet adds the label with one request.
+// TrySet tries once to add the label.
 func (l Label) TrySet(ctx context.Context) error { return l.patch(ctx, `"true"`) }
 
-// patch sets the label to a value in JSON.
+// patch sets the label to a value, which is given in JSON.
 func (l Label) patch(ctx context.Context, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, l.Name, value)
 	_, err := l.Client.CoreV1().Nodes().Patch(ctx, l.Node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
@@ -53,7 +53,8 @@ func (l Label) patch(ctx context.Context, value string) error {
 	return nil
 }
 
-// Unlabeled is a component that replaces a disabled one and removes its label from the node.
+// Unlabeled is a component that takes the place of a disabled component and removes its label from
+// the node.
 type Unlabeled struct {
 	// Component is the name of the disabled component.
 	Component string
@@ -63,7 +64,7 @@ type Unlabeled struct {
 // Name returns the component's name.
 func (u *Unlabeled) Name() string { return u.Component }
 
-// Run removes the label and waits until ctx ends.
+// Run removes the label and waits until ctx is done.
 func (u *Unlabeled) Run(ctx context.Context, ready func()) error {
 	ready()
 	u.Label.Remove(ctx)

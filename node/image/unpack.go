@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// minUnpackTime is the time to unpack a small layer. Each MiB adds a second. A layer can write
-	// the same file repeatedly, which needs no space.
+	// minUnpackTime is how long a small layer may take to unpack. Each MiB adds one second. There
+	// is a limit because a layer can write the same file repeatedly, which needs no disk space.
 	minUnpackTime = 10 * time.Minute
-	// maxGrowth is the memory in bytes that containerd can need to unpack all layers at a time: it
-	// keeps an entry for each directory of a layer.
+	// maxGrowth is the maximum memory, in bytes, that containerd may need to unpack all layers
+	// concurrently. It keeps an entry for each directory in a layer.
 	maxGrowth = 512 << 20
 )
 
-// unpacking limits the time and memory that unpacking layers takes.
+// unpacking limits the time and the memory that are used for unpacking layers.
 type unpacking struct {
-	// queue has one place for each namespace.
+	// queue has one slot for each namespace.
 	queue *queue
-	// socket is the Unix socket of containerd.
+	// socket is containerd's Unix socket.
 	socket string
 	// minTime is minUnpackTime, except in tests.
 	minTime time.Duration
 	memory  *memory
 }
 
-// run unpacks a layer with work when the queue admits it. It cancels work if it takes too long or
-// needs too much memory.
+// run waits until the queue admits a layer, and then calls work, which unpacks it. It cancels work
+// if it takes too long or needs too much memory.
 func (u unpacking) run(ctx context.Context, namespace string, store content.Store, layer ocispec.Descriptor, work func(ctx context.Context) error) error {
 	release, err := u.queue.wait(ctx, namespace, "")
 	if err != nil {
@@ -78,7 +78,7 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 	return err
 }
 
-// limitedApplier unpacks layers for pods of a namespace.
+// limitedApplier unpacks layers for pods in a namespace.
 type limitedApplier struct {
 	diff.Applier
 	unpacking unpacking
@@ -95,7 +95,7 @@ func (a limitedApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mou
 	return result, err
 }
 
-// residentMemory returns the resident memory of a process in bytes.
+// residentMemory returns a process's resident memory in bytes.
 func residentMemory(pid int) (int64, error) {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

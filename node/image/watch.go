@@ -10,28 +10,28 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// rate is the minimum rate of a download.
+// rate is a minimum download rate.
 type rate struct {
 	bytes  int64
 	period time.Duration
 }
 
-// minRate returns a rate far below the rate of slow connections. Only the time in which the
-// registry is expected to send counts.
+// minRate returns a rate far below that of slow connections. Only the time during which the
+// registry is expected to send data counts.
 func minRate() rate { return rate{512 << 10, time.Minute} }
 
-// watchInterval is the time between two checks of a pull.
+// watchInterval is the interval between checks of a pull.
 const watchInterval = 100 * time.Millisecond
 
-// watch cancels a pull if the registry is too slow, or if the disk has only its reserve left.
+// watch cancels a pull if the registry is too slow, or if only the reserve is left on the disk.
 type watch struct {
 	dir     string
 	reserve diskspace.Reserve
 	min     rate
 }
 
-// start returns a context that ends when the pull must end; its cause is the reason. The caller
-// calls stop when the pull has ended.
+// start returns a context that is canceled when the pull must be canceled. The context's cause is
+// the reason. The caller must call stop when the pull has finished.
 func (w watch) start(parent context.Context) (ctx context.Context, stop func(), err error) {
 	if err := w.checkDisk(); err != nil {
 		return nil, nil, err
@@ -72,7 +72,7 @@ func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc
 	}
 }
 
-// checkDisk returns a rejection if the disk of the images has only its reserve left.
+// checkDisk returns a rejection if only the reserve is left on the disk that stores images.
 func (w watch) checkDisk() error {
 	err := w.reserve.Check(w.dir)
 	full := (*diskspace.Full)(nil)

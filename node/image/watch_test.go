@@ -31,7 +31,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// pullFor pulls an image for a pod of a namespace.
+// pullFor pulls an image for a pod in the given namespace.
 func (f *pullFixture) pullFor(ctx context.Context, namespace, image string) error {
 	_, err := f.client.PullImage(ctx, &criapi.PullImageRequest{
 		Image:         &criapi.ImageSpec{Image: image},
@@ -40,7 +40,7 @@ func (f *pullFixture) pullFor(ctx context.Context, namespace, image string) erro
 	return err
 }
 
-// trickle occasionally sends a byte until the client or the test ends.
+// trickle sends a byte from time to time until the client disconnects or the test ends.
 func trickle(w http.ResponseWriter, r *http.Request, test context.Context) {
 	for r.Context().Err() == nil && test.Err() == nil {
 		_, _ = w.Write([]byte(" "))
@@ -124,7 +124,7 @@ func TestInterruptedPullLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// The content lease of a process that was killed during a pull.
+	// The lease of a process that was killed during a pull.
 	lease, err := c.LeasesService().Create(t.Context(), leases.WithRandomID(), leases.WithExpiration(time.Hour), leases.WithLabel(labelPull, "killed"))
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +144,8 @@ func TestInterruptedPullLeavesNothing(t *testing.T) {
 	})
 }
 
-// addLayer adds a layer of gzip data that write writes, without keeping the unpacked data.
+// addLayer adds a gzip-compressed layer whose archive is written by write. It does not keep the
+// uncompressed data.
 func (r *blobRegistry) addLayer(t *testing.T, image *fakeImage, write func(archive *tar.Writer) error) {
 	t.Helper()
 	var compressed bytes.Buffer
@@ -184,7 +185,7 @@ func TestUnpackingIsLimited(t *testing.T) {
 	}
 }
 
-// zeros reads as zeros.
+// zeros is a reader that returns zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }

@@ -13,8 +13,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxWindow is the maximum window of a zstd frame in bytes. A decoder needs several times as much.
-// Decoders must support 8 MiB. containerd's supports 512 MiB.
+// maxWindow is the maximum window size of a zstd frame in bytes. A decoder needs several times this
+// size. Decoders must support 8 MiB. containerd's decoder supports 512 MiB.
 const maxWindow = 16 << 20
 
 // checkWindow rejects a layer with a large zstd window.
@@ -35,8 +35,8 @@ func checkWindow(ctx context.Context, store content.Store, layer ocispec.Descrip
 	return nil
 }
 
-// zstdWindow returns the largest window of the frames of a zstd stream, in bytes, and 0 for other
-// streams. It skips the compressed blocks.
+// zstdWindow returns the largest window size among the frames in a zstd stream, in bytes, or 0 for
+// other streams. It skips the compressed blocks.
 func zstdWindow(stream *bufio.Reader) (window uint64, err error) {
 	const magicLength = 10
 	if start, err := stream.Peek(magicLength); err != nil || compression.DetectCompression(start) != compression.Zstd {
@@ -67,7 +67,7 @@ func zstdWindow(stream *bufio.Reader) (window uint64, err error) {
 	}
 }
 
-// discardBlocks skips the blocks of a frame: RFC 8878, section 3.1.1.2.
+// discardBlocks skips a frame's blocks: RFC 8878, section 3.1.1.2.
 func discardBlocks(stream *bufio.Reader, hasChecksum bool) error {
 	const headerLength, checksumLength, runLength = 3, 4, 1
 	for last := false; !last; {

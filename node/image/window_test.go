@@ -10,7 +10,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdFrame compresses data with a window, as a stream of unknown length.
+// zstdFrame compresses data with the given window size, as a stream of unknown length.
 func zstdFrame(t *testing.T, window int, data []byte) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -21,7 +21,7 @@ func zstdFrame(t *testing.T, window int, data []byte) []byte {
 	if _, err := encoder.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	// The length is unknown after a flush.
+	// After a flush, the length is unknown.
 	if err := encoder.Flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package localquota limits the bytes that pods keep in volumes of the type emptyDir, by group
-// quotas of the node's file system.
+// Package localquota limits the number of bytes that pods store in emptyDir volumes. It uses group
+// quotas in the node's file system.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.5.1
 // (volumeConfig.localQuota).
@@ -18,8 +18,9 @@ import (
 // emptyDir is the name of upstream's plugin.
 const emptyDir = "kubernetes.io/empty-dir"
 
-// Limit returns plugins of the kubelet. All files of a group in volumes of the type emptyDir have
-// at most bytes: a pod's fsGroup is the group. Volumes in memory have no quota.
+// Limit wraps the kubelet's volume plugins so that all files of a group in emptyDir volumes
+// together use at most the given number of bytes. The group is the pod's fsGroup. In-memory volumes
+// have no quota.
 func Limit(plugins []volume.VolumePlugin, bytes int64) []volume.VolumePlugin {
 	limited := make([]volume.VolumePlugin, len(plugins))
 	for i, item := range plugins {
@@ -30,7 +31,7 @@ func Limit(plugins []volume.VolumePlugin, bytes int64) []volume.VolumePlugin {
 	return limited
 }
 
-// plugin is upstream's plugin with a quota.
+// plugin is upstream's emptyDir plugin with a quota.
 type plugin struct {
 	volume.VolumePlugin
 	bytes int64
@@ -53,7 +54,7 @@ type mounter struct {
 // SetUp creates the volume.
 func (m mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetPath(), args) }
 
-// SetUpAt creates the volume in dir.
+// SetUpAt creates the volume at dir and sets the quota.
 func (m mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	if err := m.Mounter.SetUpAt(dir, args); err != nil || args.FsGroup == nil {
 		return err
@@ -61,7 +62,7 @@ func (m mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 	return set(dir, *args.FsGroup, m.bytes)
 }
 
-// Commands of quotactl(2) for all file systems that have the interface of XFS. ext4 has it too.
+// quotactl(2) commands for all file systems that implement the XFS interface, including ext4.
 const (
 	groupQuota  = 1
 	getState    = 'X'<<8 + 5
@@ -73,7 +74,7 @@ const (
 	blockBytes  = 512
 )
 
-// state is the begin of the kernel's struct fs_quota_stat.
+// state is the beginning of the kernel's struct fs_quota_stat.
 type state struct {
 	_     int8
 	flags uint16
@@ -89,7 +90,7 @@ type limits struct {
 	_              [88]byte
 }
 
-// Check returns an error if the file system of a directory does not limit the files of groups.
+// Check returns an error if a directory's file system does not enforce group quotas.
 func Check(dir string) error {
 	var s state
 	err := call(dir, getState, 0, unsafe.Pointer(&s))
@@ -100,7 +101,8 @@ func Check(dir string) error {
 		"mount an XFS file system with the option gquota there, or remove the setting", dir)
 }
 
-// set limits the files of a group in the file system of dir. It does nothing in memory.
+// set limits the size of a group's files in dir's file system. It is a no-op for an in-memory file
+// system.
 func set(dir string, group, bytes int64) error {
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
@@ -117,7 +119,7 @@ func set(dir string, group, bytes int64) error {
 	return nil
 }
 
-// call calls quotactl_fd(2) for the file system of dir.
+// call calls quotactl_fd(2) for dir's file system.
 func call(dir string, command uintptr, id int64, argument unsafe.Pointer) error {
 	file, err := os.Open(dir)
 	if err != nil {
