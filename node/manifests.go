@@ -7,9 +7,9 @@ import (
 	"os"
 )
 
-// ensureManifests creates the directory of static pods if it is missing: the kubelet would report a
-// missing directory in every interval. dir is empty if there are no static pods, and can also be a
-// file.
+// ensureManifests creates the static pod directory if it is missing, because the kubelet would
+// report a missing directory at every interval. dir is "" if there are no static pods. It can also
+// be the path of a file.
 func ensureManifests(dir string) error {
 	if dir == "" {
 		return nil

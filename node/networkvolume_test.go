@@ -25,22 +25,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/usermode"
 )
 
-// mountingHost is a host of the kubelet's volume plugins that really mounts.
+// mountingHost is a host for the kubelet's volume plugins that performs real mounts.
 type mountingHost struct {
 	volume.VolumeHost
 	mounter mount.Interface
 }
 
-// GetMounter returns the mounter of all plugins.
+// GetMounter returns the mounter that all plugins use.
 func (h mountingHost) GetMounter() mount.Interface { return h.mounter }
 
-// volumes are volumes that the kubelet's plugins mount.
+// volumes mounts volumes with the kubelet's plugins.
 type volumes struct {
 	t       *testing.T
 	plugins volume.VolumePluginMgr
 }
 
-// newVolumes returns volumes of the kubelet's own plugins of the names.
+// newVolumes returns a volumes that uses the kubelet's own plugins with the given names.
 func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *volumes {
 	t.Helper()
 	root := t.TempDir()
@@ -69,7 +69,8 @@ func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *vol
 	return v
 }
 
-// mount mounts a volume for a pod and returns its directory. The test unmounts it.
+// mount mounts a volume for a pod and returns the volume's directory. It is unmounted when the test
+// ends.
 func (v *volumes) mount(pod string, source *corev1.PersistentVolume, readOnly bool) string {
 	v.t.Helper()
 	spec := volume.NewSpecFromPersistentVolume(source, readOnly)
@@ -99,8 +100,8 @@ func (v *volumes) mount(pod string, source *corev1.PersistentVolume, readOnly bo
 	return mounter.GetPath()
 }
 
-// attach attaches the device of a volume that has one, and mounts it on the node. The test detaches
-// it.
+// attach attaches a volume's device, if it has one, and mounts the device on the node. The device
+// is detached when the test ends.
 func (v *volumes) attach(plugin volume.VolumePlugin, spec *volume.Spec) {
 	v.t.Helper()
 	attachable, ok := plugin.(volume.AttachableVolumePlugin)
@@ -143,7 +144,7 @@ func run(t *testing.T, command ...string) string {
 	return string(output)
 }
 
-// serveNFS exports a directory to the same host.
+// serveNFS exports a directory over NFS to this host.
 func serveNFS(t *testing.T, dir string) {
 	t.Helper()
 	run(t, "mount", "-t", "nfsd", "nfsd", "/proc/fs/nfsd")
@@ -157,8 +158,8 @@ func serveNFS(t *testing.T, dir string) {
 	run(t, "exportfs", "-i", "-o", "rw,no_root_squash,fsid=0,insecure", "127.0.0.1:"+dir)
 }
 
-// TestNFSVolumesAreMounted mounts volumes of a real server for several pods, with the options of
-// the annotation.
+// TestNFSVolumesAreMounted mounts volumes from a real server for several pods, with the mount
+// options from the annotation.
 func TestNFSVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "nfsd", "nfs", "nfsv4") {
 		return
@@ -198,7 +199,7 @@ func TestNFSVolumesAreMounted(t *testing.T) {
 // target is the name of an iSCSI target.
 const target = "iqn.2026-11.example.test:disk"
 
-// serveISCSI serves a disk of 64 MiB as unit 0 of a target, without authentication.
+// serveISCSI serves a 64 MiB disk as LUN 0 of a target, without authentication.
 func serveISCSI(t *testing.T) {
 	t.Helper()
 	disk := filepath.Join(t.TempDir(), "disk")
@@ -227,7 +228,7 @@ func serveISCSI(t *testing.T) {
 	set(group+"/enable", "1")
 }
 
-// startInitiator starts the daemons of the iSCSI client and of device names.
+// startInitiator starts the iSCSI initiator daemon and the daemon that creates device names.
 func startInitiator(t *testing.T) {
 	t.Helper()
 	settings := t.TempDir()
@@ -238,8 +239,8 @@ func startInitiator(t *testing.T) {
 	run(t, "iscsid")
 }
 
-// TestISCSIVolumesAreMounted attaches the unit of a real target, formats and mounts it, and finds
-// the files again when the next pod mounts it.
+// TestISCSIVolumesAreMounted attaches a LUN of a real target, formats and mounts it, and finds the
+// files again when the next pod mounts it.
 func TestISCSIVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "iscsi_tcp", "iscsi_target_mod", "target_core_file", "sd_mod") {
 		return

@@ -1,5 +1,5 @@
-// Package node runs upstream Kubernetes' components of a node: the kubelet and the service proxy.
-// Both exit on some errors, and therefore never share a process with etcd and the API server. The
+// Package node runs upstream Kubernetes' node components: the kubelet and the service proxy. Both
+// exit on some errors, and therefore never run in the same process as etcd and the API server. The
 // supervisor restarts their process.
 //
 // As in package kube, each component is a struct whose fields are all its dependencies.
@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// poll calls probe ten times a second until it returns true. It returns false if ctx ends first.
+// poll calls probe ten times per second until it returns true. poll returns false if ctx is done
+// first.
 func poll(ctx context.Context, probe func(context.Context) bool) bool {
 	err := wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		return probe(ctx), nil

@@ -19,20 +19,20 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig"
 )
 
-// podSync waits until the kubelet has received the node's existing pods from the API server. Until
-// then the kubelet already serves, but returns "not found" for these pods, for instance to `exec`
-// and `logs`.
+// podSync waits until the kubelet has received the node's existing pods from the API server. Before
+// that, the kubelet already serves requests, but returns "not found" for these pods, for example to
+// `exec` and `logs`.
 type podSync struct {
 	client   kubernetes.Interface
 	nodeName string
 	kubelet  podresources.PodResourcesListerClient
-	// missing contains the pods, as namespace/name, that the kubelet has not received yet; nil before
-	// the first call.
+	// missing contains the pods that the kubelet has not received yet, as namespace/name. It is nil
+	// before the first call.
 	missing map[string]bool
 }
 
-// dialKubelet connects to the kubelet's pod resources socket; close closes the connection. The
-// connection is made on the first request.
+// dialKubelet returns a client for the kubelet's pod resources socket. close closes the connection,
+// which is established for the first request.
 func dialKubelet(rootDirectory string) (client podresources.PodResourcesListerClient, close func() error, err error) {
 	socket := filepath.Join(rootDirectory, kubeletconfig.DefaultKubeletPodResourcesDirName, podresourcesserver.Socket+".sock")
 	retry := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1, MaxDelay: 100 * time.Millisecond}
@@ -45,7 +45,7 @@ func dialKubelet(rootDirectory string) (client podresources.PodResourcesListerCl
 }
 
 // complete reports whether the kubelet has received every pod that the node had at the first call,
-// except pods that no longer exist.
+// except for pods that no longer exist.
 func (r *podSync) complete(ctx context.Context) bool {
 	running, err := r.running(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *podSync) complete(ctx context.Context) bool {
 	return len(r.missing) == 0
 }
 
-// running returns the pods of the node that the kubelet should run, according to the API server. It
-// excludes mirror pods, which the kubelet has without the API server.
+// running returns the node's pods that the kubelet should run, according to the API server. It
+// excludes mirror pods, because the kubelet runs their static pods without the API server.
 func (r *podSync) running(ctx context.Context) (map[string]bool, error) {
 	pods, err := r.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", r.nodeName).String(),

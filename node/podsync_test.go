@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// pods is a fake of the kubelet's pod resources API that returns these pods.
+// pods is a fake kubelet pod resources API that returns the given pods.
 type pods struct {
 	podresources.UnimplementedPodResourcesListerServer
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (p *pods) learn(names ...string) {
 	p.names = names
 }
 
-// serve listens on the kubelet's socket below this root directory.
+// serve listens on the kubelet's pod resources socket below the given root directory.
 func (p *pods) serve(t *testing.T, rootDirectory string) {
 	t.Helper()
 	dir := filepath.Join(rootDirectory, "pod-resources")

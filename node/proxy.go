@@ -15,36 +15,37 @@ import (
 )
 
 // Proxy is the component that runs upstream's service proxy, with nftables. It exits when its Node
-// object is deleted or changes its addresses, and restarts with the process.
+// object is deleted or changes its addresses, and is restarted with the process.
 type Proxy struct {
 	// NodeName is the Node object's name.
 	NodeName string
 	// Kubeconfig is the path of the proxy's kubeconfig (system:kube-proxy).
 	Kubeconfig string
-	// Bridge is the pods' bridge: the proxy treats its traffic as local and keeps the source
-	// addresses. It is empty if the pods are on devices of another network.
+	// Bridge is the pods' bridge: the proxy treats traffic from it as local and preserves source
+	// addresses. Bridge is empty if the pods are connected to a different network.
 	Bridge string
-	// Pods are the networks of pods, at most one of each IP family. Without a bridge, the proxy treats
-	// traffic from them as local.
+	// Pods contains the pod networks, at most one of each IP family. If there is no bridge, the
+	// proxy treats traffic from these networks as local.
 	Pods []netip.Prefix
-	// HealthAddress is the host:port of the proxy's health endpoint, which serves nothing else.
+	// HealthAddress is the host:port of the proxy's health endpoint. Nothing else is served there.
 	HealthAddress string
-	// SyncPeriod is the longest time after which the proxy repairs its rules.
+	// SyncPeriod is the maximum interval at which the proxy repairs its rules.
 	SyncPeriod time.Duration
-	// Arguments are the administrator's flags (proxyArguments of node-config.yaml).
+	// Arguments are the administrator's flags (proxyArguments in node-config.yaml).
 	Arguments arguments.Map
 }
 
 // Name returns the component's name.
 func (p *Proxy) Name() string { return "proxy" }
 
-// Run programs services until ctx ends. Upstream's proxy does not return on cancel, so Run leaves
-// it to end with the process.
+// Run programs services until ctx is done. Upstream's proxy does not return when its context is
+// canceled, so it keeps running until the process exits.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	opts := app.NewOptions()
 	flags := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
 	opts.AddFlags(flags)
-	// Upstream's options have private configuration: flags are the only typed access except a file.
+	// The configuration in upstream's options is private. Apart from a configuration file, flags
+	// are the only typed way to set it.
 	settings := arguments.Map{
 		"kubeconfig":             {p.Kubeconfig},
 		"hostname-override":      {p.NodeName},
@@ -103,10 +104,10 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// closeMetrics keeps the proxy from serving metrics and its configuration without authentication,
-// unless the administrator sets an address for them. The kubelet, in the same process, serves the
-// same metrics to authorized clients. Upstream's validation requires such an address, so
-// closeMetrics must run after it.
+// closeMetrics keeps the proxy from serving its metrics and configuration without authentication,
+// unless the administrator sets an address for them. The kubelet in the same process serves the
+// same metrics to authorized clients. Upstream's validation requires an address, so closeMetrics
+// must run after validation.
 func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	const port = "metrics-port"
 	for _, name := range []string{"metrics-bind-address", port, "config"} {
@@ -123,8 +124,8 @@ func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// healthy reports whether the proxy's health endpoint returns OK, which it does after the proxy's
-// first write of rules.
+// healthy reports whether the proxy's health endpoint returns OK. This is the case once the proxy
+// has written its rules for the first time.
 func (p *Proxy) healthy(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

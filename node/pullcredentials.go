@@ -12,9 +12,9 @@ import (
 )
 
 // ensurePullCredentials creates a file without credentials in the kubelet's root directory, unless
-// the administrator has created it. The kubelet uses the credentials of the file to pull the images
-// of all pods. Without the file, it would use those in the home directory of root, where `oc
-// registry login` and other clients store the token of an administrator.
+// the administrator has created the file. The kubelet uses the file's credentials to pull images
+// for all pods. Without the file, it would use the credentials in root's home directory, where `oc
+// registry login` and other clients store an administrator's token.
 func ensurePullCredentials(rootDirectory string) error {
 	path := filepath.Join(rootDirectory, "config.json")
 	_, err := credentialprovider.ReadSpecificDockerConfigJSONFile(path)

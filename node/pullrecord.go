@@ -9,12 +9,13 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 )
 
-// PullRecords reads the kubelet's records of the images that it pulled.
+// PullRecords reads the kubelet's records of pulled images.
 type PullRecords struct {
 	records pullmanager.PullRecordsAccessor
 }
 
-// NewPullRecords returns the records below the kubelet's root directory, which it creates.
+// NewPullRecords returns the records in the kubelet's root directory. It creates the directory if
+// necessary.
 func NewPullRecords(rootDirectory string) (PullRecords, error) {
 	records, err := pullmanager.NewFSPullRecordsAccessor(klog.Background(), rootDirectory)
 	if err != nil {
@@ -23,9 +24,9 @@ func NewPullRecords(rootDirectory string) (PullRecords, error) {
 	return PullRecords{records}, nil
 }
 
-// Has reports whether the kubelet has a record of an image, so that it checks the credentials of
-// pods that use the image. It is also true if the record is invalid, because the kubelet then pulls
-// the image again, and if the kubelet is configured to check nothing.
+// Has reports whether the kubelet has a record for an image, so that it checks the credentials of
+// pods that use the image. Has also returns true if the record is invalid, because the kubelet then
+// pulls the image again, and if the kubelet is configured to check no credentials.
 func (p PullRecords) Has(id string) bool {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 		return true

@@ -13,17 +13,17 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// RegistryAddress tracks the address of the cluster's image registry, and configures containerd for
-// it. With several masters, another one can run the registry after a failure.
+// RegistryAddress tracks the address of the cluster's image registry, and configures containerd
+// accordingly. If there are several masters, another master can run the registry after a failure.
 type RegistryAddress struct {
-	// Watch calls its argument with each new list of host:port addresses of the registry until ctx
-	// ends. Only Run needs it.
+	// Watch calls changed with each new list of the registry's host:port addresses until ctx is
+	// done. Only Run needs it.
 	Watch func(ctx context.Context, changed func([]string))
-	// File contains the last known address, unless that is First.
+	// File contains the last known address, unless that address is First.
 	File string
 	// First is the address at which the host first looks for the registry.
 	First string
-	// Hosts are the settings of containerd, except for the address.
+	// Hosts contains containerd's registry settings, except for the address.
 	Hosts containerd.RegistryHosts
 
 	current string
@@ -32,8 +32,8 @@ type RegistryAddress struct {
 // Name returns the component's name.
 func (*RegistryAddress) Name() string { return "registry-address" }
 
-// Run tracks the address until ctx ends. It is ready immediately: the host pulls from the last
-// known address until then.
+// Run tracks the address until ctx is done. It is ready immediately: until the first update, the
+// host pulls from the last known address.
 func (r *RegistryAddress) Run(ctx context.Context, ready func()) error {
 	ready()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -49,8 +49,8 @@ func (r *RegistryAddress) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// follow uses the first of the registry's addresses. A registry that is briefly unavailable keeps
-// its address.
+// follow uses the first of the registry's addresses. If the registry is temporarily unavailable,
+// the address is kept.
 func (r *RegistryAddress) follow(addresses []string) error {
 	if len(addresses) == 0 || addresses[0] == r.current {
 		return nil
@@ -65,7 +65,7 @@ func (r *RegistryAddress) follow(addresses []string) error {
 	return nil
 }
 
-// use makes this host pull from the registry at an address, even after a restart.
+// use makes this host pull from the registry at the given address, even after a restart.
 func (r *RegistryAddress) use(address string) (err error) {
 	if address != r.First {
 		err = atomicfile.Write(r.File, []byte(address), 0o600)
@@ -78,7 +78,7 @@ func (r *RegistryAddress) use(address string) (err error) {
 	return r.Configure()
 }
 
-// Last returns the last known address of the registry.
+// Last returns the registry's last known address.
 func (r *RegistryAddress) Last() (string, error) {
 	last, err := os.ReadFile(r.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (r *RegistryAddress) Last() (string, error) {
 	return strings.TrimSpace(string(last)), nil
 }
 
-// Configure configures containerd for the registry at its last known address.
+// Configure configures containerd to use the registry at its last known address.
 func (r *RegistryAddress) Configure() (err error) {
 	hosts := r.Hosts
 	if hosts.Address, err = r.Last(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// newRegistryAddress returns a host that first looks for the registry at 192.0.2.1, and gets lists
-// of addresses afterwards.
+// newRegistryAddress returns the RegistryAddress of a host that first looks for the registry at
+// 192.0.2.1, and then receives lists of addresses.
 func newRegistryAddress(t *testing.T, lists ...[]string) *RegistryAddress {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func newRegistryAddress(t *testing.T, lists ...[]string) *RegistryAddress {
 	}
 }
 
-// configured returns the settings of containerd.
+// configured returns containerd's registry settings.
 func (r *RegistryAddress) configured(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(r.Hosts.Dir, "registry:5000", "hosts.toml"))

@@ -13,13 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// syncTimeout limits how long a request waits until the kubelet has received the node's pods.
+// syncTimeout is how long a request waits until the kubelet has received the node's pods.
 const syncTimeout = time.Minute
 
-// waitingAuth is the kubelet's authentication and authorization. After a restart, the kubelet
-// serves before it has received the node's pods from the API server, and reports "pod does not
-// exist" for running ones. Authentication is the first filter of its server, so early requests wait
-// there.
+// waitingAuth wraps the kubelet's authentication and authorization. After a restart, the kubelet
+// serves requests before it has received the node's pods from the API server, and reports "pod does
+// not exist" for running pods. Authentication is the first filter in the kubelet's server, so early
+// requests wait in this filter.
 type waitingAuth struct {
 	server.AuthInterface
 	// synced is closed when the kubelet has received the node's pods.
@@ -27,8 +27,8 @@ type waitingAuth struct {
 	timeout time.Duration
 }
 
-// newAuth returns the kubelet's own authentication and authorization, with caches of the sizes,
-// whose requests wait for synced. It reloads certificate authorities until stop is closed.
+// newAuth returns the kubelet's own authentication and authorization, with caches of the given
+// sizes. Requests wait for synced. newAuth reloads the CA bundle until stop is closed.
 func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.KubeletConfiguration, sizes CacheSizes, synced, stop <-chan struct{}) (*waitingAuth, error) {
 	auth, err := bound(sizes, config, func(config kubeletconfig.KubeletConfiguration) (server.AuthInterface, error) {
 		auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
@@ -44,8 +44,9 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 	return &waitingAuth{AuthInterface: auth, synced: synced, timeout: syncTimeout}, nil
 }
 
-// AuthenticateRequest authenticates a request. If it succeeds, it waits until the kubelet has
-// received the node's pods from the API server, the timeout expires, or the client gives up.
+// AuthenticateRequest authenticates a request. If authentication succeeds, it waits until the
+// kubelet has received the node's pods from the API server, the timeout expires, or the client
+// cancels the request.
 func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)
 	if !ok || err != nil {

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { usermode.Main(m) }
 
-// mountXFS returns a directory with an XFS file system.
+// mountXFS returns the mount point of an XFS file system.
 func mountXFS(t *testing.T, options string) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "image"), t.TempDir()
@@ -38,7 +38,7 @@ func mountXFS(t *testing.T, options string) string {
 	return dir
 }
 
-// write writes a file of 6 MiB in dir, as a user whose only other group is group.
+// write writes a 6 MiB file in dir, as a user whose only supplementary group is group.
 func write(dir string, group int64) error {
 	command := exec.Command("setpriv", "--reuid=1000", "--regid=1000", fmt.Sprint("--groups=", group),
 		"dd", "if=/dev/zero", "of=file", "bs=1M", "count=6", "status=none")

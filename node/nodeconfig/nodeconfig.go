@@ -1,12 +1,12 @@
-// Package nodeconfig gives a node the configuration of its node group. In OpenShift 3, the pods of
+// Package nodeconfig applies a node group's configuration to a node. In OpenShift 3, the pods of
 // the DaemonSet `sync` do this.
 //
 //	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
 //	names the configuration                                         ↓
 //	Node: hash, or the reason of a rejection        ←               ready, or reverted
 //
-// The control plane (package controller/nodegroup) names the configuration for one node at a time.
-// Pods continue to run during a restart of the process.
+// The control plane (package controller/nodegroup) selects the configuration for one node at a
+// time. Pods continue to run while the process restarts.
 package nodeconfig
 
 import (
@@ -29,39 +29,39 @@ import (
 )
 
 const (
-	// readyTimeout limits the time until the process is ready with a new configuration, which is
-	// otherwise reverted.
+	// readyTimeout is how long the process may take to become ready with a new configuration. After
+	// that, the configuration is reverted.
 	readyTimeout = 3 * time.Minute
-	// maxStarts is the number of starts of the process with a configuration that does not become
-	// ready.
+	// maxStarts is the maximum number of times that the process is started with a configuration
+	// that does not become ready.
 	maxStarts = 3
-	// retryInterval is the interval of attempts after an error.
+	// retryInterval is the interval between attempts after an error.
 	retryInterval = time.Second
 )
 
-// ErrRestart means that the process must restart with another node-config.yaml.
+// ErrRestart means that the process must restart because node-config.yaml has changed.
 var ErrRestart = errors.New("the node restarts with the changed configuration of its node group")
 
-// Change is the result of adding the configuration of a group to the node's configuration.
+// Change is the result of merging a group's configuration into the node's configuration.
 type Change struct {
 	// File is the new node-config.yaml.
 	File []byte
-	// Applied is the part of File that comes from the group; see Sync.Merge.
+	// Applied is the part of File that comes from the group. See Sync.Merge.
 	Applied []byte
 	// Restart means that the process must restart.
 	Restart bool
 }
 
-// Sync is the component that gives the node the configuration of its group.
+// Sync is the component that applies its group's configuration to the node.
 type Sync struct {
-	// Client can read the ConfigMaps of node groups, and change the Node.
+	// Client must be allowed to read the node groups' ConfigMaps and to change the Node.
 	Client kubernetes.Interface
 	// Node is the name of the Node.
 	Node string
-	// File is the path of node-config.yaml, and Record the path of the component's own record.
+	// File is the path of node-config.yaml. Record is the path of the component's own record.
 	File, Record string
-	// Merge adds the configuration of a group to File. applied is Change.Applied of the last call that
-	// took effect. The error is the reason why the node rejects the configuration.
+	// Merge merges a group's configuration into File. applied is Change.Applied from the last call
+	// that took effect. The error is the reason why the node rejects the configuration.
 	Merge func(applied, group []byte) (*Change, error)
 	// Ready is closed when all components of the process are ready.
 	Ready <-chan struct{}
@@ -74,7 +74,8 @@ type Sync struct {
 // Name returns the component's name.
 func (*Sync) Name() string { return "node-config" }
 
-// Run follows the configuration that the Node names until ctx ends, or returns ErrRestart.
+// Run follows the configuration that the Node's annotation specifies until ctx is done. It returns
+// ErrRestart if the process must restart.
 func (s *Sync) Run(ctx context.Context, ready func()) error {
 	var err error
 	if s.record, err = readRecord(s.Record); err != nil {
@@ -101,15 +102,15 @@ func restartError(restart bool) error {
 	return nil
 }
 
-// begin counts a start with a new configuration. It reverts the configuration after too many
-// starts.
+// begin counts a start with a new configuration. After too many starts, it reverts the
+// configuration.
 func (s *Sync) begin() (restart bool, err error) {
 	current := s.record.Attempt
 	if current == nil {
 		return false, nil
 	}
 	if sumOf(s.File) != current.File {
-		// The host crashed before the file was written, or an administrator has changed it.
+		// The host crashed before the file was written, or an administrator changed the file.
 		s.record.Attempt = nil
 		return false, s.record.write(s.Record)
 	}
@@ -119,8 +120,8 @@ func (s *Sync) begin() (restart bool, err error) {
 	return false, s.record.write(s.Record)
 }
 
-// finish waits until the process is ready with a new configuration. It reverts the configuration
-// after a timeout.
+// finish waits until the process is ready with a new configuration. If it times out, it reverts the
+// configuration.
 func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 	current := s.record.Attempt
 	if current == nil {
@@ -142,8 +143,8 @@ func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 	}
 }
 
-// revert restores the previous file, and then the record. After a crash between the two, it runs
-// again.
+// revert restores the previous file, and then updates the record. If it is interrupted after
+// restoring the file but before updating the record, it runs again.
 func (s *Sync) revert(reason string) error {
 	current := s.record.Attempt
 	if err := atomicfile.Write(s.File, current.Previous, 0o600); err != nil {
@@ -154,7 +155,7 @@ func (s *Sync) revert(reason string) error {
 	return s.record.write(s.Record)
 }
 
-// follow applies configurations until ctx ends or the process must restart.
+// follow applies configurations until ctx is done or the process must restart.
 func (s *Sync) follow(ctx context.Context) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Client, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", s.Node).String()
@@ -202,7 +203,7 @@ func (s *Sync) follow(ctx context.Context) error {
 	}
 }
 
-// log reports an error that the last attempt did not have.
+// log logs an error, unless the previous attempt had the same error.
 func (s *Sync) log(err error) {
 	if text := err.Error(); text != s.failure {
 		s.failure = text
@@ -219,8 +220,8 @@ func relevant(old, new *corev1.Node) bool {
 	return false
 }
 
-// reconcile reports the state of the configuration, and applies the configuration that the Node
-// names.
+// reconcile reports the state of the configuration, and applies the configuration that the Node's
+// annotation specifies.
 func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 	name, hash, ok := nodegroup.ParseDesired(node.Annotations[nodegroup.DesiredAnnotation])
 	if ok && hash != s.record.Hash && hash != s.record.Refused {
@@ -229,7 +230,7 @@ func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 		}
 	}
 	if ok && hash == s.record.Hash && s.record.Refused != "" {
-		// The ConfigMap has its previous content again.
+		// The ConfigMap's previous content has been restored.
 		s.record.Refused, s.record.Reason, s.record.Reverted = "", "", false
 		if err := s.record.write(s.Record); err != nil {
 			return err
@@ -238,8 +239,8 @@ func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 	return s.report(ctx, node)
 }
 
-// apply writes the configuration of a ConfigMap with a hash. It returns nil if the ConfigMap has
-// changed: the control plane then names the next version.
+// apply writes the configuration from a ConfigMap with the given hash. It returns nil if the
+// ConfigMap has changed, because the control plane then specifies the next version.
 func (s *Sync) apply(ctx context.Context, name, hash string) error {
 	object, err := s.Client.CoreV1().ConfigMaps(nodegroup.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// fixture is a node "second" of the group node-config-infra.
+// fixture is a node "second" in the group node-config-infra.
 type fixture struct {
 	t      *testing.T
 	client *fake.Clientset
@@ -38,8 +38,8 @@ func newFixture(t *testing.T) *fixture {
 
 func (f *fixture) file() string { return filepath.Join(f.dir, "node-config.yaml") }
 
-// sync returns the component. ready means that the process becomes ready. The file is the content
-// of the ConfigMap; a content that begins with "labels" needs no restart, and "bad" is rejected.
+// sync returns the component. ready means that the process becomes ready. The merged file is the
+// ConfigMap's content. Content that begins with "labels" needs no restart, and "bad" is rejected.
 func (f *fixture) sync(ready bool) *Sync {
 	readiness := make(chan struct{})
 	if ready {
@@ -56,7 +56,7 @@ func (f *fixture) sync(ready bool) *Sync {
 	}
 }
 
-// desire sets the ConfigMap and the desired configuration of the node.
+// desire sets the ConfigMap's content and the node's desired configuration.
 func (f *fixture) desire(content string) {
 	f.t.Helper()
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-node", Name: "node-config-infra"}, Data: map[string]string{"node-config.yaml": content}}

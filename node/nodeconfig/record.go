@@ -12,28 +12,30 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// record is the state of the node's configuration on disk.
+// record is the state of the node's configuration, as stored on disk.
 type record struct {
-	// Hash is the hash of the configuration that is in effect, and Applied its part in the file.
+	// Hash is the hash of the configuration in effect. Applied is the part of the file that comes
+	// from this configuration.
 	Hash    string          `json:"hash,omitempty"`
 	Applied json.RawMessage `json:"applied,omitempty"`
 	// Attempt is a configuration that has not become ready yet.
 	Attempt *attempt `json:"attempt,omitempty"`
-	// Refused is the hash of the last rejected configuration, and Reason explains why. Reverted means
-	// that it was in the file.
+	// Refused is the hash of the last rejected configuration. Reason explains why it was rejected.
+	// Reverted means that the configuration had been written to the file.
 	Refused  string `json:"refused,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Reverted bool   `json:"reverted,omitempty"`
 }
 
-// attempt is a configuration for which the process restarted.
+// attempt is a configuration for which the process has been restarted.
 type attempt struct {
 	Hash    string          `json:"hash"`
 	Applied json.RawMessage `json:"applied"`
-	// File is the SHA-256 sum of the file with the configuration, and Previous the file before it.
+	// File is the SHA-256 sum of the file that contains the configuration. Previous is the content
+	// of the previous file.
 	File     string `json:"file"`
 	Previous []byte `json:"previous"`
-	// Starts counts the starts of the process with the configuration.
+	// Starts is the number of times that the process has been started with the configuration.
 	Starts int `json:"starts"`
 }
 
@@ -60,7 +62,7 @@ func (r *record) write(path string) error {
 	return atomicfile.Write(path, data, 0o600)
 }
 
-// sumOf returns the SHA-256 sum of a file, or "" if it cannot be read.
+// sumOf returns a file's SHA-256 sum, or "" if the file cannot be read.
 func sumOf(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -14,18 +14,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// Reasons of the condition and of events.
+// Reasons for the condition and for events.
 const (
 	reasonApplied  = "NodeConfigApplied"
 	reasonRefused  = "NodeConfigRefused"
 	reasonReverted = "NodeConfigReverted"
 )
 
-// maxMessageBytes limits the message of the condition and of events.
+// maxMessageBytes is the maximum length of the condition's message and of event messages, in bytes.
 const maxMessageBytes = 1000
 
-// report writes the state of the configuration to the Node: annotations, the condition, and an
-// event for a change. The annotations come last, because they end the attempt of the control plane.
+// report writes the state of the configuration to the Node: the condition, an event if the state
+// has changed, and annotations. The annotations are written last, because they complete the control
+// plane's attempt.
 func (s *Sync) report(ctx context.Context, node *corev1.Node) error {
 	if s.record.Hash == "" && s.record.Refused == "" {
 		return nil // the node has no group
@@ -77,7 +78,8 @@ func (s *Sync) patch(ctx context.Context, subresource string, change map[string]
 	return nil
 }
 
-// event creates an event of the Node. Its loss is only logged: the condition has the same content.
+// event creates an event for the Node. If this fails, the error is only logged, because the
+// condition contains the same information.
 func (s *Sync) event(ctx context.Context, node *corev1.Node, condition corev1.NodeCondition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == corev1.ConditionTrue {
@@ -86,7 +88,8 @@ func (s *Sync) event(ctx context.Context, node *corev1.Node, condition corev1.No
 	now := metav1.Now()
 	_, err := s.Client.CoreV1().Events(metav1.NamespaceDefault).Create(ctx, &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: s.Node + ".", Namespace: metav1.NamespaceDefault},
-		// Use the name as the UID, like the kubelet: `oc describe node` selects events by that.
+		// Use the name as the UID, like the kubelet, because `oc describe node` selects events by
+		// this UID.
 		InvolvedObject: corev1.ObjectReference{Kind: "Node", Name: node.Name, UID: types.UID(node.Name)},
 		Type:           kind, Reason: condition.Reason, Message: condition.Message,
 		Source:         corev1.EventSource{Component: "node-config", Host: s.Node},
