@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// anyone authenticates all requests, or none.
+// anyone authenticates either all requests or none.
 type anyone struct {
 	server.AuthInterface
 	authentic bool

@@ -19,33 +19,33 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// PodPidsLimit is the maximum number of processes and threads of a pod
+// PodPidsLimit is the maximum number of processes and threads per pod
 // (kubeletArguments.pod-max-pids). OpenShift has the same default.
 const PodPidsLimit = 4096
 
-// The maximum amounts that the platform reserves of a machine. On small machines it reserves a
-// fraction.
+// The maximum amounts of a machine's resources that are reserved for the platform. On small
+// machines, a fraction is reserved.
 const (
 	maxReservedMemory = 1 << 30
 	maxReservedPIDs   = 8192
 	maxReservedDisk   = 10 << 30
-	// reservedMilliCPU is reserved of each CPU.
+	// reservedMilliCPU is the amount of CPU that is reserved per CPU core, in millicores.
 	reservedMilliCPU = 50
 )
 
-// Reserve is the part of a machine that is reserved for the platform and the system. All pods
-// together cannot use it.
+// Reserve is the part of a machine's resources that is reserved for the platform and the system.
+// All pods together cannot use it.
 type Reserve struct {
 	MilliCPU int
 	// Memory and Disk are in bytes.
 	Memory, Disk uint64
-	// PIDs are processes and threads.
+	// PIDs is the number of processes and threads.
 	PIDs uint64
 }
 
-// ReserveOf computes the reserve of this machine. Disk is a fraction of the file system of dir,
-// which need not exist yet. The kubelet refuses to start if Disk exceeds the file system of its own
-// directory, so dir must be that directory.
+// ReserveOf computes this machine's reserve. Disk is a fraction of the size of dir's file system.
+// dir need not exist yet. The kubelet refuses to start if Disk exceeds the size of the file system
+// that contains its own directory, so dir must be that directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -66,9 +66,8 @@ func ReserveOf(dir string) (Reserve, error) {
 	return reserveOf(runtime.NumCPU(), info.Totalram*uint64(info.Unit), pids, disk.Blocks*uint64(disk.Bsize)), nil
 }
 
-// reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the
-// processes. Pods reach the kubelet's eviction threshold for processes before they reach their
-// limit.
+// reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the PIDs.
+// Pods reach the kubelet's eviction threshold for PIDs before they reach their limit.
 func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	return Reserve{
 		MilliCPU: cpus * reservedMilliCPU,
@@ -78,7 +77,7 @@ func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	}
 }
 
-// resources returns the reserve as the kubelet's setting system-reserved.
+// resources returns the reserve in the format of the kubelet's setting system-reserved.
 func (r Reserve) resources() map[string]string {
 	return map[string]string{
 		"cpu":               strconv.Itoa(r.MilliCPU) + "m",
@@ -88,20 +87,20 @@ func (r Reserve) resources() map[string]string {
 	}
 }
 
-// evictionHard returns upstream's thresholds, which upstream sets only for configuration files, and
-// a threshold for processes.
+// evictionHard returns upstream's eviction thresholds, which upstream sets only if there is a
+// configuration file, and a threshold for PIDs.
 func evictionHard() map[string]string {
 	thresholds := maps.Clone(eviction.DefaultEvictionHard)
 	thresholds["pid.available"] = "10%"
 	return thresholds
 }
 
-// pullMargin is the fraction of a disk that pulls leave free in addition to the kubelet's
-// thresholds, so that a pull evicts no pods.
+// pullMargin is the fraction of a disk that pulls leave free in addition to the kubelet's eviction
+// thresholds, so that a pull does not cause evictions.
 const pullMargin = 0.01
 
-// PullReserve returns the disk space that pulls of images leave free: the space at which the
-// kubelet evicts pods, and a margin. arguments are the administrator's flags of the kubelet.
+// PullReserve returns the disk space that image pulls leave free: the threshold at which the
+// kubelet evicts pods, plus a margin. arguments are the administrator's kubelet flags.
 func PullReserve(arguments arguments.Map) (diskspace.Reserve, error) {
 	statements := evictionHard()
 	flag := cliflag.NewLangleSeparatedMapStringString(&statements)
@@ -132,7 +131,7 @@ func PullReserve(arguments arguments.Map) (diskspace.Reserve, error) {
 	return reserve, nil
 }
 
-// maxPIDs returns the maximum number of processes and threads of the machine.
+// maxPIDs returns the machine's maximum number of processes and threads.
 func maxPIDs() (uint64, error) {
 	lowest := uint64(1) << 22 // Linux's maximum
 	for _, name := range []string{"pid_max", "threads-max"} {

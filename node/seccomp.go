@@ -14,13 +14,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// BuildProfile is the name of the system call filter of builds (seccompProfile.localhostProfile),
-// which every node has. It is the default filter for containers with SYS_ADMIN in their own user
-// namespace, without system calls that builds do not need, and with pivot_root, which starts nested
-// containers.
+// BuildProfile is the name of the seccomp profile for builds (seccompProfile.localhostProfile),
+// which exists on every node. It is the default profile for containers with SYS_ADMIN in their own
+// user namespace, without the system calls that builds do not need, and with pivot_root, which
+// starting nested containers requires.
 const BuildProfile = "slipway/build.json"
 
-// writeProfiles writes the filters to the directory where the kubelet finds them.
+// writeProfiles writes the seccomp profiles to the directory where the kubelet looks for them.
 func writeProfiles(root string) error {
 	path := filepath.Join(root, "seccomp", BuildProfile)
 	content, err := json.Marshal(buildProfile())
@@ -36,8 +36,8 @@ func writeProfiles(root string) error {
 	return nil
 }
 
-// buildProfile returns the filter. containerd's default filter depends on the capabilities of the
-// container.
+// buildProfile returns the profile for builds. containerd's default profile depends on the
+// container's capabilities.
 func buildProfile() *specs.LinuxSeccomp {
 	capabilities := []string{"CAP_SYS_ADMIN", "CAP_SYS_CHROOT"}
 	profile := seccomp.DefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: capabilities}}})

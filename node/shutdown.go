@@ -9,16 +9,17 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
-// Shutdown is the time that pods have to end when the machine shuts down. The kubelet delays the
-// shutdown through systemd-logind, and ends pods of the platform last. Without it, systemd kills
-// the processes of all pods immediately.
+// Shutdown specifies how long pods may take to terminate when the machine shuts down. The kubelet
+// delays the shutdown through systemd-logind, and terminates the platform's pods last. Otherwise,
+// systemd would kill the processes of all pods immediately.
 type Shutdown struct {
-	// Period is the time for all pods, and Critical the part of it that only pods with the priority
-	// system-cluster-critical or higher have. With Period 0, the shutdown does not wait for pods.
+	// Period is the total time for all pods. Critical is the part of Period that is reserved for
+	// pods with the priority class system-cluster-critical or higher. If Period is 0, the shutdown
+	// does not wait for pods.
 	Period, Critical time.Duration
 }
 
-// fill sets the configuration of the kubelet.
+// fill sets the kubelet's configuration.
 func (s Shutdown) fill(c *kubeletconfig.KubeletConfiguration) {
 	if s.Period == 0 || !hasSystemBus() {
 		return
@@ -27,8 +28,8 @@ func (s Shutdown) fill(c *kubeletconfig.KubeletConfiguration) {
 	c.ShutdownGracePeriodCriticalPods = metav1.Duration{Duration: min(s.Critical, s.Period)}
 }
 
-// hasSystemBus reports whether the machine has D-Bus's system bus, over which the kubelet connects
-// to systemd-logind.
+// hasSystemBus reports whether the machine has a D-Bus system bus, through which the kubelet
+// connects to systemd-logind.
 func hasSystemBus() bool {
 	address := os.Getenv("DBUS_SYSTEM_BUS_ADDRESS")
 	if address == "" {

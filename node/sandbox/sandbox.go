@@ -1,4 +1,4 @@
-// Package sandbox finds the network namespaces of pods in the container runtime.
+// Package sandbox finds pods' network namespaces in the container runtime.
 package sandbox
 
 import (
@@ -12,9 +12,9 @@ import (
 	kubelettypes "k8s.io/kubelet/pkg/types"
 )
 
-// Network returns the path of a running pod's network namespace, which is in /proc and valid while
-// the pod runs. socket is the path of the runtime's CRI socket. Network returns an error if no such
-// pod runs on this host.
+// Network returns the path of a running pod's network namespace. The path is in /proc and is valid
+// while the pod runs. socket is the path of the runtime's CRI socket. Network returns an error if
+// the pod does not run on this host.
 func Network(ctx context.Context, socket, namespace, name string) (string, error) {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -42,7 +42,7 @@ func Network(ctx context.Context, socket, namespace, name string) (string, error
 }
 
 // processNetwork returns the network namespace of the process that containerd's verbose status
-// names, in JSON.
+// contains. info is the status in JSON.
 func processNetwork(info string) (string, error) {
 	var sandbox struct {
 		PID int `json:"pid"`

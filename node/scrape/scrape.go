@@ -1,6 +1,6 @@
-// Package scrape lists the endpoints of the cluster's metrics for Prometheus, in the format of its
-// HTTP service discovery: a list of groups of targets. Thus Prometheus needs no permission to list
-// nodes and services, and finds new hosts.
+// Package scrape lists the endpoints that serve the cluster's metrics for Prometheus, in
+// Prometheus' HTTP service discovery format: a list of target groups. With this list, Prometheus
+// needs no permission to list nodes and services, and finds new hosts.
 package scrape
 
 import (
@@ -24,15 +24,16 @@ import (
 	"github.com/slipway-platform/slipway/node/hostreport"
 )
 
-// Path is the path of the targets of the cluster's own components, and ServicesPath the path of the
-// annotated services of all projects. They are separate because only the cluster's own components
-// may get a token of Prometheus.
+// Path is the path of the list of the cluster's own components. ServicesPath is the path of the
+// list of annotated services in all projects. The lists are separate because only the cluster's own
+// components may receive Prometheus' token.
 const (
 	Path         = "/slipway/metrics/cluster"
 	ServicesPath = "/slipway/metrics/services"
 )
 
-// The annotations of services with metrics. The first one is "true", the others are optional.
+// The annotations of services that have metrics. The first annotation must be "true". The others
+// are optional.
 const (
 	scrapeAnnotation = "prometheus.io/scrape"
 	schemeAnnotation = "prometheus.io/scheme"
@@ -40,10 +41,10 @@ const (
 	portAnnotation   = "prometheus.io/port"
 )
 
-// routerPort is the port of the metrics of a host's router, if the host does not set another.
+// routerPort is the metrics port of a host's router, unless the host sets a different port.
 const routerPort = 1936
 
-// listTimeout limits the time of a response.
+// listTimeout is the timeout for a response.
 const listTimeout = 30 * time.Second
 
 // Group is a group of targets with the same labels.
@@ -52,7 +53,7 @@ type Group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// Feature serves the groups at both paths, for users whose roles name them.
+// Feature serves the groups at both paths. They are open to users whose roles list these paths.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		view := func(path string, list func(context.Context, kubernetes.Interface) ([]Group, error)) apiserver.Handler {
@@ -64,7 +65,8 @@ func Feature() apiserver.Feature {
 	}}
 }
 
-// fromCache lists objects from the watch cache. With a service, it lists its endpoints.
+// fromCache returns options for listing objects from the watch cache. If service is not empty, only
+// this service's endpoints are listed.
 func fromCache(service string) metav1.ListOptions {
 	options := metav1.ListOptions{ResourceVersion: "0"}
 	if service != "" {
@@ -73,9 +75,9 @@ func fromCache(service string) metav1.ListOptions {
 	return options
 }
 
-// cluster returns the masters, the nodes, their containers, and the routers of hosts. A master is
-// one process: its metrics include the metrics of the API server, the controllers, the scheduler
-// and others.
+// cluster returns the masters, the nodes, the nodes' containers, and the hosts' routers. A master
+// is one process: its metrics include those of the API server, the controllers, the scheduler and
+// other components.
 func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) {
 	masters, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, fromCache("kubernetes"))
 	if err != nil {
@@ -99,7 +101,7 @@ func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) 
 	return groups, nil
 }
 
-// ofNode returns the targets of a node.
+// ofNode returns a node's targets.
 func ofNode(node *corev1.Node) (groups []Group) {
 	host := addressOf(node)
 	if host == "" {
@@ -128,7 +130,7 @@ func addressOf(node *corev1.Node) string {
 	return ""
 }
 
-// hasRouter reports whether the report of a host contains a router.
+// hasRouter reports whether a host's report contains a router.
 func hasRouter(node *corev1.Node) bool {
 	var report hostreport.Report
 	if json.Unmarshal([]byte(node.Annotations[hostreport.Annotation]), &report) != nil {
@@ -160,7 +162,7 @@ func services(ctx context.Context, client kubernetes.Interface) ([]Group, error)
 	return groups, nil
 }
 
-// ofService returns the targets of an annotated service in one slice of its endpoints.
+// ofService returns an annotated service's targets in one of its endpoint slices.
 func ofService(service *corev1.Service, slice *discoveryv1.EndpointSlice) (groups []Group) {
 	scheme := "http"
 	if service.Annotations[schemeAnnotation] == "https" {
@@ -206,7 +208,7 @@ func join(host string, port int32) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// labels returns the labels with which Prometheus reads a target.
+// labels returns the labels that tell Prometheus how to scrape a target.
 func labels(job, scheme, path string) map[string]string {
 	return map[string]string{"job": job, "__scheme__": scheme, "__metrics_path__": path}
 }

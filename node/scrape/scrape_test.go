@@ -28,7 +28,8 @@ func service(namespace, name string, annotations map[string]string) *corev1.Serv
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: annotations}}
 }
 
-// slice returns the endpoints of a service: one with the ports https 8443 and dns 53.
+// slice returns an endpoint slice for a service: one endpoint with the ports https (8443) and dns
+// (53).
 func slice(namespace, service, address, pod string) *discoveryv1.EndpointSlice {
 	endpoint := discoveryv1.Endpoint{Addresses: []string{address}}
 	if pod != "" {

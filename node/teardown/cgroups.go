@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroups removes the cgroup root (such as /slipway) with its descendants, in each hierarchy of
-// version 1 and in version 2. A cgroup with processes remains, and the error names the processes.
-// Cgroups returns an error for the root of all cgroups.
+// Cgroups removes the cgroup root (such as /slipway) and its descendants, in each version 1
+// hierarchy and in version 2. A cgroup that contains processes is kept, and the error lists the
+// processes. Cgroups returns an error if root is the root of all cgroups.
 func Cgroups(root string) error {
 	dirs, err := cgroupDirs(root)
 	if err != nil {
@@ -31,7 +31,7 @@ func Cgroups(root string) error {
 }
 
 // InCgroup returns the processes in the cgroup root and its descendants, in any hierarchy, except
-// the current process and its ancestors.
+// for the current process and its ancestors.
 func InCgroup(root string) ([]Process, error) {
 	if root == "" {
 		return nil, nil
@@ -59,8 +59,8 @@ func InCgroup(root string) ([]Process, error) {
 	return list, nil
 }
 
-// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, even if it does
-// not exist.
+// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, even if the
+// directory does not exist.
 func cgroupDirs(root string) ([]string, error) {
 	if filepath.Clean("/"+root) == "/" {
 		return nil, fmt.Errorf("cgroup %q: cannot act on all cgroups of the host", root)
@@ -78,8 +78,8 @@ func cgroupDirs(root string) ([]string, error) {
 	return dirs, nil
 }
 
-// removeCgroup removes the cgroup at dir with its descendants. It retries while a cgroup is busy,
-// because its last processes might have just ended.
+// removeCgroup removes the cgroup at dir and its descendants. It retries while a cgroup is busy,
+// because its last processes might have exited only a moment ago.
 func removeCgroup(dir string) error {
 	deadline := time.Now().Add(busyTimeout)
 	for {
@@ -98,7 +98,8 @@ func removeCgroup(dir string) error {
 	}
 }
 
-// tree returns dir and its descendants, parents first. It returns nothing if dir does not exist.
+// tree returns dir and its descendants, with parents first. It returns nothing if dir does not
+// exist.
 func tree(dir string) []string {
 	var cgroups []string
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -113,7 +114,7 @@ func tree(dir string) []string {
 	return cgroups
 }
 
-// members returns the PIDs of the processes directly in the cgroup.
+// members returns the PIDs of the processes that are directly in the cgroup.
 func members(cgroup string) []int {
 	data, err := os.ReadFile(filepath.Join(cgroup, "cgroup.procs"))
 	if err != nil {
@@ -128,7 +129,8 @@ func members(cgroup string) []int {
 	return pids
 }
 
-// occupants returns the end of an error message, with the processes directly in the cgroup.
+// occupants returns the last part of an error message, which lists the processes that are directly
+// in the cgroup.
 func occupants(cgroup string) string {
 	var names []string
 	for _, pid := range members(cgroup) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// ContainerLogsDir is where every kubelet creates a link to the log of each container, for programs
-// that collect logs. Upstream fixes the path.
+// ContainerLogsDir is the directory in which every kubelet creates a link to each container's log,
+// for log collectors. Upstream hardcodes this path.
 const ContainerLogsDir = "/var/log/containers"
 
 // ContainerLogs removes the links in dir that point below target, even if their targets no longer
-// exist. If dir is then empty, it removes dir, too.
+// exist. If dir is empty afterwards, ContainerLogs removes it as well.
 func ContainerLogs(dir, target string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -39,7 +39,8 @@ func TestContainerLogsRemovesLinksOfHost(t *testing.T) {
 	}
 }
 
-// names returns the sorted names of the files in a directory. A missing directory has none.
+// names returns the sorted names of the files in a directory, or nothing if the directory is
+// missing.
 func names(dir string) (all []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

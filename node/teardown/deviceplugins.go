@@ -12,13 +12,14 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// deviceCheckpoint is the file in which the kubelet records the devices of pods.
+// deviceCheckpoint is the name of the file in which the kubelet records the devices allocated to
+// pods.
 const deviceCheckpoint = "kubelet_internal_checkpoint"
 
-// DevicePlugins removes the remains of a kubelet from dir, its directory for device plugins: the
-// checkpoint, and the sockets of the kubelet and of plugins that ended. If dir and its parent are
-// then empty, it removes them, too. If a program listens on the kubelet's socket, dir belongs to
-// another kubelet, and DevicePlugins changes nothing.
+// DevicePlugins removes what a kubelet left in dir, its device plugin directory: the checkpoint,
+// and the sockets of the kubelet and of plugins that have exited. If dir and its parent are empty
+// afterwards, DevicePlugins removes them as well. If a program listens on the kubelet's socket, dir
+// belongs to another kubelet, and DevicePlugins is a no-op.
 func DevicePlugins(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,8 +43,8 @@ func DevicePlugins(dir string) error {
 	return RemoveEmpty(dir, filepath.Dir(filepath.Clean(dir)))
 }
 
-// RemoveEmpty removes directories in this order, until one of them is not empty or is the mount
-// point of another program.
+// RemoveEmpty removes directories in the given order, until it finds a directory that is not empty
+// or is another program's mount point.
 func RemoveEmpty(dirs ...string) error {
 	for _, dir := range dirs {
 		err := unix.Rmdir(dir)
@@ -57,7 +58,7 @@ func RemoveEmpty(dirs ...string) error {
 	return nil
 }
 
-// listens reports whether a program listens on the Unix socket at path.
+// listens reports whether a process listens on the Unix socket at path.
 func listens(path string) bool {
 	connection, err := net.Dial("unix", path)
 	if err != nil {

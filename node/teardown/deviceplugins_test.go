@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// socket creates a Unix socket. A program listens on it if live is set.
+// socket creates a Unix socket. If live is set, a process listens on it.
 func socket(t *testing.T, path string, live bool) {
 	t.Helper()
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

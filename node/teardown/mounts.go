@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// The delay between two attempts, and the time limit of attempts: the kernel releases resources
-	// a moment after the end of a process.
+	// busyDelay is the delay between two attempts, and busyTimeout is the timeout for all attempts:
+	// the kernel releases resources shortly after a process has exited.
 	busyDelay, busyTimeout = 50 * time.Millisecond, 2 * time.Second
 )
 
-// Mounts unmounts everything below the directories, the latest mount first, and a directory that is
-// mounted onto itself, such as the kubelet's. A file system of another device that is mounted at
-// one of the directories remains, because it is older.
+// Mounts unmounts everything below the directories, with the latest mount first, and any directory
+// that is mounted onto itself, such as the kubelet's. If a file system from another device is
+// mounted at one of the directories, that mount is kept, because it is older.
 //
 // A mount that is still busy after two seconds is detached lazily: it disappears from the host's
-// tree immediately, and ends with its last user. detached contains a sentence about each, with its
-// users. The error names mounts that remain.
+// tree immediately, and is released when its last user exits. detached contains a sentence about
+// each such mount, with its users. The error lists the mounts that remain.
 func Mounts(dirs ...string) (detached []string, err error) {
 	deadline := time.Now().Add(busyTimeout)
 	for {
@@ -52,7 +52,8 @@ func Mounts(dirs ...string) (detached []string, err error) {
 	}
 }
 
-// unmount unmounts the mount at point. With lazy, it detaches a busy mount, and detached is true.
+// unmount unmounts the mount at point. If lazy is set, it detaches a busy mount and returns a
+// sentence about it in detached.
 func unmount(point string, lazy bool) (detached string, err error) {
 	err = unix.Unmount(point, unix.UMOUNT_NOFOLLOW)
 	if err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
@@ -68,7 +69,8 @@ func unmount(point string, lazy bool) (detached string, err error) {
 	return fmt.Sprintf("mount %q was detached lazily, but stays in use: %s", point, users), nil
 }
 
-// mountsOf returns the mount points to unmount, in order. A point occurs once for each mount on it.
+// mountsOf returns the mount points to unmount, in order. A mount point occurs once for each of its
+// mounts.
 func mountsOf(dirs []string) ([]string, error) {
 	mounts, err := mountinfo.GetMounts(nil)
 	if err != nil {
@@ -92,15 +94,15 @@ func mountsOf(dirs []string) ([]string, error) {
 			}
 		}
 	}
-	// The kernel lists mounts in their order of creation, unless mounts were moved: then the deeper
-	// mount comes first.
+	// The kernel lists mounts in the order of their creation, unless mounts have been moved. In
+	// that case, the deeper mount comes first.
 	slices.Reverse(points)
 	slices.SortStableFunc(points, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return points, nil
 }
 
-// resolve returns dir as an absolute path without symbolic links, as the kernel lists mount points.
-// A dir that does not exist is only made absolute.
+// resolve returns dir as an absolute path without symbolic links, which is how the kernel lists
+// mount points. If dir does not exist, it is only made absolute.
 func resolve(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

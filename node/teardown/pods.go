@@ -15,12 +15,12 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// parallel is the number of pods that are stopped at the same time.
+// parallel is the number of pods that are stopped concurrently.
 const parallel = 8
 
-// Pods stops and removes all pods of the container runtime whose CRI socket is at path. The
-// processes of each container get SIGTERM, and SIGKILL after the grace period. If no runtime
-// listens, it does nothing; use Processes for the remaining processes.
+// Pods stops and removes all pods in the container runtime whose CRI socket is at path socket. Each
+// container's processes receive SIGTERM, and SIGKILL after the grace period. If no runtime listens,
+// Pods is a no-op; use Processes for the remaining processes.
 func Pods(ctx context.Context, socket string, gracePeriod time.Duration) error {
 	probe, err := net.Dial("unix", socket)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
@@ -59,7 +59,7 @@ func Pods(ctx context.Context, socket string, gracePeriod time.Duration) error {
 	return errors.Join(errs...)
 }
 
-// removePod stops all containers of a pod at the same time, each within the grace period, and
+// removePod stops all of a pod's containers concurrently, each within the grace period, and then
 // removes the pod.
 func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id string, gracePeriod time.Duration) error {
 	resp, err := runtime.ListContainers(ctx, &criapi.ListContainersRequest{Filter: &criapi.ContainerFilter{PodSandboxId: id}})
@@ -81,8 +81,8 @@ func removePod(ctx context.Context, runtime criapi.RuntimeServiceClient, id stri
 		})
 	}
 	group.Wait()
-	// Stopping the sandbox kills the remaining containers, so errors of single containers only
-	// matter if that fails too.
+	// Stopping the sandbox kills the remaining containers, so the errors of individual containers
+	// matter only if stopping the sandbox fails as well.
 	if _, err := runtime.StopPodSandbox(ctx, &criapi.StopPodSandboxRequest{PodSandboxId: id}); err != nil {
 		return errors.Join(append(errs, fmt.Errorf("stop: %w", err))...)
 	}

@@ -14,23 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killTimeout limits the time that processes have to end after SIGTERM, and again after SIGKILL.
+// killTimeout is how long processes may take to exit after SIGTERM, and again after SIGKILL.
 const killTimeout = 5 * time.Second
 
 // Process is a running process.
 type Process struct {
-	// PID is its process ID.
+	// PID is the process ID.
 	PID int
-	// Name is its short name (comm of proc(5)).
+	// Name is the process's short name (comm in proc(5)).
 	Name string
-	// Executable is the path of its program, without the kernel's mark for a deleted file.
+	// Executable is the path of the process's program, without the kernel's suffix for deleted
+	// files.
 	Executable string
 }
 
-// Processes ends all processes in cgroupRoot and its descendants, which are the containers, and
-// then the processes that run a program below dir, such as containerd and its shims. They get
-// SIGTERM, and SIGKILL after five seconds. It excludes the current process and its ancestors. An
-// empty dir or cgroupRoot selects no process.
+// Processes terminates all processes in cgroupRoot and its descendants, which are the containers,
+// and then the processes that run a program below dir, such as containerd and its shims. They
+// receive SIGTERM, and SIGKILL after five seconds. The current process and its ancestors are
+// excluded. An empty dir or cgroupRoot selects no processes.
 func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	containers, err := InCgroup(cgroupRoot)
 	errs := []error{err, End(ctx, containers)}
@@ -38,8 +39,8 @@ func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	return errors.Join(append(errs, err, End(ctx, processes))...)
 }
 
-// Running returns the processes that run a program below dir, except the current process and its
-// ancestors.
+// Running returns the processes that run a program below dir, except for the current process and
+// its ancestors.
 func Running(dir string) ([]Process, error) {
 	if dir == "" {
 		return nil, nil
@@ -55,9 +56,9 @@ func Running(dir string) ([]Process, error) {
 	return slices.DeleteFunc(all, func(p Process) bool { return !strings.HasPrefix(p.Executable, dir+"/") }), nil
 }
 
-// End sends SIGTERM to the processes, sends SIGKILL to the remaining ones after five seconds or
-// when ctx ends, and returns an error for each that remains five seconds later. It uses file
-// descriptors of the processes, so that it never signals another process with a reused PID.
+// End sends SIGTERM to the processes. After five seconds, or when ctx is done, it sends SIGKILL to
+// the remaining processes. It returns an error for each process that still exists five seconds
+// later. It uses pidfds, so that it never signals a different process that reuses the PID.
 func End(ctx context.Context, list []Process) error {
 	var open []ending
 	defer func() {
@@ -91,20 +92,20 @@ func End(ctx context.Context, list []Process) error {
 	return errors.Join(errs...)
 }
 
-// ending is a process that is being ended.
+// ending is a process that is being terminated.
 type ending struct {
 	Process
 	descriptor int
 }
 
-// send sends the signal to all processes. It ignores processes that have ended.
+// send sends the signal to all processes. It ignores processes that have already exited.
 func send(list []ending, signal unix.Signal) {
 	for _, e := range list {
 		_ = unix.PidfdSendSignal(e.descriptor, signal, nil, 0)
 	}
 }
 
-// waitEnd waits until all processes have ended, at most killTimeout, and returns the remaining
+// waitEnd waits until all processes have exited, but at most killTimeout, and returns the remaining
 // processes.
 func waitEnd(ctx context.Context, list []ending) []ending {
 	deadline := time.Now().Add(killTimeout)
@@ -121,7 +122,7 @@ func waitEnd(ctx context.Context, list []ending) []ending {
 	}
 }
 
-// processes returns all processes except the current process and its ancestors.
+// processes returns all processes except for the current process and its ancestors.
 func processes() ([]Process, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -141,8 +142,8 @@ func processes() ([]Process, error) {
 	return list, nil
 }
 
-// readProcess describes the process with a PID. It fails if the process has ended. A kernel thread
-// has no Executable.
+// readProcess returns the process with the given PID. It fails if the process has exited. A kernel
+// thread has no Executable.
 func readProcess(pid int) (Process, error) {
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
 	name, err := os.ReadFile(filepath.Join(dir, "comm"))
@@ -157,7 +158,7 @@ func readProcess(pid int) (Process, error) {
 	}, nil
 }
 
-// ancestors returns the PIDs of the process and its ancestors.
+// ancestors returns the PIDs of the process itself and its ancestors.
 func ancestors(pid int) map[int]bool {
 	pids := map[int]bool{}
 	for pid > 0 && !pids[pid] {
@@ -166,7 +167,8 @@ func ancestors(pid int) map[int]bool {
 		if err != nil {
 			break
 		}
-		// The name in parentheses can have blanks. The state and the parent follow it.
+		// The name in parentheses can contain spaces. The state and the parent's PID follow the
+		// name.
 		fields := strings.Fields(string(stat[strings.LastIndex(string(stat), ")")+1:]))
 		if len(fields) < 2 {
 			break
@@ -176,7 +178,7 @@ func ancestors(pid int) map[int]bool {
 	return pids
 }
 
-// usersOf returns the processes with an open file, working directory or program below path.
+// usersOf returns the processes whose open files, working directory or program are below path.
 func usersOf(path string) []Process {
 	all, err := processes()
 	if err != nil {
@@ -194,7 +196,7 @@ func usersOf(path string) []Process {
 	})
 }
 
-// describe names the users of a mount, with the remedy.
+// describe lists a mount's users and adds a remedy.
 func describe(users []Process) string {
 	if len(users) == 0 {
 		return "no process has it open, but the kernel uses it (a loop device, swap, or another mount namespace); " +

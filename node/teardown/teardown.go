@@ -1,9 +1,9 @@
-// Package teardown removes the remains of a node from its host: pods, processes, mounts and
-// cgroups. `slipway down` uses it after it has ended Slipway's own processes, and also removes the
-// network.
+// Package teardown removes what a node has left on its host: pods, processes, mounts and cgroups.
+// `slipway down` uses this package after it has stopped Slipway's own processes. It also removes
+// the network.
 //
-// Each function can be called repeatedly, even if its work is partly or completely done. Each does
-// as much as possible, and returns an error for every object that remains, with its users and the
-// remedy. Call Pods while containerd runs; then end Slipway's processes, and call Processes, Mounts
-// and Cgroups in this order.
+// Each function can be called repeatedly, even if its work is already partly or completely done.
+// Each function does as much as possible, and returns an error for every object that remains, with
+// the object's users and a remedy. Call Pods while containerd is running. Then stop Slipway's
+// processes, and call Processes, Mounts and Cgroups in this order.
 package teardown

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/node/image"
 )
 
-// startProcess starts a program, which ends with the test at the latest.
+// startProcess starts a program, which is killed at the end of the test at the latest.
 func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(name, args...)
@@ -40,11 +40,11 @@ func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	return command
 }
 
-// ownCgroup returns a cgroup that no other run of the tests uses.
+// ownCgroup returns a cgroup that no concurrent test run uses.
 func ownCgroup(name string) string { return fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) }
 
-// startPods starts containerd with two pods, each with a container whose process ignores SIGTERM,
-// in the cgroup root.
+// startPods starts containerd with two pods in the cgroup root. Each pod has a container whose
+// process ignores SIGTERM.
 func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *containerdtest.Daemon) {
 	t.Helper()
 	r, programs := containerdtest.New(t)
@@ -108,10 +108,11 @@ func startPod(t *testing.T, runtime criapi.RuntimeServiceClient, name, root stri
 	}
 }
 
-// dataDir returns the directory of all data of r.
+// dataDir returns the directory that contains all of r's data.
 func dataDir(r containerd.Runtime) string { return filepath.Dir(r.Root) }
 
-// assertNothing checks that no process, mount or cgroup of r and the cgroup root remains.
+// assertNothing checks that no processes, mounts or cgroups of r remain, and none in the cgroup
+// root.
 func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 	t.Helper()
 	for name, find := range map[string]func() ([]Process, error){
@@ -193,7 +194,7 @@ func TestEndKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	// Also if the program's file was deleted, as after an upgrade.
+	// This also works if the program's file was deleted, as after an upgrade.
 	if err := os.Remove(shell); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +242,7 @@ func TestMountsUnmountsLatestFirst(t *testing.T) {
 	}
 }
 
-// unmountIdle unmounts all mounts below directories. A mount in use is an error.
+// unmountIdle unmounts all mounts below directories. It is an error if a mount is in use.
 func unmountIdle(dirs ...string) error {
 	detached, err := Mounts(dirs...)
 	if len(detached) > 0 {
