@@ -74,7 +74,7 @@ type APIServer struct {
 	ServiceCIDR string
 	// NodePorts is the port range of NodePort services; nil means 30000-32767.
 	NodePorts *utilnet.PortRange
-	// Domain is the cluster's DNS domain, for instance "cluster.local".
+	// Domain is the cluster's DNS domain, for example "cluster.local".
 	Domain string
 	// Audit configures the audit log. If it is nil, the audit log is disabled.
 	Audit *Audit

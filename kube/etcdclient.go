@@ -137,8 +137,8 @@ func (c delegatedCache) LastSyncResourceVersion() (uint64, error) {
 	return c.cache.LastSyncResourceVersion()
 }
 
-// construct implements generic.StorageDecorator. It creates a resource's store and starts its watch
-// cache, if the resource has one.
+// construct implements generic.StorageDecorator. It creates a resource's store. If the resource has
+// a watch cache, the store starts the cache on demand.
 func (c *etcdConnection) construct(config *storagebackend.ConfigForResource, prefix string, keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
 	attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 	store, destroyStore, err := c.store(c.client.Watcher, config, prefix, newFunc, newListFunc)

@@ -74,8 +74,9 @@ func (m maintenance) worth(s etcdmember.State) bool {
 	return 2*free >= s.Size && m.load < busyRate && m.now.Sub(m.done[s.ID]) >= defragmentPause
 }
 
-// next returns the next maintenance step. The error names a member that must respond first: only if
-// all voters respond does etcd keep its majority while one of them is blocked.
+// next returns the next maintenance step. Maintenance waits until all voters are healthy, because
+// etcd would otherwise lose its majority while one voter is blocked. The error contains the name of
+// the voter that is not healthy.
 func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 	work := nextWork(states, m.worth)
 	if work == (maintenanceWork{}) {

@@ -99,7 +99,7 @@ func (e *Etcd) failed(server *embed.Etcd, err error) error {
 	}
 }
 
-// stopped adds the remedy to the error if other members have removed this member, because etcd
+// stopped adds a remedy to the error in case other members have removed this member: etcd then
 // stops without giving a reason.
 func (e *Etcd) stopped(err error) error {
 	if e.Peers == nil {

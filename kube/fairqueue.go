@@ -46,8 +46,8 @@ func (q *fairQueue) limit(bytesPerSecond rate.Limit, burst int) {
 	setLimit(q.limiter, q.clock.Now(), bytesPerSecond, burst)
 }
 
-// setLimit changes a limiter's limits, unless they are already set. The limiter keeps its debt, or
-// at most the new burst of its unused tokens.
+// setLimit changes a limiter's limits, unless they are already set. The limiter keeps its tokens or
+// its debt, but at most as many tokens as the new burst.
 func setLimit(limiter *rate.Limiter, now time.Time, bytesPerSecond rate.Limit, burst int) {
 	if limiter.Limit() != bytesPerSecond {
 		limiter.SetLimitAt(now, bytesPerSecond)

@@ -76,5 +76,5 @@ func ownGates() map[string]bool {
 	}
 }
 
-// Version returns the version of the embedded Kubernetes, for instance "v1.37.1".
+// Version returns the version of the embedded Kubernetes, for example "v1.37.1".
 func Version() string { return version.Get().GitVersion }

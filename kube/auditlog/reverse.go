@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// chunkSize is the number of bytes in one read. maxLine is the length in bytes from which a line is
-// skipped. An event that contains a large object has about 3 MiB.
+// chunkSize is the number of bytes in one read. maxLine is the maximum length of a line, in bytes.
+// Longer lines are skipped. An event that contains a large object has about 3 MiB.
 const (
 	chunkSize = 1 << 20
 	maxLine   = 8 << 20

@@ -29,7 +29,7 @@ type Attachments struct {
 // attachment identifies an attached volume. volume is the volume's storage name.
 type attachment struct{ driver, node, volume string }
 
-// attachmentState is the state of an attachment in this process.
+// attachmentState is an attachment's state in this process.
 type attachmentState struct {
 	// attachedHere means that this process attached the volume, so upstream tracks its state.
 	attachedHere bool

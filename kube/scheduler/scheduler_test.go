@@ -129,7 +129,7 @@ func TestPoliciesPlacePods(t *testing.T) {
 	}
 }
 
-// TestPrioritiesScoreNodes evaluates single priorities.
+// TestPrioritiesScoreNodes evaluates individual priorities.
 func TestPrioritiesScoreNodes(t *testing.T) {
 	busy, idle, avoiding := node("busy"), node("idle"), node("avoiding")
 	avoiding.Annotations = map[string]string{corev1.PreferAvoidPodsAnnotationKey: `{"preferAvoidPods": [

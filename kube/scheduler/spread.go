@@ -22,7 +22,7 @@ type spreadState struct {
 // Clone returns the same state, because plugins only read it after PreScore.
 func (s *spreadState) Clone() framework.StateData { return s }
 
-// readSpread returns the state that PreScore wrote.
+// readSpread returns the state that PreScore has written.
 func readSpread(state framework.CycleState, name string) (*spreadState, *framework.Status) {
 	data, err := state.Read(framework.StateKey(name))
 	if err != nil {

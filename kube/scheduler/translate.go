@@ -108,8 +108,8 @@ func (t *translation) profile(p *policy.Policy) *configv1.KubeSchedulerProfile {
 	return profile
 }
 
-// enable enables each upstream plugin as a filter, a score or both. A plugin that has only one of
-// these roles is disabled for the other role.
+// enable enables each upstream plugin as a filter plugin, as a score plugin or as both. A plugin
+// that has only one of these roles is disabled for the other role.
 func (t *translation) enable(plugins *configv1.Plugins) {
 	for _, name := range governed() {
 		plugin := configv1.Plugin{Name: name}
@@ -150,7 +150,7 @@ func setAll(set map[string]bool, keys []string) {
 	}
 }
 
-// weight returns nil for 0.
+// weight returns nil if value is 0.
 func weight(value int64) *int32 {
 	if value == 0 {
 		return nil

@@ -198,7 +198,7 @@ func (b *Balancer) checkAll(ctx context.Context) {
 	}
 }
 
-// check checks all API servers at the same time.
+// check checks all API servers concurrently.
 func (b *Balancer) check(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

@@ -113,7 +113,7 @@ func (a *aliases) isCurrent(ctx context.Context, name string) bool {
 	return !onDemand || err == nil && a.store.has(ctx, a.client, img)
 }
 
-// pullAlias provides an image to a pod instead of pulling it.
+// pullAlias provides an image to a pod without pulling it.
 func (s *imageServer) pullAlias(ctx context.Context, name string) (*criapi.PullImageResponse, error) {
 	id, err := s.aliases.provide(ctx, name)
 	if err == nil {

@@ -174,8 +174,8 @@ func (l Loader) loadSelf(ctx context.Context) error {
 	return l.load(ctx, self)
 }
 
-// loadRouter loads the router image. If the host has no HAProxy, it does nothing, because the
-// node's own router reports this.
+// loadRouter loads the router image. It is a no-op if the host has no HAProxy, because the node's
+// own router reports this.
 func (l Loader) loadRouter(ctx context.Context) error {
 	if l.HAProxy == nil {
 		return nil
@@ -191,8 +191,8 @@ func (l Loader) loadRouter(ctx context.Context) error {
 	return l.load(ctx, router)
 }
 
-// loadFailover loads the ipfailover image. If the host has no keepalived, it does nothing, because
-// the pods report this.
+// loadFailover loads the ipfailover image. It is a no-op if the host has no keepalived, because the
+// pods report this.
 func (l Loader) loadFailover(ctx context.Context) error {
 	if l.Keepalived == nil {
 		return nil

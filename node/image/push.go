@@ -101,7 +101,7 @@ func manifestHere(ctx context.Context, store content.Store, target ocispec.Descr
 	return ocispec.Descriptor{}, platform.none()
 }
 
-// resolver returns a client for the registry.
+// resolver returns a resolver for the registry.
 func (r Registry) resolver() (remotes.Resolver, error) {
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(r.Authorities) {

@@ -24,9 +24,9 @@ import (
 	"github.com/slipway-platform/slipway/node/hostreport"
 )
 
-// Path is the path of the list of the cluster's own components. ServicesPath is the path of the
-// list of annotated services in all projects. The lists are separate because only the cluster's own
-// components may receive Prometheus' token.
+// Path is the path at which the targets of the cluster's own components are listed. ServicesPath is
+// the path for the annotated services in all projects. The lists are separate because only the
+// cluster's own components may receive Prometheus' token.
 const (
 	Path         = "/slipway/metrics/cluster"
 	ServicesPath = "/slipway/metrics/services"

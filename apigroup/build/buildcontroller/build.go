@@ -89,7 +89,7 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 	return l.syncPod(ctx, build)
 }
 
-// createPod creates the pod of a build that does not have to wait.
+// createPod creates a build's pod, unless the build has to wait.
 func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) error {
 	wait, err := l.mustWait(ctx, build)
 	if err != nil {

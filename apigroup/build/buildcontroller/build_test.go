@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// newLoop returns a controller whose caches contain builds and pods.
+// newLoop returns a controller whose caches contain the given builds and pods.
 func newLoop(t *testing.T, builds []*buildv1.Build, pods ...*corev1.Pod) *buildController {
 	t.Helper()
 	newIndexer := func() cache.Indexer {
@@ -128,7 +128,7 @@ func TestPodOfCompleteBuildIsDeletedAfterTimeout(t *testing.T) {
 		complete := build()
 		complete.Status.Phase, complete.Status.CompletionTimestamp = buildv1.BuildPhaseComplete, &metav1.Time{Time: time.Now().Add(-ago)}
 		loop := newLoop(t, []*buildv1.Build{complete}, podOf(complete, corev1.PodRunning))
-		// The error requests a requeue while the pod remains.
+		// The error requests a requeue while the pod still exists.
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); (err != nil) != stays {
 			t.Errorf("%s after the end: %v", ago, err)
 		}

@@ -44,7 +44,7 @@ func (l *imageChangeController) controller(configs, streams cache.SharedIndexInf
 	}, nil
 }
 
-// watchedStreams returns the image streams that the triggers of a configuration watch, as
+// watchedStreams returns the image streams that a configuration's triggers watch, as
 // <namespace>/<name>.
 func watchedStreams(object any) (streams []string) {
 	config := object.(*buildv1.BuildConfig)

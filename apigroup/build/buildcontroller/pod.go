@@ -133,7 +133,7 @@ func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	return nil
 }
 
-// container returns the container of a build's pod.
+// container returns the container in a build's pod.
 func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	strategy := &build.Spec.Strategy
 	container := corev1.Container{

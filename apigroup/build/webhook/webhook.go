@@ -27,13 +27,13 @@ type Call struct {
 	Body   []byte
 }
 
-// Event is the decoded content of a call.
+// Event is a decoded call.
 type Event struct {
 	// Ignored explains why the call starts no build. If Ignored is empty, the call starts a build.
 	Ignored string
 	// Revision is the pushed revision, or nil if the call does not contain a revision.
 	Revision *buildv1.SourceRevision
-	// Env and Options are the settings in a generic call.
+	// Env and Options contain the settings from a generic call.
 	Env     []corev1.EnvVar
 	Options *buildv1.DockerStrategyOptions
 }
@@ -68,7 +68,7 @@ func matches(ref string, git *buildv1.GitBuildSource) bool {
 	return short(ref) == short(configured)
 }
 
-// revision returns a revision, or nil if there is no commit.
+// revision returns a source revision, or nil if there is no commit.
 func revision(commit, message string, author, committer buildv1.SourceControlUser) *buildv1.SourceRevision {
 	if commit == "" {
 		return nil
