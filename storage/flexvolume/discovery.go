@@ -30,8 +30,8 @@ func (r *Registry) Name() string { return "flexvolume" }
 
 // Run watches the plugin directory until ctx is done, and initializes each driver that it finds.
 // Drivers initialize concurrently. Run calls ready after the first scan. Drivers of volumes in use
-// have last-good copies, and do not need init. Without KeepDir, Run first waits until the drivers of
-// the first scan are initialized, or for initTimeout.
+// have last-good copies, and do not need init. Without KeepDir, Run first waits until the drivers
+// of the first scan are initialized, or for initTimeout.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
 // always follows the last change. Directories whose names begin with "." are ignored. Run returns
@@ -121,7 +121,8 @@ func (r *Registry) scan(watch *watch) time.Time {
 	return time.Time{}
 }
 
-// waitForFirst calls ready after the first scan and, without KeepDir, after the init of its drivers.
+// waitForFirst calls ready after the first scan and, without KeepDir, after the init of its
+// drivers.
 func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, ready func()) {
 	select {
 	case <-scanned:
