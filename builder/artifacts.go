@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// saveArtifacts extracts the artifacts of the image that this build replaces, and reports whether
+// saveArtifacts extracts the artifacts from the image that this build replaces, and reports whether
 // there are any. Artifacts only speed up the build, so errors are only logged.
 func (a *assembly) saveArtifacts(ctx context.Context) bool {
 	if a.output() == "" || a.scripts.path("save-artifacts") == "" {
@@ -64,8 +64,8 @@ func (a *assembly) runSaveArtifacts(ctx context.Context) error {
 	return errors.Join(err, wait())
 }
 
-// extractTo returns a writer that extracts an archive to root. The caller closes the writer, then
-// calls wait for the result.
+// extractTo returns a writer that extracts the tar archive written to it into root. The caller
+// closes the writer, then calls wait to get the result.
 func (r *run) extractTo(ctx context.Context, root *os.Root) (writer *io.PipeWriter, wait func() error) {
 	reader, writer := io.Pipe()
 	result := make(chan error, 1)

@@ -25,7 +25,7 @@ import (
 )
 
 // assembly builds an image from a builder image and source, as source-to-image does: it copies the
-// source into the image, the image's script assemble builds it, and the script run becomes the
+// source into the image, runs the image's assemble script to build it, and makes the run script the
 // command of the new image.
 //
 // Source: github.com/openshift/source-to-image, docs/builder_image.md; OpenShift Container Platform
@@ -34,26 +34,26 @@ type assembly struct {
 	*run
 	c        gateway.Client
 	strategy *buildv1.SourceBuildStrategy
-	// builder is the configuration of the builder image. base is its file system.
+	// builder is the builder image's configuration. base is its file system.
 	builder dockerspec.DockerOCIImage
 	base    llb.State
-	// destination is the directory for source, scripts and artifacts.
+	// destination is the directory for the source, scripts and artifacts.
 	destination string
-	// user is the user of the scripts, as uid:gid.
+	// user is the user that runs the scripts, as uid:gid.
 	user    string
 	scripts scripts
-	// env contains variables for assemble and for the image.
+	// env holds the environment variables for the assemble script and for the image.
 	env []corev1.EnvVar
-	// secrets contains the content of mounted files by secret ID.
+	// secrets holds the content of mounted secret files by secret ID.
 	secrets map[string][]byte
 }
 
-// Directories in Work. The engine reads them by the same names.
+// Directories in Work. The engine refers to them by the same names.
 const (
 	sourceDir, scriptsDir, artifactsDir = "source", "scripts", "artifacts"
 )
 
-// sourceToImage builds with the Source strategy.
+// sourceToImage runs a build with the Source strategy.
 func (r *run) sourceToImage(ctx context.Context, e *engine.Engine, strategy *buildv1.SourceBuildStrategy) error {
 	a := &assembly{run: r, strategy: strategy, secrets: map[string][]byte{}}
 	dirs := map[string]string{sourceDir: r.context}
@@ -133,7 +133,8 @@ func (a *assembly) dir(name string, options ...llb.LocalOption) llb.State {
 	})...)
 }
 
-// sourceState returns the source, except for the files that .s2iignore excludes.
+// sourceState returns the state of the source directory, without the files that .s2iignore
+// excludes.
 func (a *assembly) sourceState() llb.State {
 	return a.dir(sourceDir, llb.ExcludePatterns(a.ignorePatterns()))
 }
@@ -158,8 +159,8 @@ func (a *assembly) copyDir(from llb.State, to string) *llb.FileAction {
 		Copy(from, "/", target+"/", &llb.CopyInfo{CreateDestPath: true, CopyDirContentsOnly: true}, owner)
 }
 
-// options returns the options for assemble. It always runs, because it can download files that have
-// changed.
+// options returns the run options for the assemble script. The script is never cached, because it
+// can download files that have changed.
 func (a *assembly) options() ([]llb.RunOption, error) {
 	config := a.builder.Config
 	work := first(config.WorkingDir, "/")
@@ -194,8 +195,7 @@ func (a *assembly) options() ([]llb.RunOption, error) {
 	return options, nil
 }
 
-// configure gives the image the configuration of the builder image, with the script run as its
-// command.
+// configure gives the image the builder image's configuration, with the run script as its command.
 func (a *assembly) configure(result *gateway.Result) error {
 	config := a.builder
 	config.Config.Cmd = []string{a.scripts.path("run")}
@@ -211,8 +211,8 @@ func (a *assembly) configure(result *gateway.Result) error {
 	return setConfig(result, config)
 }
 
-// environment returns the variables for assemble and for the image: from .s2i/environment, from the
-// strategy, and variables that describe the build.
+// environment returns the environment variables for the assemble script and for the image: those
+// from .s2i/environment, those from the strategy, and those that describe the build.
 func (a *assembly) environment() ([]corev1.EnvVar, error) {
 	text, err := readInRoot(a.context, ".s2i/environment")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -233,7 +233,8 @@ func (a *assembly) environment() ([]corev1.EnvVar, error) {
 	return env, nil
 }
 
-// openInRoot opens a file in a directory. It does not follow links that lead out of the directory.
+// openInRoot opens a file in a directory. It does not follow symbolic links that lead out of the
+// directory.
 func openInRoot(dir, name string) (*os.File, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

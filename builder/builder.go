@@ -1,11 +1,11 @@
-// Package builder is the program in the pod of a build. It fetches the source, builds an image as
-// the strategy requires, pushes the image to a registry, and reports the result.
+// Package builder implements the program that runs in build pods. It fetches the source, builds an
+// image according to the strategy, pushes the image to a registry, and reports the result.
 //
-// Its inputs are the variable BUILD and mounted secrets and config maps. It has the permissions of
-// the pod's service account. Its files are in the pod, except for cached layers.
+// Its inputs are the BUILD environment variable and mounted secrets and config maps. It has the
+// permissions of the pod's service account. All its files are in the pod, except for cached layers.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, Builds; the variables and directories are
-// those of OpenShift 3.11's custom builders.
+// Source: OpenShift Container Platform 3.9 Architecture, Builds; the environment variables and
+// directories are those of OpenShift 3.11's custom builders.
 package builder
 
 import (
@@ -26,29 +26,29 @@ import (
 // Builder runs one build.
 type Builder struct {
 	Build *buildv1.Build
-	// Report stores the details of the build. The builder calls it when they change.
+	// Report stores the build's details in the Build. The builder calls it when the details change.
 	Report func(context.Context, *buildv1.Build) error
-	// Work is a directory for this build. Secrets and ConfigMaps contain the mounted secrets and
-	// config maps.
+	// Work is the working directory for this build. Secrets and ConfigMaps are the directories that
+	// hold the mounted secrets and config maps.
 	Work, Secrets, ConfigMaps string
-	// Cache is a directory that the node keeps for the builds of one build configuration. It is
-	// optional, and can be missing or empty.
+	// Cache is a directory that the node keeps for the builds of one build configuration. Cache is
+	// optional, and the directory can be missing or empty.
 	Cache string
-	// Runc is the path of runc. Authority is a file with the certificate authority of the cluster's
-	// registry.
+	// Runc is the path of runc. Authority is the file with the CA bundle of the cluster's registry.
 	Runc, Authority string
-	// Limit limits the size of the source, and the memory and time to fetch it.
+	// Limit caps the size of the source, and the memory and time used to fetch it.
 	Limit *source.Limit
-	// Git contains the settings for clones that the Build does not contain.
+	// Git holds the clone settings that are not in the Build.
 	Git source.Git
 	// Variable returns the value of an environment variable.
 	Variable func(name string) string
-	// In receives the uploaded source. Out is the log of the build.
+	// In is the uploaded source. Out is the build log.
 	In  io.Reader
 	Out io.Writer
 }
 
-// Run builds the image. It also writes a failure to the log and to the Build.
+// Run builds the image. If the build fails, Run also writes the failure to the log and to the
+// Build.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
 	defer r.close(context.WithoutCancel(ctx)) // after the report, which clients wait for
@@ -57,15 +57,15 @@ func (b *Builder) Run(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
 		r.setFailed(err)
 	}
-	// A canceled build also reports its details.
+	// Report the details of a canceled build too.
 	if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
 		fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
 	}
 	return err
 }
 
-// Fetch only fetches the source and the libraries of a pipeline. It replaces the files of an
-// earlier fetch that was interrupted. A failure ends the build: the Build has the reason, and a
+// Fetch only fetches the source and the libraries of a pipeline. It replaces files left by an
+// earlier fetch that was interrupted. A failure ends the build: the reason is in the Build, and a
 // retry would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
@@ -93,7 +93,7 @@ type run struct {
 	images     []credentials // for images whose files are copied into the source
 	store      *store
 	engine     *engine.Engine // nil until it has started
-	// context is the directory from which the image is built.
+	// context is the build context directory.
 	context string
 }
 
@@ -134,8 +134,8 @@ func (r *run) prepare(ctx context.Context) error {
 	return fetchErr // this error takes precedence, because the user can correct the source
 }
 
-// startEngine starts the engine with the layers of earlier builds. If they are damaged, it starts
-// the engine with an empty store, and the next build deletes the damaged layers.
+// startEngine starts the engine with the layers of earlier builds. If the layers are damaged, it
+// starts the engine with an empty store, and the next build deletes the damaged layers.
 func (r *run) startEngine(ctx context.Context) (err error) {
 	r.store = r.openStore(ctx)
 	if r.engine, err = r.newEngine(ctx, r.store); err == nil || r.store.lock == nil {

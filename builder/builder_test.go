@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 )
 
-// fixture contains the inputs of builds: a registry, and directories for secrets and config maps.
+// fixture holds the inputs of builds: a registry, and directories for secrets and config maps.
 type fixture struct {
 	t         *testing.T
 	host      string
@@ -59,11 +59,11 @@ func newFixture(t *testing.T) *fixture {
 	}
 }
 
-// toBusybox means that a file is a link to busybox.
+// toBusybox is the content that marks a file as a link to busybox.
 const toBusybox = "-> busybox"
 
-// tarOf returns an archive of executable files and world-writable directories. Names of directories
-// end with a slash.
+// tarOf returns an archive of executable files and world-writable directories. Directory names end
+// with a slash.
 func tarOf(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -92,7 +92,7 @@ func tarOf(t *testing.T, files map[string]string) []byte {
 	return buffer.Bytes()
 }
 
-// base pushes an image with a shell and files, and returns its reference.
+// base pushes an image with a shell and the given files, and returns its reference.
 func (s *fixture) base(name string, files map[string]string, config v1.Config) string {
 	s.t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")
@@ -209,12 +209,12 @@ func (s *fixture) mustBuild(spec buildv1.CommonSpec, upload io.Reader) (pushedIm
 	}
 }
 
-// binary returns the spec of a build from an upload.
+// binary returns the spec of a build that uses uploaded source.
 func binary(strategy buildv1.BuildStrategy) buildv1.CommonSpec {
 	return buildv1.CommonSpec{Source: buildv1.BuildSource{Binary: &buildv1.BinaryBuildSource{}}, Strategy: strategy}
 }
 
-// write writes files of a mounted secret or config map.
+// write writes the files of a mounted secret or config map.
 func (s *fixture) write(dir string, files map[string]string) {
 	s.t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -17,19 +17,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkLocal is the range of link-local addresses. Services with such addresses, such as a cloud's
-// metadata service, trust every client.
+// linkLocal is the link-local address range. Services at such addresses, such as a cloud's metadata
+// service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// linkLocal6 contains the corresponding IPv6 addresses: the range of link-local addresses, and the
-// metadata services of clouds.
+// linkLocal6 holds the corresponding IPv6 addresses: the link-local range and the addresses of
+// cloud metadata services.
 var linkLocal6 = []netip.Prefix{
 	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
 }
 
-// confine makes link-local addresses, except the addresses of IPv4 name servers, unreachable in the
-// network namespace of the pod. Then it drops CAP_NET_ADMIN, so that neither this process nor the
-// build steps that it starts can undo the change.
+// confine makes link-local addresses, except those of IPv4 name servers, unreachable in the pod's
+// network namespace. It then drops CAP_NET_ADMIN, so that neither this process nor the build steps
+// that it starts can undo the change.
 func confine(resolvConf string) error {
 	if err := blockAddresses(resolvConf); err != nil {
 		return err
@@ -40,8 +40,8 @@ func confine(resolvConf string) error {
 	return nil
 }
 
-// blockAddresses blocks link-local addresses, except for name servers, in the network of this
-// process.
+// blockAddresses blocks link-local addresses, except those of name servers, in this process's
+// network namespace.
 func blockAddresses(resolvConf string) error {
 	servers, err := nameServers(resolvConf)
 	if err == nil {
@@ -53,8 +53,8 @@ func blockAddresses(resolvConf string) error {
 	return nil
 }
 
-// nameServers returns the name servers in a file like /etc/resolv.conf. A missing file has no name
-// servers.
+// nameServers returns the name servers in a file in resolv.conf format. It returns none if the file
+// is missing.
 func nameServers(file string) (servers []netip.Addr, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,8 +72,8 @@ func nameServers(file string) (servers []netip.Addr, err error) {
 	return servers, err
 }
 
-// blockLinkLocalRoutes makes link-local addresses unreachable in the network namespace of this
-// thread. The link-local addresses in allowed stay reachable over the default route.
+// blockLinkLocalRoutes makes link-local addresses unreachable in this thread's network namespace.
+// The link-local addresses in allowed remain reachable through the default route.
 func blockLinkLocalRoutes(allowed []netip.Addr) error {
 	for _, server := range allowed {
 		if !linkLocal.Contains(server) {
@@ -100,9 +100,9 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 	return nil
 }
 
-// unreachable6 returns a rule that makes an IPv6 range unreachable. A route cannot do that: the
-// kernel's own route to fe80::/64 is more specific, and a socket that is bound to a device ignores
-// unreachable routes.
+// unreachable6 returns a routing rule that makes an IPv6 range unreachable. An unreachable route is
+// not enough: the kernel's own route to fe80::/64 is more specific, and a socket that is bound to a
+// device ignores unreachable routes.
 func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family = unix.AF_INET6
@@ -112,8 +112,8 @@ func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	return rule
 }
 
-// withoutIPv6 reports whether the kernel or the network namespace has no IPv6, so that its
-// addresses are unreachable anyway.
+// withoutIPv6 reports whether err means that the kernel or the network namespace has no IPv6. IPv6
+// addresses are then unreachable anyway.
 func withoutIPv6(err error) bool {
 	return errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)
 }

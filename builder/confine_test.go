@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inPod calls test in a network namespace like a pod's: one device with the default route to a
-// gateway.
+// inPod calls test in a network namespace like a pod's: it has one device, and a default route
+// through a gateway.
 func inPod(t *testing.T, test func(device int)) {
 	t.Helper()
 	done := make(chan error)
@@ -92,8 +92,8 @@ func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 	})
 }
 
-// openIPv6 adds the route to link-local addresses, which the kernel adds once the device has a
-// carrier, and a default route.
+// openIPv6 adds a default route, and the link-local route that the kernel adds once the device has
+// a carrier.
 func openIPv6(t *testing.T, device int) {
 	t.Helper()
 	for _, destination := range []string{"fe80::/64", "::/0"} {

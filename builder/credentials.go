@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// credentials are the credentials for registries in a mounted secret.
+// credentials holds the registry credentials from a mounted secret.
 type credentials struct{ registryclient.Keychain }
 
-// readCredentials reads a mounted secret in one of the two dockercfg formats. A directory that does
-// not exist has no credentials.
+// readCredentials reads a mounted secret in either dockercfg format. It returns no credentials if
+// the directory does not exist.
 func readCredentials(dir string) (credentials, error) {
 	for file, form := range map[string]corev1.SecretType{
 		corev1.DockerConfigKey: corev1.SecretTypeDockercfg, corev1.DockerConfigJsonKey: corev1.SecretTypeDockerConfigJson,
@@ -39,7 +39,7 @@ func readCredentials(dir string) (credentials, error) {
 	return credentials{}, nil
 }
 
-// lookup returns the user and the password for a registry. Both are empty if there are none.
+// lookup returns the user name and password for a registry. Both are empty if there are none.
 func (c credentials) lookup(host string) (user, password string) {
 	if strings.HasSuffix(host, strings.TrimPrefix(name.DefaultRegistry, "index")) {
 		host = name.DefaultRegistry // all names of the default registry
@@ -59,7 +59,7 @@ func (c credentials) lookup(host string) (user, password string) {
 	return auth.Username, auth.Password
 }
 
-// credentialsFor returns the user and the password for a registry. For a push, it tries the push
+// credentialsFor returns the user name and password for a registry. For a push, it tries the push
 // secret and then the pull secret; otherwise, it tries them in the reverse order. Finally, it tries
 // the secrets of input images.
 func (r *run) credentialsFor(host string, push bool) (user, password string) {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// describe adds labels and variables that describe the build, and the labels of the build's output,
-// to the configuration of an image.
+// describe adds to an image's configuration the labels and environment variables that describe the
+// build, and the labels of the build's output.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.
@@ -53,13 +53,13 @@ func setConfig(result *gateway.Result, config dockerspec.DockerOCIImage) error {
 	return nil
 }
 
-// setVariable sets a variable in an environment.
+// setVariable sets an environment variable in env.
 func setVariable(env []string, name, text string) []string {
 	env = slices.DeleteFunc(slices.Clone(env), func(old string) bool { return strings.HasPrefix(old, name+"=") })
 	return append(env, name+"="+text)
 }
 
-// variables returns the variables that describe the build, as names and values.
+// variables returns the names and values of the environment variables that describe the build.
 func (r *run) variables() (list [][2]string) {
 	add := func(name, text string) {
 		if text != "" {

@@ -21,7 +21,7 @@ import (
 // dockerfileName is the name of the Dockerfile in the directory that the engine reads.
 const dockerfileName = "Dockerfile"
 
-// docker builds with the Docker strategy.
+// docker runs a build with the Docker strategy.
 func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.DockerBuildStrategy) error {
 	if err := r.addMaterials(); err != nil {
 		return withReason(buildv1.StatusReasonFetchSourceFailed, err)
@@ -76,8 +76,8 @@ func dockerReason(err error) buildv1.StatusReason {
 	return buildv1.StatusReasonDockerBuildFailed
 }
 
-// dockerfile adapts the Dockerfile of the source or of the Build, writes it to a directory, and
-// returns the directory.
+// dockerfile adapts the Dockerfile of the source or of the Build, writes the result to a directory,
+// and returns the directory.
 func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) {
 	text := []byte(value(r.Build.Spec.Source.Dockerfile))
 	if r.Build.Spec.Source.Dockerfile == nil {
@@ -101,7 +101,7 @@ func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) 
 	return dir, os.WriteFile(filepath.Join(dir, dockerfileName), text, 0o600)
 }
 
-// maxDockerfileBytes limits the size of a Dockerfile.
+// maxDockerfileBytes is the maximum size of a Dockerfile, in bytes.
 const maxDockerfileBytes = 1 << 20
 
 func (r *run) sourceDockerfile(path string) ([]byte, error) {
@@ -140,7 +140,7 @@ func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	return values
 }
 
-// importCache makes the frontend reuse layers of the image that this build replaces.
+// importCache makes the frontend reuse layers from the image that this build replaces.
 func (r *run) importCache(options map[string]string) error {
 	if r.output() == "" {
 		return nil

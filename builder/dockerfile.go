@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// adapt changes a Dockerfile as a BuildConfig requires. from, if not empty, replaces the base image
-// of the last stage. Each stage begins with the variables of env.
+// adapt changes a Dockerfile as a BuildConfig requires. If from is not empty, it replaces the base
+// image of the last stage. Each stage begins with the environment variables in env.
 func adapt(dockerfile []byte, from string, env []corev1.EnvVar) ([]byte, error) {
 	parsed, err := parser.Parse(bytes.NewReader(dockerfile))
 	if err != nil {
@@ -55,7 +55,7 @@ func fromInstruction(stage *parser.Node, image string) string {
 	return strings.Join(words, " ")
 }
 
-// environment returns an ENV instruction for each variable.
+// environment returns an ENV instruction for each environment variable.
 func environment(env []corev1.EnvVar, escape rune) (lines []string, err error) {
 	quote := strings.NewReplacer(string(escape), string(escape)+string(escape), `"`, string(escape)+`"`, "$", string(escape)+"$")
 	for _, variable := range env {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// credentials provides passwords of registries to the engine, which fetches tokens with them.
+// credentials provides registry passwords to the engine, which uses them to fetch tokens.
 type credentials struct {
 	auth.UnimplementedAuthServer
 	lookup func(host string) (user, password string)
@@ -18,13 +18,13 @@ type credentials struct {
 // Register adds the service to a session.
 func (c *credentials) Register(server *grpc.Server) { auth.RegisterAuthServer(server, c) }
 
-// Credentials returns the password for one registry.
+// Credentials returns the user name and password for one registry.
 func (c *credentials) Credentials(_ context.Context, req *auth.CredentialsRequest) (*auth.CredentialsResponse, error) {
 	user, password := c.lookup(req.Host)
 	return &auth.CredentialsResponse{Username: user, Secret: password}, nil
 }
 
-// GetTokenAuthority returns an error, so that the engine uses passwords.
+// GetTokenAuthority always returns an error, so the engine uses passwords.
 func (c *credentials) GetTokenAuthority(context.Context, *auth.GetTokenAuthorityRequest) (*auth.GetTokenAuthorityResponse, error) {
 	return nil, status.Error(codes.Unavailable, "passwords only")
 }

@@ -1,4 +1,4 @@
-// Package engine runs BuildKit in the process of a build: the solver, the runc worker and the
+// Package engine runs BuildKit inside the build process: the solver, the runc worker and the
 // Dockerfile frontend. The client connects to them in memory, so no other process can connect.
 //
 // Source: github.com/moby/buildkit, cmd/buildkitd, which runs the same components as a daemon.
@@ -36,27 +36,26 @@ import (
 // DockerfileFrontend is the name of the Dockerfile frontend in solve requests.
 const DockerfileFrontend = "dockerfile.v0"
 
-// maxMessageBytes limits messages between client and solver.
+// maxMessageBytes is the maximum size of a message between the client and the solver, in bytes.
 const maxMessageBytes = 16 << 20
 
 // Config configures an engine.
 type Config struct {
-	// Root is the directory for layers, their content and metadata.
+	// Root is the directory for layers, including their content and metadata.
 	Root string
-	// Runc is the path of runc, which starts the steps of a build.
+	// Runc is the path of runc, which starts the build steps.
 	Runc string
-	// Authorities lists files with additional certificate authorities for each registry, by
-	// host[:port].
+	// Authorities lists files with additional CA certificates for each registry, by host[:port].
 	Authorities map[string][]string
 }
 
-// Engine is a running BuildKit.
+// Engine is a running BuildKit instance.
 type Engine struct {
 	client *client.Client
 	closes []func() error
 }
 
-// Start starts an engine. Its steps share the network and user namespace of the process.
+// Start starts an engine. Its steps share the network and user namespaces of this process.
 func Start(ctx context.Context, c Config) (_ *Engine, err error) {
 	e := &Engine{}
 	defer func() {
@@ -97,8 +96,9 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prune deletes layers and sources that have been unused for maxAge, and then the oldest ones until
-// the remaining ones have at most maxBytes. If sources is true, it also deletes all local sources.
+// Prune deletes layers and sources that have been unused for maxAge, and then the least recently
+// used ones until the rest total at most maxBytes. If sources is true, it also deletes all local
+// sources.
 func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
 	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
 	if sources {
@@ -112,7 +112,7 @@ func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64
 	return nil
 }
 
-// onClose registers a function for Close. Close calls the functions in reverse order.
+// onClose registers a function for Close to call. Close calls the functions in reverse order.
 func (e *Engine) onClose(f func() error) { e.closes = append(e.closes, f) }
 
 // controller creates the solver.

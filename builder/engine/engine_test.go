@@ -38,7 +38,7 @@ func start(t *testing.T) *Engine {
 	return e
 }
 
-// directory creates a directory with files and the host's busybox.
+// directory creates a directory that contains files and the host's busybox.
 func directory(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,7 +105,7 @@ ENV WORD=hello
 	if file, err := image.ConfigFile(); err != nil || !strings.Contains(strings.Join(file.Config.Env, " "), "WORD=hello") || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("the image is %+v, %v", file, err)
 	}
-	// The default capabilities without NET_RAW, in both networks.
+	// Both networks use the default capabilities without NET_RAW.
 	if got := strings.Count(out.String(), "CapBnd:\t00000000a80405fb\n"); got != 2 {
 		t.Errorf("%d of 2 steps have the expected capabilities:\n%s", got, out.String())
 	}

@@ -18,24 +18,23 @@ import (
 type Job struct {
 	// Build builds the image with solve requests.
 	Build gateway.BuildFunc
-	// Dirs are local directories that Build can read, by name.
+	// Dirs holds the local directories that Build can read, by name.
 	Dirs map[string]string
-	// Push is the reference of the image in a registry. Empty means no push.
+	// Push is the image reference to push to. If empty, the image is not pushed.
 	Push string
-	// Archive, if set, receives the files of the image as a tar archive. Run closes it.
+	// Archive, if set, receives the image's files as a tar archive. Run closes it.
 	Archive io.WriteCloser
-	// Secrets contains the content of secrets by ID. Steps can mount them; layers do not contain
-	// them.
+	// Secrets holds the content of secrets by ID. Steps can mount them; layers do not contain them.
 	Secrets map[string][]byte
 	// ExportCache adds cache metadata to the pushed image, so that the next build can reuse its
 	// layers.
 	ExportCache bool
-	// Credentials returns the user and the password for a registry, or empty strings. push is true
-	// after the image is built. For the default registry, host is the name of its server.
+	// Credentials returns the user name and password for a registry, or empty strings. push is true
+	// after the image is built. For the default registry, host is the host name of its server.
 	Credentials func(host string, push bool) (user, password string)
-	// Out receives the progress.
+	// Out receives the build progress.
 	Out io.Writer
-	// Verbose includes the engine's internal steps.
+	// Verbose includes the engine's internal steps in the progress.
 	Verbose bool
 }
 
