@@ -24,13 +24,13 @@ func withReason(reason buildv1.StatusReason, err error) error {
 	return failure{reason, err}
 }
 
-// Reasons of OpenShift 3.11 that the API's package does not define.
+// OpenShift 3.11 reasons that the API package does not define.
 const (
 	reasonAssembleFailed     buildv1.StatusReason = "AssembleFailed"
 	reasonFetchScriptsFailed buildv1.StatusReason = "FetchScriptsFailed"
 )
 
-// messages contains the message for each reason.
+// messages holds the message for each reason.
 var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonFetchSourceFailed:         "Failed to fetch the input source.",
 	buildv1.StatusReasonFetchImageContentFailed:   "Failed to fetch input from an image.",
@@ -45,7 +45,7 @@ var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonGenericBuildFailed:        "The build failed; the log contains the reason.",
 }
 
-// setFailed sets the Build's status.
+// setFailed sets the Build's status to failed, with the reason and message for err.
 func (r *run) setFailed(err error) {
 	f := failure{reason: buildv1.StatusReasonGenericBuildFailed}
 	errors.As(err, &f)

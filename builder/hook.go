@@ -12,8 +12,8 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 )
 
-// hook runs the post-commit hook in a container of the new image. Its changes are not part of the
-// image.
+// hook runs the post-commit hook in a container of the new image. The hook's changes do not become
+// part of the image.
 func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result) error {
 	spec := r.Build.Spec.PostCommit
 	if spec.Script == "" && len(spec.Command) == 0 && len(spec.Args) == 0 {
@@ -47,8 +47,8 @@ func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result
 	})
 }
 
-// hookCommand returns the command of a hook. Args are the positional parameters of a script, or the
-// arguments of a command.
+// hookCommand returns the command of a hook. Args holds the positional parameters of a script, or
+// the arguments of a command.
 func hookCommand(spec buildv1.BuildPostCommitSpec, entrypoint []string) []string {
 	const shell = "/bin/sh"
 	switch {
@@ -60,7 +60,7 @@ func hookCommand(spec buildv1.BuildPostCommitSpec, entrypoint []string) []string
 	return slices.Concat(entrypoint, spec.Args)
 }
 
-// nopCloser is a writer whose Close does nothing.
+// nopCloser is a writer whose Close method is a no-op.
 type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }

@@ -15,9 +15,10 @@ import (
 
 // recipe describes how a strategy builds an image.
 type recipe struct {
-	// step is the name of the step in the Build's status.
+	// step is the step's name in the Build's status.
 	step buildv1.StepName
-	// solve builds the image. It reads directories and secrets by their names in dirs and secrets.
+	// solve builds the image. It refers to directories and secrets by their names in dirs and
+	// secrets.
 	solve   gateway.BuildFunc
 	dirs    map[string]string
 	secrets map[string][]byte
@@ -73,8 +74,8 @@ func (r *run) image(ctx context.Context, e *engine.Engine, rec recipe) error {
 // verbose reports whether the log includes the engine's internal steps.
 func (r *run) verbose() bool { return r.Variable(buildpod.LogLevelVariable) >= "4" }
 
-// output returns the reference to which the image is pushed. If it is empty, the image is not
-// pushed.
+// output returns the reference to which the image is pushed. If the reference is empty, the image
+// is not pushed.
 func (r *run) output() string {
 	if r.Build.Spec.Output.To == nil {
 		return ""

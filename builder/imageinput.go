@@ -37,7 +37,7 @@ func (r *run) addImages(ctx context.Context, e *engine.Engine) error {
 }
 
 // addImage exports the files of an image as an archive, and extracts the archive with the same
-// checks as an upload, because the image can be hostile.
+// checks as for an upload, because the image can be malicious.
 func (r *run) addImage(ctx context.Context, e *engine.Engine, image buildv1.ImageSource) error {
 	root, err := os.OpenRoot(r.context)
 	if err != nil {

@@ -34,8 +34,8 @@ func (r *run) fetch(ctx context.Context) error {
 	return withReason(buildv1.StatusReasonInvalidContextDirectory, err)
 }
 
-// contextDir returns the path of a directory in the source. It does not follow links that lead out
-// of the source.
+// contextDir returns the path of a directory in the source. It does not follow symbolic links that
+// lead out of the source.
 func contextDir(dir, name string) (string, error) {
 	name = filepath.Clean("./" + name)
 	root, err := os.OpenRoot(dir)
@@ -67,7 +67,7 @@ func (r *run) receive(ctx context.Context, dir, file string) error {
 	return source.Extract(ctx, r.In, root, r.Limit)
 }
 
-// clone clones a repository, and records its commit in the Build.
+// clone clones a repository, and records the commit in the Build.
 func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSource) error {
 	g, err := r.repository(spec)
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *run) clone(ctx context.Context, dir string, spec *buildv1.GitBuildSourc
 	return nil
 }
 
-// repository returns the repository of the source, with the credentials and proxies for it.
+// repository returns the source repository, with its credentials and proxies.
 func (r *run) repository(spec *buildv1.GitBuildSource) (source.Git, error) {
 	secret, err := source.ReadSecret(filepath.Join(r.Secrets, buildpod.SourceSecret))
 	g := r.Git
@@ -103,8 +103,8 @@ func (r *run) repository(spec *buildv1.GitBuildSource) (source.Git, error) {
 	return g, err
 }
 
-// maxRevisionText limits each string of a commit in a Build and its image, in characters. Authors
-// of the repository choose these strings.
+// maxRevisionText is the maximum length, in characters, of each commit string in a Build and its
+// image. These strings come from the repository's authors.
 const maxRevisionText = 1000
 
 func truncate(text string) string {
@@ -114,8 +114,8 @@ func truncate(text string) string {
 	return text
 }
 
-// revisionOf returns the data of a commit that a Build records. It contains only the first line of
-// the message.
+// revisionOf returns the commit data that is recorded in a Build. It contains only the first line
+// of the commit message.
 func revisionOf(commit *object.Commit) *buildv1.SourceRevision {
 	subject, _, _ := strings.Cut(strings.TrimSpace(commit.Message), "\n")
 	user := func(signature object.Signature) buildv1.SourceControlUser {
@@ -133,7 +133,7 @@ func value(text *string) string {
 	return *text
 }
 
-// first returns the first nonempty text.
+// first returns the first nonempty string.
 func first(texts ...string) string {
 	for _, text := range texts {
 		if text != "" {

@@ -11,13 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// libraryVariable matches the names of variables with addresses of shared libraries.
+// libraryVariable matches the names of environment variables that hold addresses of shared
+// libraries.
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
-// fetchLibraries fetches the shared libraries of a pipeline with the credentials of its source,
-// which the Jenkinsfile does not get. Because users who can only start builds can set variables,
-// only the server of the source gets the credentials. If a library cannot be fetched, a Jenkinsfile
-// that loads it fails.
+// fetchLibraries fetches a pipeline's shared libraries with the credentials of its source, which
+// are not available to the Jenkinsfile. Only the source server gets the credentials, because users
+// who can only start builds can set environment variables. If a library cannot be fetched, a
+// Jenkinsfile that loads it fails.
 func (r *run) fetchLibraries(ctx context.Context) error {
 	spec := r.Build.Spec.Source
 	if spec.Git == nil || spec.SourceSecret == nil {

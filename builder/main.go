@@ -25,21 +25,21 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// Files that Kubernetes writes to each container.
+// Files that Kubernetes creates in each container.
 const (
 	authority      = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 	terminationLog = "/dev/termination-log"
 	resolvConf     = "/etc/resolv.conf"
 )
 
-// Main is the main function of the builder. It ends the process with status 1 if the build fails.
-// With the argument buildpod.ConfineArgument, it only blocks link-local addresses in the network of
-// the pod, before the container of a custom builder starts. With buildpod.FetchArgument, it only
+// Main is the main function of the builder. It exits with status 1 if the build fails. With the
+// argument buildpod.ConfineArgument, it only blocks link-local addresses in the pod's network
+// namespace, before the container of a custom builder starts. With buildpod.FetchArgument, it only
 // fetches the source of a pipeline.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// The log of the engine, except for its progress, is only for developers.
+	// The engine's log, except for its progress, is only useful to developers.
 	logrus.SetOutput(io.Discard)
 	run := build
 	switch {
@@ -56,8 +56,8 @@ func Main() {
 	}
 }
 
-// blockLinkLocal blocks link-local addresses before a custom builder starts, because that builder
-// does not have the permission to do so.
+// blockLinkLocal blocks link-local addresses before a custom builder starts, because the custom
+// builder lacks the permission to do so.
 func blockLinkLocal(context.Context) error {
 	err := blockAddresses(resolvConf)
 	if err != nil {
@@ -83,8 +83,8 @@ func build(ctx context.Context) error {
 	return b.Run(ctx)
 }
 
-// fetchSource only fetches the source of a pipeline. If it is killed, the next attempt starts from
-// the beginning.
+// fetchSource only fetches the source of a pipeline. If fetchSource is killed, the next attempt
+// starts over.
 func fetchSource(ctx context.Context) error {
 	build, err := readBuild(os.Getenv(buildpod.BuildVariable))
 	if err != nil {
@@ -98,7 +98,7 @@ func fetchSource(ctx context.Context) error {
 	return b.Fetch(ctx)
 }
 
-// newBuilder returns a builder with the paths and the account of its pod.
+// newBuilder returns a builder that uses the pod's paths and service account.
 func newBuilder(build *buildv1.Build) (*Builder, error) {
 	config, err := rest.InClusterConfig()
 	if err != nil {
@@ -128,10 +128,10 @@ func readBuild(text string) (*buildv1.Build, error) {
 	return build, nil
 }
 
-// reporter stores the details of builds.
+// reporter stores build details in Builds.
 type reporter struct{ client buildclient.BuildsGetter }
 
-// report stores the details of a build. It retries while the API server does not respond.
+// report stores a build's details. It retries while the API server does not respond.
 func (r reporter) report(ctx context.Context, build *buildv1.Build) error {
 	details := build.DeepCopy()
 	details.ResourceVersion = ""

@@ -13,10 +13,10 @@ import (
 )
 
 // material is a secret or config map that is an input of the build. dir is the directory where it
-// is mounted, and destination its directory in the source.
+// is mounted, and destination is its directory in the source.
 type material struct{ dir, destination string }
 
-// materials returns the materials of the Build.
+// materials returns the Build's materials.
 func (r *run) materials() (list []material) {
 	for _, secret := range r.Build.Spec.Source.Secrets {
 		list = append(list, material{filepath.Join(r.Secrets, buildpod.Input(secret.Secret.Name)), secret.DestinationDir})
@@ -46,7 +46,7 @@ func (m material) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// addMaterials copies the materials to the context, so that a Dockerfile can copy them.
+// addMaterials copies the materials into the context, so that a Dockerfile can copy them.
 func (r *run) addMaterials() error {
 	root, err := os.OpenRoot(r.context)
 	if err != nil {
@@ -71,7 +71,8 @@ func (r *run) addMaterials() error {
 	return nil
 }
 
-// replace creates a file. It replaces a link with that name instead of following it.
+// replace creates a file. If a link with that name exists, replace removes it instead of following
+// it.
 func replace(root *os.Root, name string, content []byte) error {
 	if err := root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

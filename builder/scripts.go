@@ -22,18 +22,18 @@ const (
 	assembleUserLabel             = "io.openshift.s2i.assemble-user"
 )
 
-// scripts contains the paths of the source-to-image scripts in the container.
+// scripts holds the paths of the source-to-image scripts in the container.
 type scripts struct {
 	paths map[string]string
-	// copied means that some scripts are not in the image, but in scriptsDir.
+	// copied means that some scripts are in scriptsDir instead of the image.
 	copied bool
 }
 
 // path returns the path of a script, or "" if the script does not exist.
 func (s scripts) path(name string) string { return s.paths[name] }
 
-// findScripts finds each script. It checks the URL of the strategy, then .s2i/bin of the source,
-// then the label of the image.
+// findScripts finds each script. It checks the strategy's URL, then .s2i/bin in the source, then
+// the image's label.
 func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 	result := scripts{paths: map[string]string{}}
 	labels := a.builder.Config.Labels
@@ -62,11 +62,11 @@ func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 // sourceScripts is the URL of the scripts in the source.
 const sourceScripts = "source:.s2i/bin"
 
-// copiedScript returns the path in the container of a script that is copied into the image.
+// copiedScript returns the path in the container of a script that the build copies into the image.
 func (a *assembly) copiedScript(name string) string { return path.Join(a.destination, "scripts", name) }
 
-// script returns the path in the container of a script that is below a URL. It returns "" if there
-// is no such script.
+// script returns the path in the container of the script with the given name below a URL. It
+// returns "" if there is no such script.
 func (a *assembly) script(ctx context.Context, from, name string) (string, error) {
 	scheme, rest, _ := strings.Cut(from, ":")
 	var text []byte
@@ -93,8 +93,8 @@ func (a *assembly) script(ctx context.Context, from, name string) (string, error
 	return a.copiedScript(name), os.WriteFile(filepath.Join(a.Work, scriptsDir, name), text, 0o755)
 }
 
-// readInRoot reads a small file in a directory. It does not follow links that lead out of the
-// directory.
+// readInRoot reads a small file in a directory. It does not follow symbolic links that lead out of
+// the directory.
 func readInRoot(dir, name string) ([]byte, error) {
 	const maxBytes = 1 << 20
 	file, err := openInRoot(dir, name)
@@ -112,9 +112,9 @@ func readInRoot(dir, name string) ([]byte, error) {
 	return text, nil
 }
 
-// checkUser returns an error unless the user of a builder image is an allowed UID. allowed is a
-// list such as "1-" or "0,1000-2000". checkUser rejects user names, because the image defines their
-// meaning.
+// checkUser returns an error unless the builder image's user is an allowed UID. allowed is a list
+// such as "1-" or "0,1000-2000". checkUser rejects user names, because the image defines what UID
+// they refer to.
 func checkUser(user, allowed string) error {
 	number, _, _ := strings.Cut(user, ":")
 	uid, err := strconv.ParseUint(number, 10, 32)
@@ -136,8 +136,8 @@ func checkUser(user, allowed string) error {
 	return fmt.Errorf("the user %d is not one of the allowed users (%s): set another USER in the image", uid, allowed)
 }
 
-// withGroup adds the group root to a numeric user. Without a group, the engine looks up the group
-// in files of the image, which might be missing.
+// withGroup adds the root group to a numeric user. Without a group, the engine looks up the group
+// in the image's files, which might be missing.
 func withGroup(user string) string {
 	if _, err := strconv.ParseUint(user, 10, 32); err == nil {
 		return user + ":0"

@@ -8,15 +8,15 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// rawSockets is the capability to send arbitrary packets and frames. The steps of a build do not
-// get it: with raw frames, a step could bypass the routes that block link-local addresses.
+// rawSockets is the capability to send arbitrary packets and frames. Build steps do not get it:
+// with raw frames, a step could bypass the routes that block link-local addresses.
 const rawSockets = "CAP_NET_RAW"
 
-// stepNetwork is the network of steps, without raw sockets. BuildKit has no setting for the
-// capabilities of steps, but a network provider can change the OCI spec of a step.
+// stepNetwork is the network provider for build steps. Its steps have no raw sockets. BuildKit has
+// no setting for a step's capabilities, but a network provider can change a step's OCI spec.
 type stepNetwork struct{ network.Provider }
 
-// New returns the network of a step.
+// New returns a network namespace for a step.
 func (n stepNetwork) New(ctx context.Context, hostname string, options network.NamespaceOptions) (network.Namespace, error) {
 	namespace, err := n.Provider.New(ctx, hostname, options)
 	if err != nil {
@@ -27,7 +27,7 @@ func (n stepNetwork) New(ctx context.Context, hostname string, options network.N
 
 type stepNamespace struct{ network.Namespace }
 
-// Set removes rawSockets from the OCI spec of a step.
+// Set removes rawSockets from a step's OCI spec.
 func (n stepNamespace) Set(s *specs.Spec) error {
 	if c := s.Process.Capabilities; c != nil {
 		for _, set := range []*[]string{&c.Bounding, &c.Effective, &c.Inheritable, &c.Permitted, &c.Ambient} {

@@ -10,13 +10,13 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// printer prints the log of a build: each step when it starts, and its output.
+// printer prints the build log: the name of each step when it starts, and its output.
 type printer struct {
 	out     io.Writer
 	verbose bool
 }
 
-// print prints the events in status until it is closed.
+// print prints the events from status until the channel is closed.
 func (p printer) print(status <-chan *client.SolveStatus) {
 	started := map[digest.Digest]bool{}
 	cachedSteps := map[digest.Digest]bool{}
@@ -41,11 +41,11 @@ func (p printer) print(status <-chan *client.SolveStatus) {
 	}
 }
 
-// stepName matches the names of steps of the Dockerfile frontend: [2/5] RUN make, [linux/amd64
-// build 1/3] FROM base.
+// stepName matches the Dockerfile frontend's step names: [2/5] RUN make, [linux/amd64 build 1/3]
+// FROM base.
 var stepName = regexp.MustCompile(`^\[(?:([^\]]*) )?(\d+/\d+)\] (.*)$`)
 
-// step returns the log line of a step, and whether it is visible.
+// step returns a step's log line, and whether the step is visible.
 func (p printer) step(name string) (line string, visible bool) {
 	if parts := stepName.FindStringSubmatch(name); parts != nil {
 		if parts[1] != "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // newWorker creates the worker, which runs steps and stores layers. It creates no cgroups: the
-// limits of the pod apply to all steps.
+// pod's limits apply to all steps.
 func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base.Worker, error) {
 	const rootless = true                     // no cgroups
 	network := netproviders.Opt{Mode: "host"} // the network of the pod
@@ -30,7 +30,7 @@ func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base
 	return base.NewWorker(ctx, opt)
 }
 
-// snapshotter stores layers as overlays if the kernel supports them, otherwise as copies.
+// snapshotter stores layers as overlays if the kernel supports overlayfs, otherwise as copies.
 func snapshotter(root string) runc.SnapshotterFactory {
 	if overlayutils.Supported(root) != nil {
 		return runc.SnapshotterFactory{Name: "native", New: native.NewSnapshotter}

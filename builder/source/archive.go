@@ -20,12 +20,12 @@ import (
 
 const maxZstdMemory = 256 << 20
 
-// Extract extracts an archive to a directory. The archive is zip or tar; tar can be compressed by
-// gzip, bzip2 or zstd. Extract reads a tar archive as a stream.
+// Extract extracts an archive to a directory. The archive is a zip or tar archive; a tar archive
+// can be compressed with gzip, bzip2 or zstd. Extract reads a tar archive as a stream.
 //
-// Devices, pipes, sockets, and entries whose name or hard link leads out of the directory are
-// errors. A symbolic link can have any target, since no read of the source leaves the directory.
-// Extract does not preserve owners and set-ID bits.
+// It returns an error for devices, pipes, sockets, and entries whose name or hard link target is
+// outside the directory. A symbolic link can have any target, because reads of the source never
+// leave the directory. Extract does not preserve owners and set-ID bits.
 func Extract(ctx context.Context, upload io.Reader, to *os.Root, limit *Limit) error {
 	reader := newSilenceReader(ctx, upload, limit)
 	defer reader.Close()
@@ -71,12 +71,12 @@ func extractTar(in io.Reader, to *os.Root, limit *Limit) error {
 	return extractor.Extract(in)
 }
 
-// errUnsupported rejects an entry of a tar or zip archive by its type.
+// errUnsupported returns the error for an unsupported entry type in a tar or zip archive.
 func errUnsupported(entryType any) error {
 	return fmt.Errorf("an entry of type %q is neither a file, a directory nor a link: remove it from the archive", entryType)
 }
 
-// Store writes an upload to one file of a directory.
+// Store writes an upload to one file in a directory.
 func Store(ctx context.Context, upload io.Reader, to *os.Root, name string, limit *Limit) error {
 	local, err := archive.Name(name)
 	if err != nil {

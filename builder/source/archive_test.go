@@ -149,8 +149,8 @@ func TestStoreWritesOneFile(t *testing.T) {
 	}
 }
 
-// FuzzExtract verifies that an archive writes nothing outside its directory, and no more than its
-// limit.
+// FuzzExtract verifies that extracting an archive writes nothing outside the directory, and no more
+// than the limit.
 func FuzzExtract(f *testing.F) {
 	f.Add(archivetest.Tar(f, tar.Header{Name: "file"}, tar.Header{Name: "link", Typeflag: tar.TypeSymlink, Linkname: "../x"}, tar.Header{Name: "link/file"}))
 	f.Add(archivetest.Tar(f, tar.Header{Name: "../file"}))

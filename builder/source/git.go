@@ -24,34 +24,34 @@ import (
 
 // Git is a repository to clone.
 type Git struct {
-	// URL is the repository's URL with the scheme http, https, ssh (also as user@host:path) or git.
+	// URL is the repository's URL. Its scheme is http, https, ssh (also as user@host:path) or git.
 	URL string
 	// Ref is a branch, a tag, a full reference or a commit. Empty means the server's default
 	// branch.
 	Ref    string
 	Secret Secret
 	Proxy  Proxy
-	// Limit limits the size, memory and idle time of the clone.
+	// Limit caps the size, memory and idle time of the clone.
 	Limit *Limit
 	// Forbidden reports whether connections to an address are forbidden. Builds use LocalAddress.
 	Forbidden func(netip.Addr) bool
-	// Out is where Clone writes its log.
+	// Out receives Clone's log.
 	Out io.Writer
 }
 
-// Proxy contains the proxies for http and https, and the hosts that are reached without a proxy, in
-// the format of the variable NO_PROXY.
+// Proxy holds the proxies for http and https, and the hosts that are reached without a proxy, in
+// the format of the NO_PROXY environment variable.
 type Proxy struct{ HTTP, HTTPS, No string }
 
-// remote is the name of the server in the clone.
+// remote is the name of the clone's remote.
 const remote = "origin"
 
-// cancelTimeout is how long a canceled clone may take to stop.
+// cancelTimeout is how long Clone waits for a canceled clone to stop.
 const cancelTimeout = 5 * time.Second
 
-// Clone fetches a commit and its submodules to dir, and returns the commit. Credentials, including
-// those in the URL, appear neither in errors nor in the clone. A submodule gets the credentials
-// only if it is on the same server.
+// Clone fetches a commit and its submodules into dir, and returns the commit. Credentials,
+// including those in the URL, appear neither in errors nor in the clone. A submodule gets the
+// credentials only if it is on the same server.
 func (g *Git) Clone(ctx context.Context, dir string) (commit *object.Commit, err error) {
 	err = g.guard(ctx, "clone", func(ctx context.Context, g *Git) error {
 		commit, err = g.clone(ctx, dir)
@@ -63,7 +63,8 @@ func (g *Git) Clone(ctx context.Context, dir string) (commit *object.Commit, err
 	return commit, nil
 }
 
-// guard calls fetch with a copy of g that has no credentials in the URL, until the limit ends it.
+// guard calls fetch with a copy of g whose URL has no credentials. The context of fetch is canceled
+// when the limit is exceeded.
 func (g *Git) guard(ctx context.Context, verb string, fetch func(context.Context, *Git) error) error {
 	clone := *g
 	clone.URL, clone.Secret = separateCredentials(g.URL, g.Secret)
@@ -75,8 +76,9 @@ func (g *Git) guard(ctx context.Context, verb string, fetch func(context.Context
 	return nil
 }
 
-// until calls fetch until ctx is done. go-git can miss the end of a context. If go-git does not
-// stop within cancelTimeout, its goroutine runs until the process ends.
+// until calls fetch and returns when fetch returns or ctx is done. go-git can miss the cancellation
+// of a context. If go-git does not stop within cancelTimeout, its goroutine runs until the process
+// exits.
 func until(ctx context.Context, fetch func() error) (err error) {
 	results := make(chan error, 1)
 	go func() { results <- fetch() }()
@@ -129,8 +131,8 @@ func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
 	return repository.CommitObject(commit)
 }
 
-// fetch fetches the commit that the reference names. If the server lists the reference, it fetches
-// no history.
+// fetch fetches the commit that the reference names. If the server lists the reference, fetch does
+// not fetch the history.
 func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git.Remote, auth transport.AuthMethod) (plumbing.Hash, error) {
 	refs, err := server.ListContext(ctx, &git.ListOptions{Auth: auth})
 	if err != nil {
@@ -180,7 +182,7 @@ func findReference(refs []*plumbing.Reference, ref string) *plumbing.Reference {
 	return nil
 }
 
-// commitOf returns the commit that a name in the clone refers to. It dereferences annotated tags.
+// commitOf returns the commit that a name in the clone refers to. It peels annotated tags.
 func commitOf(repository *git.Repository, name string) (plumbing.Hash, error) {
 	hash, err := repository.ResolveRevision(plumbing.Revision(name + "^{commit}"))
 	if err != nil {
@@ -210,8 +212,8 @@ func sameServer(a, b *transport.Endpoint) bool {
 	return a.Protocol == b.Protocol && a.Host == b.Host && a.Port == b.Port
 }
 
-// separateCredentials moves user and password from an http or https URL to the secret, because the
-// clone stores the URL.
+// separateCredentials moves the user name and password from an http or https URL to the secret,
+// because the clone stores the URL.
 func separateCredentials(raw string, secret Secret) (string, Secret) {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil || !isWeb(parsed) {
@@ -227,8 +229,8 @@ func separateCredentials(raw string, secret Secret) (string, Secret) {
 
 func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 
-// Anonymous returns a URL without its password, for logs and images. It also removes the user of
-// http and https URLs, which can be a token.
+// Anonymous returns a URL without its password, for use in logs and images. It also removes the
+// user name from http and https URLs, because the user name can be a token.
 func Anonymous(raw string) string {
 	parsed, err := url.Parse(raw)
 	if err != nil || parsed.User == nil {

@@ -15,12 +15,12 @@ import (
 	"testing"
 )
 
-// server is a Git server with the repository app.
+// server is a Git server that serves the app repository.
 type server struct {
 	*httptest.Server
 	t    *testing.T
 	root string
-	// password, if set, is required.
+	// password, if set, is the password that clients must send.
 	password string
 }
 
@@ -76,12 +76,12 @@ func (s *server) commit(repository, message string, files map[string]string) (ha
 	return s.git(repository, "rev-parse", "HEAD")
 }
 
-// clone returns a Git for the repository app.
+// clone returns a Git that clones the app repository.
 func (s *server) clone(ref string) *Git {
 	return &Git{URL: s.URL + "/app/.git", Ref: ref, Limit: NewLimit(), Out: s.t.Output(), Forbidden: func(netip.Addr) bool { return false }}
 }
 
-// content returns the content of a file, or the error of reading it.
+// content returns the content of a file, or the error from reading it.
 func content(dir, name string) string {
 	data, err := os.ReadFile(filepath.Join(dir, name))
 	if err != nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/docker/go-units"
 )
 
-// Limit limits the disk space, memory and idle time for a source. All inputs of one build share a
-// Limit.
+// Limit caps the disk space, memory and idle time used to fetch sources. All inputs of one build
+// share a Limit.
 type Limit struct {
-	// Bytes and Files limit the total size and the number of the written files.
+	// Bytes and Files are the maximum total size, in bytes, and the maximum number of the files
+	// written.
 	Bytes, Files int64
 	// Memory is the maximum heap size of this process during a clone, in bytes. 0 means
 	// DefaultMemory. go-git keeps the server's references and deltified objects in memory.
 	Memory uint64
-	// SilenceTimeout is the maximum time for which a source may send no data. 0 means
+	// SilenceTimeout is the maximum time that a source may take to send more data. 0 means
 	// DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 
 	bytes, files atomic.Int64
 }
 
-// Defaults of Limit.
+// Default values of Limit's fields.
 const (
 	DefaultBytes          = 8 << 30
 	DefaultFiles          = 1_000_000
@@ -32,7 +33,7 @@ const (
 	DefaultSilenceTimeout = 30 * time.Minute
 )
 
-// NewLimit returns a limit with the defaults.
+// NewLimit returns a Limit with the default values.
 func NewLimit() *Limit { return &Limit{Bytes: DefaultBytes, Files: DefaultFiles} }
 
 // addFile counts a file before it is written. It returns an error if the limit is exceeded.
@@ -51,7 +52,7 @@ func (l *Limit) addBytes(n int) error {
 	return nil
 }
 
-// copy copies the content of a file within the limit.
+// copy copies the content of a file, within the limit.
 func (l *Limit) copy(to io.Writer, from io.Reader) (int64, error) {
 	return io.Copy(limitedWriter{to, l}, from)
 }
