@@ -15,8 +15,8 @@ func squashed(strategy *buildv1.DockerBuildStrategy) bool {
 	return policy != nil && *policy != "" && *policy != buildv1.ImageOptimizationNone
 }
 
-// squash copies all files of an image, including those of its base image, into one layer. This
-// removes the content of deleted files.
+// squash copies all files of an image, including those of its base image, into one layer. The
+// content of deleted files is not copied.
 func squash(ctx context.Context, c gateway.Client, result *gateway.Result) (*gateway.Result, error) {
 	if result.Ref == nil {
 		return result, nil

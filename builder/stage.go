@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// timed runs a step of the build, and records its duration in the status.
+// timed runs a build step, and records its duration in the status.
 func (r *run) timed(stage buildv1.StageName, step buildv1.StepName, work func() error) error {
 	start := time.Now()
 	err := work()

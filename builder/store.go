@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// store is the directory of the engine. A store on the node contains layers and sources of earlier
-// builds of the same configuration. Only one build at a time uses it.
+// store is the engine's directory. A store on the node contains layers and sources from earlier
+// builds of the same build configuration. Only one build uses it at a time.
 //
 //	<dir>/lock    locked by the build that uses the store
 //	<dir>/whole   the platform's version; missing while an engine uses the store. Without it, the
@@ -26,20 +26,20 @@ import (
 type store struct {
 	dir  string
 	lock *os.File // nil: the store is only for this build
-	// hasLayers means that the store contains layers of earlier builds.
+	// hasLayers means that the store contains layers from earlier builds.
 	hasLayers bool
 }
 
-// lockTimeout is the time that a build waits for the previous one, which prunes the store after it
-// has reported its result.
+// lockTimeout is how long a build waits for the previous build, which prunes the store after it has
+// reported its result.
 const lockTimeout = 20 * time.Second
 
-// maxCacheBytes limits the size of a store between builds. maxUnusedAge is the time after which
-// unused layers and sources are deleted.
+// maxCacheBytes is the maximum size of a store between builds, in bytes. maxUnusedAge is the time
+// after which unused layers and sources are deleted.
 const maxCacheBytes, maxUnusedAge = 8 << 30, 14 * 24 * time.Hour
 
-// openStore opens the store on the node. If the node has none, or another build uses it, openStore
-// returns a store that only this build uses.
+// openStore opens the store on the node. If the node has no store, or another build uses it,
+// openStore returns a store that only this build uses.
 func (r *run) openStore(ctx context.Context) *store {
 	private := &store{dir: r.Work}
 	if r.Cache == "" {
@@ -65,8 +65,8 @@ func (r *run) openStore(ctx context.Context) *store {
 	return s
 }
 
-// lock locks the file. A build of a configuration with the run policy Parallel does not wait for
-// another build.
+// lock locks the file. A build whose configuration has the Parallel run policy does not wait for
+// other builds.
 func (r *run) lock(ctx context.Context, file *os.File) error {
 	timeout := lockTimeout
 	if r.Build.Labels[buildv1.BuildRunPolicyLabel] == string(buildv1.BuildRunPolicyParallel) {
@@ -83,8 +83,8 @@ func (r *run) lock(ctx context.Context, file *os.File) error {
 	return nil
 }
 
-// acquire prepares the store for this build. It deletes the layers of an unclean store or of
-// another version.
+// acquire prepares the store for this build. It deletes the layers if the store is unclean or was
+// written by another version.
 func (s *store) acquire(version string) (hasLayers bool, err error) {
 	data, err := os.ReadFile(s.cleanMark())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -98,7 +98,7 @@ func (s *store) acquire(version string) (hasLayers bool, err error) {
 	if err := os.Remove(s.cleanMark()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	// After a power loss, a changed store must not have the mark.
+	// The mark must not reappear in a changed store after a power loss.
 	return hasLayers, atomicfile.SyncFolder(s.dir)
 }
 
@@ -107,7 +107,7 @@ func (s *store) cleanMark() string { return filepath.Join(s.dir, "whole") }
 func (s *store) root() string { return filepath.Join(s.dir, "engine") }
 
 // release prunes the store and marks it as clean for the next build. If hasSecrets is true, it
-// deletes all sources. The process holds the lock until it ends, because the engine keeps files
+// deletes all sources. The process holds the lock until it exits, because the engine keeps files
 // open.
 func (s *store) release(ctx context.Context, e *engine.Engine, version string, hasSecrets bool) error {
 	if s.lock == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// TestMain runs the tests, or a build in a process that a test has started.
+// TestMain runs the tests, or, in a process that a test has started, a build.
 func TestMain(m *testing.M) {
 	config := os.Getenv(processVariable)
 	if config == "" {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// processVariable contains the configuration of a Builder.
+// processVariable is the environment variable that holds the configuration of a Builder.
 const processVariable = "BUILDER_TEST"
 
 // inProcess runs a build in a separate process and returns its log.
@@ -65,7 +65,7 @@ func (s *fixture) inProcess(spec buildv1.CommonSpec, upload []byte) string {
 	return string(log)
 }
 
-// stages returns a Dockerfile with two stages. The inline cache of an image contains only the last
+// stages returns a Dockerfile with two stages. An image's inline cache contains only the last
 // stage.
 func (s *fixture) stages() string {
 	s.t.Helper()

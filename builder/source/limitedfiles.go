@@ -6,7 +6,7 @@ import (
 	"github.com/go-git/go-billy/v5"
 )
 
-// limitedFiles is a file system that counts created files and written bytes.
+// limitedFiles is a file system that counts created files and written bytes against a Limit.
 type limitedFiles struct {
 	billy.Filesystem
 	limit *Limit

@@ -13,7 +13,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// SameServer reports whether two URLs of repositories have the same protocol, host and port.
+// SameServer reports whether two repository URLs have the same protocol, host and port.
 func SameServer(a, b string) bool {
 	first, err := transport.NewEndpoint(a)
 	if err != nil {
@@ -23,8 +23,8 @@ func SameServer(a, b string) bool {
 	return err == nil && sameServer(first, second)
 }
 
-// Mirror fetches all branches and tags, with their history, to the bare repository dir. Ref has no
-// effect. Credentials appear neither in errors nor in the repository.
+// Mirror fetches all branches and tags, with their history, into the bare repository at dir. It
+// ignores Ref. Credentials appear neither in errors nor in the repository.
 func (g *Git) Mirror(ctx context.Context, dir string) error {
 	return g.guard(ctx, "fetch", func(ctx context.Context, g *Git) error { return g.mirror(ctx, dir) })
 }

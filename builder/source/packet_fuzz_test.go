@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// FuzzPackets checks that a Git server can neither crash the builder nor write outside the clone
-// with any response to requests for references and objects.
+// FuzzPackets verifies that no response of a Git server to requests for references and objects can
+// crash the builder or make it write outside the clone.
 func FuzzPackets(f *testing.F) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"
 	const capabilities = "\x00multi_ack side-band-64k ofs-delta shallow symref=HEAD:refs/heads/main agent=git/2"

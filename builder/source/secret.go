@@ -17,24 +17,23 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Secret contains the credentials of a source secret for a Git server, and the data that verifies
+// Secret holds the credentials for a Git server from a source secret, and the data that verifies
 // the server.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, source clone secrets.
 type Secret struct {
-	// User and Password are for http and https. A token is a password.
+	// User and Password are for http and https. A token is passed as a password.
 	User, Password string
 	// Key is a private key for SSH.
 	Key []byte
-	// KnownHosts is the path of a file with the keys of SSH servers. Empty disables the
-	// verification of servers.
+	// KnownHosts is the path of a file with the keys of SSH servers. If empty, server keys are not
+	// verified.
 	KnownHosts string
-	// Authority is a PEM-encoded certificate authority that is trusted in addition to the system's.
+	// Authority is a PEM-encoded CA bundle that is trusted in addition to the system's CAs.
 	Authority []byte
-	// Insecure disables the verification of certificates, as http.sslVerify = false in .gitconfig
-	// does.
+	// Insecure disables certificate verification, as http.sslVerify = false in .gitconfig does.
 	Insecure bool
-	// Proxy is http.proxy of .gitconfig.
+	// Proxy is the value of http.proxy in .gitconfig.
 	Proxy string
 }
 

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// errSilent means that a source sends no data.
+// errSilent is the error for a source that has stopped sending data.
 var errSilent = errors.New("the source has sent no data for too long: check the server or the client that sends it, and start the build again")
 
-// errTooLarge means that a source needs too much memory.
+// errTooLarge is the error for a source that needs too much memory.
 var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")
 
-// memoryCheckInterval is the maximum interval at which watch checks the memory of the process.
+// memoryCheckInterval is the maximum interval at which watch checks the memory usage of the
+// process.
 const memoryCheckInterval = 50 * time.Millisecond
 
 func (l *Limit) silenceTimeout() time.Duration {
@@ -31,7 +32,7 @@ func (l *Limit) maxMemory() uint64 {
 	return l.Memory
 }
 
-// watch returns a context that is canceled if the source writes nothing for too long, or if the
+// watch returns a context that is canceled if the source sends no data for too long, or if the
 // process uses too much memory. The caller must call stop.
 func (l *Limit) watch(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
@@ -68,8 +69,8 @@ func heapBytes() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// silenceReader reads an upload. A read fails when the context is done, or when no data arrives for
-// too long.
+// silenceReader reads an upload. A read fails if the context is done, or if no data arrives for too
+// long.
 type silenceReader struct {
 	*io.PipeReader
 	closeWithError func(error)
@@ -77,8 +78,8 @@ type silenceReader struct {
 	timeout        time.Duration
 }
 
-// newSilenceReader starts to read upload. If a read of upload never returns, its goroutine runs
-// until the process ends.
+// newSilenceReader starts to read upload. If a read from upload never returns, its goroutine runs
+// until the process exits.
 func newSilenceReader(ctx context.Context, upload io.Reader, limit *Limit) *silenceReader {
 	reader, writer := io.Pipe()
 	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // the error is always nil

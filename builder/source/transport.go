@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport/ssh"
 )
 
-// install registers the transports for this repository with go-git. They are global, which is safe
-// because a builder process builds only one image.
+// install registers this repository's transports with go-git. The transports are global, which is
+// safe because a builder process builds only one image.
 func (g *Git) install(ctx context.Context) error {
 	web, err := g.web()
 	if err != nil {
@@ -28,7 +28,7 @@ func (g *Git) install(ctx context.Context) error {
 	return nil
 }
 
-// web returns the client for http and https.
+// web returns the HTTP client.
 func (g *Git) web() (*http.Client, error) {
 	return Web{Authority: g.Secret.Authority, Insecure: g.Secret.Insecure, Proxy: g.Proxy, Forbidden: g.Forbidden}.client()
 }
@@ -36,8 +36,7 @@ func (g *Git) web() (*http.Client, error) {
 // checkAddress returns an error if connections to an address are forbidden.
 func (g *Git) checkAddress(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.checkAddress(ip) }
 
-// guarded is a transport that opens its own connections. guarded checks the addresses of a host
-// first.
+// guarded is a transport that opens its own connections. It first checks the addresses of the host.
 type guarded struct {
 	transport.Transport
 	ctx          context.Context // go-git's interface has no context

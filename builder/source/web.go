@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// LocalAddress reports whether an address is on the build's own machine or link. Services on such
+// LocalAddress reports whether an address is on the build's own machine or link. Services at such
 // addresses, such as a cloud's metadata service, trust every client. Repositories never have such
 // addresses.
 func LocalAddress(ip netip.Addr) bool {
@@ -25,14 +25,14 @@ func LocalAddress(ip netip.Addr) bool {
 	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()
 }
 
-// connectTimeout limits the time to connect to a server, and the time to wait for the header of its
-// response.
+// connectTimeout is the maximum time to connect to a server, and the maximum time to wait for the
+// response headers.
 const connectTimeout = 2 * time.Minute
 
-// Web configures clients for http and https.
+// Web configures HTTP and HTTPS clients.
 type Web struct {
-	// Authority is a PEM-encoded certificate authority that is trusted in addition to the system's.
-	// Insecure disables the verification of certificates.
+	// Authority is a PEM-encoded CA bundle that is trusted in addition to the system's CAs.
+	// Insecure disables certificate verification.
 	Authority []byte
 	Insecure  bool
 	Proxy     Proxy
@@ -41,7 +41,7 @@ type Web struct {
 }
 
 // client returns a client that checks the address of each connection, so that neither a redirect
-// nor a changed DNS record bypasses the check.
+// nor a changed DNS record can bypass the check.
 func (w Web) client() (*http.Client, error) {
 	dialer := &net.Dialer{Timeout: connectTimeout, Control: func(_, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
@@ -81,8 +81,8 @@ const maxDownloadBytes = 1 << 20
 // ErrNotExist means that a file does not exist on a server.
 var ErrNotExist = errors.New("the file does not exist on the server")
 
-// Download returns the content of a small file, at most a megabyte. If the server has no such file,
-// the error is ErrNotExist.
+// Download returns the content of a small file, which can have at most 1 MiB. If the server has no
+// such file, the error is ErrNotExist.
 func (w Web) Download(ctx context.Context, from string) ([]byte, error) {
 	client, err := w.client()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 
 const maxLinkBytes = 4096 // PATH_MAX
 
-// extractZip stores the archive in a temporary file before it extracts the archive, because the
-// directory of a zip archive is at its end.
+// extractZip stores the archive in a temporary file before it extracts it, because a zip archive
+// has its directory at the end.
 func extractZip(in io.Reader, to *os.Root, limit *Limit) error {
 	spool, err := os.CreateTemp("", "upload-*.zip")
 	if err != nil {

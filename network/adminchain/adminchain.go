@@ -1,12 +1,12 @@
-// Package adminchain maintains the chain in which administrators write iptables rules for traffic
-// of pods that leaves the cluster:
+// Package adminchain maintains the chain in which administrators write iptables rules for pod
+// traffic that leaves the cluster:
 //
 //	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
 //
-// The chain is in the table `filter` of iptables, which iptables stores in nftables. The package
-// creates it once and never changes its rules. The rule that jumps to it is the first rule of
-// FORWARD. A rule of the chain that drops a packet is final. A rule that accepts a packet skips
-// only the other rules of FORWARD, not the tables of other packages.
+// The chain is in the iptables table `filter`, which iptables stores in nftables. The package
+// creates the chain once and never changes its rules. The rule that jumps to the chain is the first
+// rule of FORWARD. If a rule of the chain drops a packet, the verdict is final. A rule that accepts
+// a packet skips only the remaining rules of FORWARD, not the tables of other packages.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Using iptables Rules to Limit
 // Access to External Resources.
@@ -29,18 +29,19 @@ import (
 // Name is the name of the chain.
 const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 
-// Objects of iptables. It requires these names, the hook and the priority.
+// Names of iptables objects, with the hook and priority. iptables requires these values.
 const (
 	table   = "filter"
 	forward = "FORWARD"
 )
 
-// mark is the beginning of the comment of the rule that jumps to the chain.
+// mark is the prefix of the comment on the rule that jumps to the chain.
 const mark = "slipway:"
 
-// Ensure creates the chain and the rule that jumps to it, for packets from the bridge to
-// destinations other than pods. It keeps the rules of the chain. The network of pods decides
-// whether the chain belongs to iptables or to ip6tables. It requires the program nft.
+// Ensure creates the chain and the rule that jumps to it for packets from the bridge to
+// destinations other than pods. It keeps existing rules in the chain. The IP family of the pod
+// network determines whether the chain belongs to iptables or to ip6tables. Ensure requires the nft
+// program.
 func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 	family := ipfamily.Of(pods.Addr())
 	nft, err := knftables.New(family.Table(), table)
@@ -85,14 +86,14 @@ func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 	return nil
 }
 
-// Remove removes the rule that jumps to the chain, and the chain. It keeps a chain with rules
-// unless withRules is true. It also removes FORWARD and the table if they are then empty. It does
-// nothing on a host without the program nft.
+// Remove removes the chain and the rule that jumps to it. It keeps a chain that has rules unless
+// withRules is true. It also removes FORWARD and the table if they are then empty. Remove is a
+// no-op on a host without the nft program.
 func Remove(ctx context.Context, withRules bool) error {
 	return errors.Join(removeFrom(ctx, ipfamily.IPv4, withRules), removeFrom(ctx, ipfamily.IPv6, withRules))
 }
 
-// removeFrom is Remove for an IP family.
+// removeFrom implements Remove for one IP family.
 func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) error {
 	nft, err := knftables.New(family.Table(), table)
 	if errors.Is(err, exec.ErrNotFound) {
@@ -134,8 +135,8 @@ func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) err
 	return removeEmpty(ctx, nft, family)
 }
 
-// removeEmpty removes the table if it only has chains without rules that accept all packets. The
-// program iptables creates them again when it needs them.
+// removeEmpty removes the table if it contains only chains that have no rules and accept all
+// packets. iptables creates them again when it needs them.
 func removeEmpty(ctx context.Context, nft knftables.Interface, family ipfamily.Family) error {
 	chains, err := names(ctx, nft)
 	if err != nil || len(chains) == 0 {
@@ -161,7 +162,7 @@ func removeEmpty(ctx context.Context, nft knftables.Interface, family ipfamily.F
 	return nil
 }
 
-// names returns the chains of the table; none if there is no table.
+// names returns the names of the table's chains, or none if the table does not exist.
 func names(ctx context.Context, nft knftables.Interface) ([]string, error) {
 	chains, err := nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {

@@ -35,7 +35,7 @@ func remove(t *testing.T, withRules bool) {
 	}
 }
 
-// rules returns the rules of FORWARD that jump to the chain, and the rules of the chain.
+// rules returns the rules of FORWARD that jump to the chain, and the rules in the chain.
 func rules(t *testing.T) (forward, chain []string) {
 	t.Helper()
 	for line := range strings.Lines(run(t, "nft -s list table ip filter")) {
@@ -104,7 +104,8 @@ func TestRemoveKeepsRulesOfAdministrator(t *testing.T) {
 	}
 }
 
-// TestIptablesChangesTheChain uses the program of administrators, or nft on a machine without it.
+// TestIptablesChangesTheChain uses iptables, as administrators do, or nft on a machine without
+// iptables.
 func TestIptablesChangesTheChain(t *testing.T) {
 	add, list := "iptables -A "+Name+" -d 192.0.2.1 -m limit --limit 1/s -j REJECT", "iptables -S"
 	if version, err := exec.Command("iptables", "--version").Output(); err != nil || !strings.Contains(string(version), "nf_tables") {

@@ -1,25 +1,26 @@
 // Package agent connects a host to the cluster network and keeps it connected.
 //
-// It waits until the control plane has assigned the node a subnet (spec.podCIDR). Then it creates
+// It waits until the control plane has assigned the node a subnet (spec.podCIDR). It then creates
 // the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
-// (packages nat and spoofcheck), the chain of administrators (package adminchain), and routes to
-// the pods of other hosts: directly to hosts on a network segment of this host, and through a
-// VXLAN device to others (package vxlan). Finally, it writes the CNI configuration, which signals
-// to the container runtime and the kubelet that the network is ready. Afterwards, it repairs
-// changes of devices and addresses immediately, and other changes at the next periodic check.
+// (packages nat and spoofcheck), the administrators' chain (package adminchain), and routes to the
+// pods of other hosts: direct routes to hosts that share a network segment with this host, and
+// routes through a VXLAN device to all others (package vxlan). Finally, it writes the CNI
+// configuration, which signals to the container runtime and the kubelet that the network is ready.
+// After that, it repairs changes to devices and addresses immediately, and other changes at the
+// next periodic check.
 //
-// Besides the objects that Cleanup removes, the agent changes one setting of the host: it sets
-// net.ipv4.ip_forward to 1 and leaves it, because other software might depend on it when Cleanup
-// runs. If pods have IPv6 addresses, it also sets net.ipv6.conf.all.forwarding to 1 and leaves it.
-// It changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards would
-// lose the routes that its routers announce. Three more sysctls belong to the bridge and are
+// In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to 1
+// and never resets it, because other software might depend on it when Cleanup runs. If pods have
+// IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1 and never resets it. It
+// changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards packets
+// would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
 // removed with it.
 //
 // The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
-// (Docker sets this policy) or incoming traffic (ufw) must allow pods, because an accept in our
-// table cannot override a drop in another table. The firewall must accept forwarded packets from
-// and to the bridge, and incoming packets from the bridge to port 53 of the DNS address and to the
-// ports of the API server and the kubelet. With Docker:
+// (Docker sets this policy) or incoming traffic (ufw) must allow pod traffic, because an accept
+// verdict in our table cannot override a drop verdict in another table. The firewall must accept
+// forwarded packets from and to the bridge, and incoming packets from the bridge to port 53 of the
+// DNS address and to the ports of the API server and the kubelet. With Docker:
 //
 //	iptables -I DOCKER-USER -i slipway0 -j ACCEPT
 //	iptables -I DOCKER-USER -o slipway0 -j ACCEPT
@@ -45,18 +46,18 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// Transports of packets to other hosts.
+// Transports for packets to other hosts.
 const (
-	// TransportAuto sends packets directly to hosts on a network segment of this host, and in VXLAN to
-	// others.
+	// TransportAuto sends packets directly to hosts that share a network segment with this host,
+	// and through VXLAN to all others.
 	TransportAuto = "auto"
-	// TransportVXLAN sends all packets in VXLAN.
+	// TransportVXLAN sends all packets through VXLAN.
 	TransportVXLAN = "vxlan"
-	// TransportHostGateway sends all packets directly. Hosts must share a network segment.
+	// TransportHostGateway sends all packets directly. All hosts must share a network segment.
 	TransportHostGateway = "host-gw"
 )
 
-// Agent is the component that configures a node's network. Fields are required unless stated
+// Agent is the component that configures a node's network. All fields are required unless stated
 // otherwise.
 type Agent struct {
 	NodeName    string               // name of the Node; its podCIDR is this host's subnet
@@ -65,24 +66,26 @@ type Agent struct {
 	NFTTable    string               // such as slipway
 	ClusterCIDR netip.Prefix         // addresses of all pods
 	ServiceCIDR netip.Prefix         // addresses of all services
-	// DualStack has the IPv6 addresses of pods, and SecondServiceCIDR the IPv6 addresses of services;
-	// optional.
+	// DualStack holds the pods' IPv6 networks. SecondServiceCIDR is the IPv6 service network. Both
+	// fields are optional.
 	DualStack         dualstack.Networks
 	SecondServiceCIDR netip.Prefix
 	ConfDir           string // directory of the runtime's CNI configuration
 	BinDir            string // directory of CNI plugins; must contain slipway-cni
 	StateDir          string // directory of the plugin's address leases
-	// PolicySocket is the socket of package policy; optional.
+	// PolicySocket is the path of package policy's socket; optional.
 	PolicySocket string
-	// Bytes; the default is the MTU of the default route's device, less the overhead of VXLAN.
+	// MTU is in bytes. The default is the MTU of the default route's device, minus the VXLAN
+	// overhead.
 	MTU int
-	// Transport is a constant of this package; optional without Tunnel.
+	// Transport is one of the transport constants; optional if Tunnel is nil.
 	Transport string
 	// Tunnel is the VXLAN device; if nil, the transport is TransportHostGateway.
 	Tunnel *vxlan.Tunnel
-	// VXLANDevice is the name of that device, such as vxlan_sys_4789.
+	// VXLANDevice is the name of the VXLAN device, such as vxlan_sys_4789.
 	VXLANDevice string
-	// Network can list and watch ClusterNetworks and HostSubnets; optional without Tunnel.
+	// Network is a client that can list and watch ClusterNetworks and HostSubnets; optional if
+	// Tunnel is nil.
 	Network       networkclient.Interface
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
@@ -92,9 +95,9 @@ type Agent struct {
 // Name returns the component's name.
 func (a *Agent) Name() string { return "network" }
 
-// Run sets up the network, calls ready, and repairs the network until ctx ends. Pods keep their
-// network when it returns. Run returns an error if the first setup fails. It logs and retries later
-// failures.
+// Run sets up the network, calls ready, and repairs the network until ctx is done. Pods keep their
+// network after Run returns. Run returns an error if the first setup fails. It logs later failures
+// and retries.
 func (a *Agent) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -161,8 +164,8 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// prepare checks the prerequisites. If the bridge is missing, as after a reboot, it removes the CNI
-// configuration until the network is ready.
+// prepare checks the prerequisites. If the bridge is missing, for example after a reboot, prepare
+// removes the CNI configuration until the network is ready.
 func (a *Agent) prepare() error {
 	if _, err := os.Stat(filepath.Join(a.BinDir, cni.Type)); err != nil {
 		return fmt.Errorf("find CNI plugin: %w", err)
@@ -176,7 +179,7 @@ func (a *Agent) prepare() error {
 	return nil
 }
 
-// apply creates or repairs everything. It can be repeated at any time.
+// apply creates or repairs everything. It is idempotent.
 func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster) error {
 	if err := a.ensureDevices(subnet); err != nil {
 		return err

@@ -27,15 +27,15 @@ type CleanupConfig struct {
 	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
 	NFTTable string   // in the families ip, ip6 and netdev
 	Tables   []string // of other components, in the same families
-	// AdminRules also removes the rules of administrators (package adminchain).
+	// AdminRules means that Cleanup also removes the administrators' rules (package adminchain).
 	AdminRules bool
 	NetnsDir   string // where the container runtime creates network namespaces named cni-*
 }
 
-// Cleanup removes the complete network from the host: pods' network namespaces, devices, our
-// nftables tables and kube-proxy's. Missing objects are ignored, so it can be repeated. Call it
-// when pods, the agent and the service proxy have stopped. It continues after errors and returns
-// all of them.
+// Cleanup removes the complete network from the host: the pods' network namespaces, the devices,
+// and the nftables tables of the agent and of kube-proxy. It is idempotent: it ignores missing
+// objects. Call it after the pods, the agent and the service proxy have stopped. It continues after
+// errors and returns all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {
@@ -56,8 +56,8 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	return nil
 }
 
-// removeNamespaces unmounts and removes the names of pods' network namespaces. The kernel deletes a
-// namespace with its last name and process.
+// removeNamespaces unmounts and removes the names of the pods' network namespaces. The kernel
+// deletes a namespace when its last name and its last process are gone.
 func removeNamespaces(dir string) error {
 	if dir == "" {
 		return nil
@@ -75,7 +75,7 @@ func removeNamespaces(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, entry.Name())
-		// EINVAL means that the name is not a mount point.
+		// EINVAL means that the path is not a mount point.
 		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) {
 			errs = append(errs, fmt.Errorf("unmount network namespace %q: %w", path, err))
 			continue
@@ -87,8 +87,8 @@ func removeNamespaces(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePodDevices removes the host devices of pods that are ports of the bridge, or of no bridge
-// because it is gone.
+// removePodDevices removes the pods' host devices that are ports of the bridge, or of no bridge
+// because the bridge is gone.
 func removePodDevices(bridge string) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -117,7 +117,7 @@ func removeDevice(name string) error {
 	if link == nil {
 		return err
 	}
-	// The device might just have been removed with its namespace.
+	// The device might have been removed with its namespace in the meantime.
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove device %q: %w", name, err)
 	}

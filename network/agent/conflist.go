@@ -12,10 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// networkName is the network's name in the CNI configuration, and of the plugin's state directory.
+// networkName is the name of the network in the CNI configuration and in the path of the plugin's
+// state directory.
 const networkName = "slipway"
 
-// LeaseDir returns the directory of the plugin's leases in the agent's state directory.
+// LeaseDir returns the directory of the plugin's leases below the agent's state directory.
 func LeaseDir(stateDir string) string { return cni.LeaseDir(stateDir, networkName) }
 
 func (a *Agent) configFile() string { return filepath.Join(a.ConfDir, "10-slipway.conflist") }
@@ -39,7 +40,7 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 	}
 }
 
-// clusterNetworks returns the networks of pods, of services and of the DNS server.
+// clusterNetworks returns the networks of pods, services and the DNS server.
 func (a *Agent) clusterNetworks() []netip.Prefix {
 	networks := []netip.Prefix{a.ClusterCIDR.Masked(), a.ServiceCIDR.Masked()}
 	if a.DNSIP.IsValid() {
