@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// ensureDevices ensures that the bridge, with the first address of the subnet, and the device of
-// the DNS server exist. The DNS server's device is a bridge without ports: not every kernel has
-// dummy devices, but pods need bridges anyway.
+// ensureDevices ensures that the bridge exists and has the first address of the subnet, and that
+// the DNS server's device exists. The DNS server's device is a bridge without ports: not every
+// kernel supports dummy devices, but pods need bridges anyway.
 func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 	mtu, err := a.mtu()
 	if err != nil {
@@ -38,7 +38,7 @@ func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 	return ensureBridge(a.DNSDevice, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()), 1500)
 }
 
-// mtu returns the MTU of pods.
+// mtu returns the MTU of pod devices.
 func (a *Agent) mtu() (int, error) {
 	if a.MTU != 0 {
 		return a.MTU, nil
@@ -51,10 +51,10 @@ func (a *Agent) mtu() (int, error) {
 	return mtu, err
 }
 
-// minIPv6MTU is the smallest MTU of IPv6 (RFC 8200, 5).
+// minIPv6MTU is the minimum MTU for IPv6 (RFC 8200, 5).
 const minIPv6MTU = 1280
 
-// pathMTU returns the size of the largest packet that fits between hosts.
+// pathMTU returns the size, in bytes, of the largest packet that fits on the path between hosts.
 func (a *Agent) pathMTU() (int, error) {
 	mtu, err := hostaddr.MTU()
 	if a.usesVXLAN() {
@@ -63,10 +63,10 @@ func (a *Agent) pathMTU() (int, error) {
 	return mtu, err
 }
 
-// ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have such addresses.
-// The prefix of the address has as many addresses as the IPv4 subnet, because pods use no other
-// addresses. Packets to the remaining addresses of the subnet, up to 2^64, would fill the host's
-// neighbor table.
+// ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have IPv6 addresses.
+// The prefix of the bridge's address covers as many addresses as the IPv4 subnet, because pods use
+// no other addresses. Packets to the remaining addresses of the subnet, up to 2^64, would fill the
+// host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil
@@ -83,14 +83,14 @@ func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	return setAddress(link, netip.PrefixFrom(cni.Gateway(second), podBits(second, subnet)))
 }
 
-// podBits returns the length of the common prefix of the pods' IPv6 addresses.
+// podBits returns the length of the prefix that the pods' IPv6 addresses share.
 func podBits(second, subnet netip.Prefix) int {
 	return second.Addr().BitLen() - (subnet.Addr().BitLen() - subnet.Bits())
 }
 
-// ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. Its MAC
-// address is derived from that address; otherwise, the address would change when ports are added or
-// removed.
+// ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. The bridge's
+// MAC address is derived from the IPv4 address; otherwise, the MAC address would change when ports
+// are added or removed.
 func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	mac := cni.HardwareAddress(address.Addr())
 	link, err := findDevice(name)
@@ -129,8 +129,8 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress sets the only address of a device in its IP family. It removes other addresses, such
-// as the address of an earlier subnet.
+// setAddress sets a device's only address in the address's IP family. It removes other addresses,
+// such as the address of an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
 	present, err := netlinksafe.AddrList(link, ipfamily.Of(address.Addr()).Netlink())
@@ -162,8 +162,8 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 
 // setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
 // through the bridge. Package nat prevents pods from using that route in the other direction.
-// setSysctls disables IPv6 on the bridge, so that the host has no address there that only IPv6
-// reaches, unless pods have IPv6 addresses.
+// Unless pods have IPv6 addresses, setSysctls disables IPv6 on the bridge, so that the host has no
+// address there that is reachable only over IPv6.
 func (a *Agent) setSysctls() error {
 	if a.DualStack.Enabled() {
 		if _, err := os.Stat(ipv6Settings); err != nil {
@@ -190,11 +190,11 @@ func (a *Agent) setSysctls() error {
 	return cni.SetIPv6(a.Bridge, a.DualStack.Enabled())
 }
 
-// ipv6Settings is the directory of the IPv6 settings of devices.
+// ipv6Settings is the directory of per-device IPv6 settings.
 const ipv6Settings = "/proc/sys/net/ipv6/conf"
 
-// keepAnnouncedRoutes makes devices that accept the announcements of routers accept them even when
-// the host forwards packets.
+// keepAnnouncedRoutes makes devices that accept router advertisements accept them even if the host
+// forwards packets.
 func keepAnnouncedRoutes() error {
 	const whileHost, always = "1", "2"
 	paths, err := filepath.Glob(filepath.Join(ipv6Settings, "*", "accept_ra"))
@@ -234,7 +234,7 @@ func setSysctl(path, value string) error {
 	return nil
 }
 
-// findDevice returns nil if the device does not exist.
+// findDevice returns a device, or nil if the device does not exist.
 func findDevice(name string) (netlink.Link, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

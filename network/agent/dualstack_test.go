@@ -19,7 +19,7 @@ var testNetworks = dualstack.Networks{
 	IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
 }
 
-// secondAddresses returns the IPv6 addresses of the bridge.
+// secondAddresses returns the bridge's IPv6 addresses.
 func secondAddresses(t *testing.T) string {
 	t.Helper()
 	var list []string
@@ -29,8 +29,8 @@ func secondAddresses(t *testing.T) string {
 	return strings.Join(list, " ")
 }
 
-// TestOnlyAddressesOfPodsAreNeighbors sends to addresses of the node's subnet that no pod can have:
-// the host must not send neighbor solicitations for them.
+// TestOnlyAddressesOfPodsAreNeighbors sends packets to addresses in the node's subnet that no pod
+// can have: the host must not send neighbor solicitations for them.
 func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
 	a := newAgent(t, node("10.128.2.0/23"))
 	a.DualStack = testNetworks
@@ -69,7 +69,8 @@ func TestSubnetWithoutCounterpartHasOnlyIPv4(t *testing.T) {
 	}
 }
 
-// TestTransportOfIPv6Changes starts the agent of a host with one transport, and then with another.
+// TestTransportOfIPv6Changes starts a host's agent with one transport, and then with another
+// transport.
 func TestTransportOfIPv6Changes(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks

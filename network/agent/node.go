@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchNodes returns an informer of all Nodes. It sends this node's IPv4 subnet each time it
-// changes. The channel must have capacity 1; a new subnet replaces one that was not received yet.
-// peers has a value after a change of another node's subnet or address.
+// watchNodes returns an informer for all Nodes. It sends this node's IPv4 subnet to subnets
+// whenever the subnet changes. The channel must have capacity 1; a new subnet replaces a subnet
+// that was not received yet. peers receives a value after another node's subnet or address changes.
 func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedIndexInformer, peers <-chan struct{}, err error) {
 	informer = coreinformers.NewNodeInformer(a.Client, 0, cache.Indexers{})
 	if err := informer.SetTransform(trimNode); err != nil {
@@ -74,7 +74,7 @@ func trimNode(object any) (any, error) {
 }
 
 // subnetOf returns the node's first IPv4 subnet. ok is false if the control plane has not assigned
-// one.
+// a subnet.
 func subnetOf(node *corev1.Node) (subnet netip.Prefix, ok bool) {
 	for _, cidr := range append(node.Spec.PodCIDRs, node.Spec.PodCIDR) {
 		subnet, err := netip.ParsePrefix(cidr)

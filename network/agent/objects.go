@@ -12,13 +12,13 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// networkObjects are caches of objects of the pod network. The caches are nil without VXLAN.
+// networkObjects holds caches of the pod network's objects. The caches are nil without VXLAN.
 type networkObjects struct {
 	subnets, networks cache.SharedIndexInformer
 	changes           chan struct{} // has a value after a change
 }
 
-// watchNetwork starts the caches, which run until ctx ends.
+// watchNetwork starts the caches, which run until ctx is done.
 func (a *Agent) watchNetwork(ctx context.Context, tasks *sync.WaitGroup) (*networkObjects, error) {
 	o := &networkObjects{changes: make(chan struct{}, 1)}
 	if !a.usesVXLAN() {
@@ -53,12 +53,12 @@ func (a *Agent) watchNetwork(ctx context.Context, tasks *sync.WaitGroup) (*netwo
 	return o, nil
 }
 
-// synced reports whether the caches are full.
+// synced reports whether the caches have synced.
 func (o *networkObjects) synced() bool {
 	return o.subnets != nil && o.subnets.HasSynced() && o.networks.HasSynced()
 }
 
-// externalHosts returns the subnets of hosts that are not nodes.
+// externalHosts returns the HostSubnets of hosts that are not nodes.
 func (o *networkObjects) externalHosts() (hosts []*networkv1.HostSubnet) {
 	for _, object := range o.subnets.GetStore().List() {
 		if host := object.(*networkv1.HostSubnet); !belongsToNode(host) {

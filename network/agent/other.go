@@ -11,15 +11,15 @@ import (
 )
 
 // OtherNetwork is the component that replaces Agent if the administrator's CNI plugin connects the
-// pods. It gives the host the address of the pods' DNS server, forwards packets, and reports
-// missing parts of the plugin.
+// pods. It gives the host the address of the pods' DNS server, enables packet forwarding, and
+// reports missing parts of the plugin.
 type OtherNetwork struct {
 	ConfDir      string     // directory of the plugin's configuration
 	BinDirs      []string   // directories of the plugin's programs
 	FormerBridge string     // the bridge of an Agent; pods on it cannot reach other pods
 	DNSDevice    string     // device for DNSIP, such as slipway-dns
 	DNSIP        netip.Addr // address of the pods' DNS server
-	// CheckInterval is the time between two checks; the default is 5 s.
+	// CheckInterval is the time between two checks; the default is 5s.
 	CheckInterval time.Duration
 
 	note func(text string)
@@ -28,11 +28,11 @@ type OtherNetwork struct {
 // Name returns the component's name.
 func (*OtherNetwork) Name() string { return "network" }
 
-// Notes sets the function that receives the missing parts.
+// Notes sets the function that receives a description of the missing parts.
 func (o *OtherNetwork) Notes(note func(text string)) { o.note = note }
 
 // Run calls ready when the host has the address, because a plugin can need services and DNS before
-// it is complete. It then repairs the address and checks the plugin until ctx ends.
+// it is complete. Run then repairs the address and checks the plugin until ctx is done.
 func (o *OtherNetwork) Run(ctx context.Context, ready func()) error {
 	if err := o.apply(); err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -58,7 +58,7 @@ func (o *OtherNetwork) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// apply creates or repairs the device of the DNS server, and makes the host forward packets.
+// apply creates or repairs the DNS server's device, and enables packet forwarding on the host.
 func (o *OtherNetwork) apply() error {
 	if err := ensureBridge(o.DNSDevice, netip.PrefixFrom(o.DNSIP, o.DNSIP.BitLen()), 1500); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (o *OtherNetwork) apply() error {
 	return nil
 }
 
-// problem returns why pods have no network, with the remedy, or "".
+// problem returns the reason why pods have no network, with the remedy, or "" if they have one.
 func (o *OtherNetwork) problem() string {
 	if err := checkPlugin(o.ConfDir, o.BinDirs); err != nil {
 		return err.Error()

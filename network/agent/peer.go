@@ -18,21 +18,21 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// cluster has the objects that describe the hosts of the cluster.
+// cluster holds the objects that describe the hosts of the cluster.
 type cluster struct {
 	nodes   cache.Store
 	objects *networkObjects
 }
 
-// peer is another host: the subnet of its pods, their IPv6 subnet if they have one, and its
+// peer is another host: its pods' subnet, their IPv6 subnet if they have one, and the host's
 // address.
 type peer struct {
 	subnet, second netip.Prefix
 	vxlan.Peer
 }
 
-// peerOf returns the host of a node. It is empty for this node, and for a node without a subnet
-// of the pod network or without an address.
+// peerOf returns the peer for a node. The peer is empty for this node, and for a node that has no
+// address or no subnet in the pod network.
 func (a *Agent) peerOf(object any) peer {
 	node, ok := object.(*corev1.Node)
 	if !ok || node.Name == a.NodeName {
@@ -53,7 +53,7 @@ func (a *Agent) peerOf(object any) peer {
 	return result
 }
 
-// externalPeerOf returns the host of a HostSubnet that does not belong to a node.
+// externalPeerOf returns the peer for a HostSubnet that does not belong to a node.
 func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	subnet, err := netip.ParsePrefix(host.Subnet)
 	address, addressErr := netip.ParseAddr(host.HostIP)
@@ -72,12 +72,12 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	return result
 }
 
-// isPart reports whether a subnet is a part of the pod network.
+// isPart reports whether a subnet is part of the pod network.
 func (a *Agent) isPart(subnet netip.Prefix) bool {
 	return a.ClusterCIDR.Contains(subnet.Addr()) && subnet.Bits() > a.ClusterCIDR.Bits()
 }
 
-// addressOf returns the address of a node in an IP family. It is invalid if the kubelet has not
+// addressOf returns a node's address in an IP family. The address is invalid if the kubelet has not
 // reported one.
 func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
 	for _, status := range node.Status.Addresses {
@@ -112,7 +112,7 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 }
 
 // connectHosts makes the VXLAN device and the routes match the hosts of the cluster. It logs hosts
-// that it cannot connect, because one host must not disconnect the others.
+// that it cannot connect, because a problem with one host must not disconnect the others.
 func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
 	device, err := a.ensureTunnel(own, peers, cluster)
@@ -133,8 +133,8 @@ func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	}
 }
 
-// route returns the route to a host. It does not exist if the host is not reachable, or claims an
-// address of this host. device is the VXLAN device, or nil.
+// route returns the route to a host. exists is false if the host is not reachable, or if it claims
+// an address of this host. device is the VXLAN device, or nil.
 func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link) (route netlink.Route, exists bool) {
 	paths, err := netlink.RouteGet(peer.Address.AsSlice())
 	gateway, index, isDirect := directPath(subnet, peer)
@@ -153,8 +153,8 @@ func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link)
 	return netlink.Route{}, false
 }
 
-// directPath returns the address of a host in the IP family of a subnet, and the device to the
-// network segment that both hosts share. isDirect is false if there is none.
+// directPath returns a host's address in the IP family of a subnet, and the device on the network
+// segment that both hosts share. isDirect is false if they share no segment.
 func directPath(subnet netip.Prefix, peer vxlan.Peer) (address netip.Addr, device int, isDirect bool) {
 	address = peer.Address
 	if subnet.Addr().Is6() {
@@ -170,10 +170,10 @@ func directPath(subnet netip.Prefix, peer vxlan.Peer) (address netip.Addr, devic
 	return address, paths[0].LinkIndex, true
 }
 
-// usesVXLAN reports whether packets to other hosts can be in VXLAN.
+// usesVXLAN reports whether packets to other hosts can be sent through VXLAN.
 func (a *Agent) usesVXLAN() bool { return a.Tunnel != nil && a.Transport != TransportHostGateway }
 
-// vxlanPort returns the port of the VXLAN device, or 0 if there is none.
+// vxlanPort returns the VXLAN device's port, or 0 if there is no such device.
 func (a *Agent) vxlanPort(cluster *cluster) int {
 	if !a.usesVXLAN() {
 		return 0
@@ -181,8 +181,8 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 	return cluster.objects.vxlanPort()
 }
 
-// ensureTunnel creates or repairs the VXLAN device and returns it. It returns none without other
-// hosts, or while the cache lacks the cluster's settings.
+// ensureTunnel creates or repairs the VXLAN device and returns it. It returns nil if there are no
+// other hosts, or while the cache lacks the cluster's settings.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil

@@ -36,7 +36,8 @@ func checkPlugin(confDir string, binDirs []string) error {
 	return nil
 }
 
-// pluginTypes returns the names of the programs of a CNI configuration: a list of plugins, or one.
+// pluginTypes returns the program names in a CNI configuration, which is either a list of plugins
+// or a single plugin.
 func pluginTypes(file string) (types []string, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// routeProtocol marks the routes of the agent, so that it recognizes them. The number has no name
-// in the kernel.
+// routeProtocol marks the agent's routes, so that the agent recognizes them. The kernel does not
+// name this number.
 const routeProtocol netlink.RouteProtocol = 83
 
-// ensureRoutes makes the routes of the agent match the desired ones.
+// ensureRoutes makes the agent's routes match the desired routes.
 func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 	existing, err := ownRoutes()
 	if err != nil {
@@ -55,7 +55,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 	return errors.Join(errs...)
 }
 
-// unreachable returns the route to the IPv6 addresses of the node's subnet that no pod can have.
+// unreachable returns an unreachable route for the IPv6 addresses of the node's subnet that no pod
+// can have.
 func unreachable() netlink.Route {
 	const loopback = 1 // the kernel's device of such routes
 	return netlink.Route{Type: unix.RTN_UNREACHABLE, LinkIndex: loopback}
@@ -81,14 +82,14 @@ func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	return routes, nil
 }
 
-// exitTable is the routing table of packets that leave the cluster at another host. exitPriority is
-// the priority of its rule.
+// exitTable is the routing table for packets that leave the cluster through another host.
+// exitPriority is the priority of the rule that selects the table.
 const (
 	exitTable    = 8383
 	exitPriority = 83
 )
 
-// exitRule returns the rule for packets with the mark of package egressip.
+// exitRule returns the rule for packets that carry the mark of package egressip.
 func exitRule() *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family, rule.Priority, rule.Table = netlink.FAMILY_V4, exitPriority, exitTable
@@ -97,7 +98,7 @@ func exitRule() *netlink.Rule {
 	return rule
 }
 
-// ensureExitRoute leads packets that leave the cluster at another host to the VXLAN device.
+// ensureExitRoute routes packets that leave the cluster through another host to the VXLAN device.
 func ensureExitRoute(device netlink.Link) error {
 	route := &netlink.Route{
 		Table: exitTable, LinkIndex: device.Attrs().Index, Gw: vxlan.NextHop().AsSlice(), Flags: int(netlink.FLAG_ONLINK), Protocol: routeProtocol,
@@ -112,7 +113,7 @@ func ensureExitRoute(device netlink.Link) error {
 	return nil
 }
 
-// removeExitRule removes the rule. The route ends with its device.
+// removeExitRule removes the rule. The kernel removes the route with its device.
 func removeExitRule() error {
 	for {
 		err := netlink.RuleDel(exitRule())

@@ -18,7 +18,7 @@ func otherHost(name, subnet, address string) *corev1.Node {
 	}
 }
 
-// routes returns the routes to other hosts, sorted.
+// routes returns the sorted routes to other hosts.
 func routes(t *testing.T) string {
 	t.Helper()
 	var lines []string

@@ -32,7 +32,8 @@ func newTunnelAgent(t *testing.T, transport string) *Agent {
 	output(t, "ip", "link", "set", "uplink0", "up")
 	output(t, "ip", "route", "add", "default", "via", "192.0.2.254")
 	network := networkfake.NewClientset(&networkv1.ClusterNetwork{ObjectMeta: metav1.ObjectMeta{Name: networkv1.ClusterNetworkDefault}})
-	// The fake sends no bookmark after the initial objects of a watch, so reflectors must list.
+	// The fake client sends no bookmark after the initial objects of a watch, so reflectors must
+	// list.
 	network.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		if action.(clienttesting.WatchActionImpl).ListOptions.SendInitialEvents != nil {
 			return true, nil, apierrors.NewBadRequest("no initial events")
@@ -47,7 +48,7 @@ func newTunnelAgent(t *testing.T, transport string) *Agent {
 	return a
 }
 
-// paths returns the routes to other hosts with their devices, sorted.
+// paths returns the sorted routes to other hosts, with their devices.
 func paths(t *testing.T) string {
 	t.Helper()
 	var lines []string
@@ -132,8 +133,8 @@ func TestMTUOfNodeConfigIsUsed(t *testing.T) {
 	}
 }
 
-// TestPacketsOfPodsAreAcceptedOnlyInVXLAN sends a packet from a machine on the segment with the
-// address of a pod of another host.
+// TestPacketsOfPodsAreAcceptedOnlyInVXLAN sends a packet from a machine on the segment. The source
+// address of the packet is the address of a pod on another host.
 func TestPacketsOfPodsAreAcceptedOnlyInVXLAN(t *testing.T) {
 	for transport, want := range map[string]bool{TransportAuto: true, TransportVXLAN: false} {
 		t.Run(transport, func(t *testing.T) {

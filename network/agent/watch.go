@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchDevices sends a signal when one of our devices is removed, goes down or loses its address,
-// until ctx ends. If the kernel drops events, the periodic check repairs the damage.
+// watchDevices sends a signal when one of the agent's devices is removed, goes down or loses its
+// address, until ctx is done. If the kernel drops events, the periodic check repairs the damage.
 func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan struct{}, error) {
 	links := make(chan netlink.LinkUpdate, 64)
 	if err := netlink.LinkSubscribe(links, ctx.Done()); err != nil {
@@ -53,7 +53,7 @@ func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 	return update.Header.Type == unix.RTM_DELLINK || update.Attrs().RawFlags&unix.IFF_UP == 0
 }
 
-// isOwnAddress reports whether an address belongs to the bridge or is the DNS server's.
+// isOwnAddress reports whether an address is the bridge's or the DNS server's.
 func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
 	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()) || a.DualStack.IPv6.Contains(address))

@@ -1,8 +1,8 @@
-// Package bandwidth keeps the bandwidth of a node's pods at the limits of their annotations.
+// Package bandwidth keeps the bandwidth limits of a node's pods in line with the pods' annotations.
 //
-// The CNI plugin sets the limits of a new pod before the pod sends a packet. The component of this
-// package applies later changes of the annotations, and restores limits that another program
-// removed. If it ends, the limits remain in effect.
+// The CNI plugin sets the limits of a new pod before the pod sends a packet. The component in this
+// package applies later changes to the annotations, and restores limits that another program
+// removed. If the component stops, the limits remain in effect.
 package bandwidth
 
 import (
@@ -27,18 +27,18 @@ import (
 	"github.com/slipway-platform/slipway/network/shaping"
 )
 
-// Limiter is the component that limits the bandwidth of the pods of a node.
+// Limiter is the component that limits the bandwidth of a node's pods.
 type Limiter struct {
 	NodeName string
 	Client   kubernetes.Interface // can list and watch pods
 	Bridge   string               // bridge for pods
 	LeaseDir string               // directory of the CNI plugin's leases
-	// DualStack has the IPv6 addresses of pods; optional.
+	// DualStack holds the pods' IPv6 networks; optional.
 	DualStack dualstack.Networks
 }
 
 const (
-	// checkInterval is the time between two checks that the devices have the limits.
+	// checkInterval is the interval at which Limiter checks the limits of all devices.
 	checkInterval = 30 * time.Second
 	// retryBackoff is the delay after a failure.
 	retryBackoff = time.Second
@@ -47,7 +47,7 @@ const (
 // Name returns the component's name.
 func (*Limiter) Name() string { return "bandwidth" }
 
-// Run applies changes until ctx ends.
+// Run applies changes until ctx is done.
 func (l *Limiter) Run(ctx context.Context, ready func()) error {
 	informer := coreinformers.NewFilteredPodInformer(l.Client, metav1.NamespaceAll, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
 		options.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", l.NodeName).String()
@@ -82,7 +82,7 @@ func (l *Limiter) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// watch returns a channel that has a value after a change of a pod that has, or had, limits.
+// watch returns a channel that receives a value after a change to a pod that has, or had, limits.
 func watch(informer cache.SharedIndexInformer) (<-chan struct{}, error) {
 	if err := informer.SetTransform(trim); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 	return errors.Join(errs...)
 }
 
-// second returns the IPv6 address of a pod. It is invalid if the pod was created in another
-// network: spoofcheck rejects packets from that address, and the filter of a limit would bypass
+// second returns a pod's IPv6 address. The address is invalid if the pod was created in another
+// network: spoofcheck rejects packets from that address, and the limit's filter would bypass
 // spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
@@ -160,7 +160,7 @@ func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	return pod.SecondAddress
 }
 
-// bitsPerByte is used to round limits, because the kernel's unit is a byte.
+// bitsPerByte is used to round limits, because the kernel counts in bytes.
 const bitsPerByte = 8
 
 func apply(pod *corev1.Pod, attachment shaping.Pod) error {

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 
 const device = "pod0123456789ab"
 
-// attach creates the device and the lease of a pod on a host with a bridge.
+// attach creates a pod's device and lease on a host with a bridge.
 func attach(t *testing.T, leases string, uid string, second ...string) {
 	t.Helper()
 	bridge, veth := netlink.NewLinkAttrs(), netlink.NewLinkAttrs()
@@ -88,7 +88,7 @@ func TestLimitsFollowAnnotations(t *testing.T) {
 	update(map[string]string{podbandwidth.Egress: "2M"})
 	eventually.Equal(t, "one limit", limits, "{0 2000000} <nil>")
 
-	// A change while the component does not run.
+	// Change the limits while the component is not running.
 	running.Stop()
 	update(map[string]string{"other": "annotation"})
 	componenttest.Run(t, limiter.Run)
@@ -98,7 +98,7 @@ func TestLimitsFollowAnnotations(t *testing.T) {
 	}
 }
 
-// filters returns the protocols of the filters that redirect a pod's packets to its queue.
+// filters returns the protocols of the filters that redirect a pod's packets to the pod's queue.
 func filters(t *testing.T) string {
 	t.Helper()
 	link, err := netlink.LinkByName(device)
@@ -158,7 +158,7 @@ func TestLimitsHoldForIPv6(t *testing.T) {
 	}
 }
 
-// removeIPv6Filter removes one of the filters of IPv6, if there is one.
+// removeIPv6Filter removes one of the IPv6 filters, if there is one.
 func removeIPv6Filter(t *testing.T) {
 	t.Helper()
 	link, err := netlink.LinkByName(device)

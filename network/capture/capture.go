@@ -1,5 +1,5 @@
-// Package capture writes the packets of a device to a file in the format of pcap, which tcpdump and
-// Wireshark read. The host needs neither program, nor libpcap.
+// Package capture writes a device's packets to a file in pcap format, which tcpdump and Wireshark
+// read. The host needs neither of these programs, nor libpcap.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -19,20 +19,20 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// maxFrame is the maximum number of bytes of a frame in the file. It is tcpdump's default.
+// maxFrame is the maximum number of bytes per frame in the file. It is tcpdump's default.
 const maxFrame = 262144
 
-// Filter selects packets. Its zero value selects all.
+// Filter selects packets. Its zero value selects all packets.
 type Filter struct {
-	// Hosts are addresses. Each address must be the source or the destination.
+	// Hosts holds addresses. Each of them must be the source or the destination of a packet.
 	Hosts []netip.Addr
-	// Port is the source or destination port of TCP, UDP or SCTP, if it is not 0.
+	// Port, if not 0, is the source or destination port of TCP, UDP or SCTP.
 	Port uint16
 }
 
-// Run writes the packets of a device of this network namespace until ctx ends or, unless limit is
-// 0, it has written limit packets. It returns the number of packets. started is called when the
-// capture has started: the file contains all later packets.
+// Run writes the packets of a device in this network namespace until ctx is done or, unless limit
+// is 0, until it has written limit packets. It returns the number of packets written. Run calls
+// started when the capture has started: the file contains all later packets.
 func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	count := 0
 	handle, err := pcapgo.NewEthernetHandle(device)
@@ -68,8 +68,8 @@ func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit
 	return count, nil
 }
 
-// Match reports whether a filter selects an Ethernet frame. A fragment without the header of its
-// transport has no port.
+// Match reports whether a filter selects an Ethernet frame. A fragment without a transport header
+// has no port.
 func (f Filter) Match(frame []byte) bool {
 	if len(f.Hosts) == 0 && f.Port == 0 {
 		return true

@@ -40,7 +40,7 @@ func ports(t *testing.T, file io.Reader) (list []int) {
 	}
 }
 
-// TestCaptureContainsSelectedPackets sends datagrams to two ports of a machine, which responds.
+// TestCaptureContainsSelectedPackets sends datagrams to two ports on a machine, which responds.
 func TestCaptureContainsSelectedPackets(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")

@@ -130,8 +130,8 @@ func (c Config) publish(l lease) error {
 	return nil
 }
 
-// deleteConntrack deletes the conntrack entries of a client that was sending datagrams before the
-// pod existed. Otherwise, its datagrams would still go to the previous destination.
+// deleteConntrack deletes the conntrack entries of clients that were sending datagrams before the
+// pod existed. Otherwise, their datagrams would still go to the previous destination.
 func deleteConntrack(ports []nat.Port, pod netip.Addr) error {
 	family := netlink.InetFamily(ipfamily.Of(pod).Netlink())
 	for _, p := range ports {
@@ -158,9 +158,9 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return false
 }
 
-// deletePreviousConntrack deletes the conntrack entries of the previous owners of an address.
-// Network policies accept replies. Otherwise, the other end of a previous pod's connection could
-// send packets to the new pod as replies.
+// deletePreviousConntrack deletes the conntrack entries of an address's previous owners. Network
+// policies accept replies. Without the deletion, the peer of a previous pod's connection could send
+// packets to the new pod as replies.
 func deletePreviousConntrack(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of earlier owners of address %s: %w", address, err)
@@ -168,8 +168,8 @@ func deletePreviousConntrack(address netip.Addr) error {
 	return nil
 }
 
-// detach removes a pod's attachment. It releases the address last, when nothing uses it anymore.
-// If detach fails, the lease remains for the next attempt.
+// detach removes a pod's attachment. It releases the address last, when nothing uses it anymore. If
+// detach fails, the lease remains for the next attempt.
 func (c Config) detach(device string, published bool) error {
 	l, hasLease, err := c.leases().find(device)
 	if err != nil {

@@ -21,7 +21,7 @@ func limited(ingress, egress uint64) func(*Config) {
 	return func(c *Config) { c.RuntimeConfig.Bandwidth = bandwidth{ingress, egress} }
 }
 
-// flow is a sender that never stops, and the receiver of its datagrams.
+// flow is a sender that never stops, and a receiver of its datagrams.
 type flow struct {
 	*bench
 	bytes atomic.Int64 // received, with the headers of the frames
@@ -74,14 +74,14 @@ func (b *bench) flow(from, to hosttest.Namespace, address string, bits int) *flo
 	return f
 }
 
-// checkRate checks that the receiver gets the rate within 5 %. On a machine that is too busy to
-// send, it can get less, so the check repeats.
+// checkRate checks that the receiver gets the rate within 5 %. It retries, because the receiver can
+// get less on a machine that is too busy to send.
 func (f *flow) checkRate(description string, bits int) {
 	f.between(description, 0.95*float64(bits), 1.05*float64(bits))
 }
 
-// between checks that the receiver's rate is within bounds. It measures over the data of one second
-// at the lower bound.
+// between checks that the receiver's rate is within bounds. Each measurement lasts until the
+// receiver has the data of one second at the lower bound.
 func (f *flow) between(description string, low, high float64) {
 	f.Helper()
 	eventually.True(f.T, description+": the bucket is empty", func() bool { return f.bytes.Load() > 1<<18 })
@@ -149,8 +149,8 @@ func TestBandwidthLimitsEndWithPod(t *testing.T) {
 	}
 }
 
-// TestLimitedPodCannotForgeFrames proves that the redirection to the queue does not bypass the
-// check of source addresses.
+// TestLimitedPodCannotForgeFrames verifies that the redirection to the queue does not bypass the
+// source address check.
 func TestLimitedPodCannotForgeFrames(t *testing.T) {
 	s := newSpoofing(t)
 	bridge, err := netlink.LinkByName(s.config.Bridge)
