@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// TestMain runs the test program as the plugin if the container runtime's variables are set.
+// TestMain runs the test program as the plugin if the container runtime's environment variables are
+// set.
 func TestMain(m *testing.M) {
 	if os.Getenv("CNI_COMMAND") != "" {
 		Main()
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 
 const subnet = "10.128.2.0/24"
 
-// bench is a host with the bridge and the table of the agent.
+// bench is a host with the agent's bridge and nftables table.
 type bench struct {
 	*testing.T
 	config Config
@@ -96,7 +97,7 @@ func (b *bench) makeTable() {
 	}))
 }
 
-// makeSecondTable creates the table of IPv6.
+// makeSecondTable creates the IPv6 table.
 func (b *bench) makeSecondTable() {
 	b.Helper()
 	b.must(nat.Ensure(b.Context(), nat.Network{
@@ -144,7 +145,7 @@ func ports(mappings ...portMapping) func(*Config) {
 	return func(c *Config) { c.RuntimeConfig.PortMappings = mappings }
 }
 
-// pod creates a namespace, adds it to the network, and serves port 80 in it.
+// pod creates a namespace, adds it to the network, and runs a server on port 80 in it.
 func (b *bench) pod(name string, change func(*Config)) (pod hosttest.Namespace, address string) {
 	b.Helper()
 	pod = hosttest.NewNamespace(b.T, name)
@@ -162,7 +163,7 @@ func (b *bench) add(pod hosttest.Namespace, change func(*Config)) *current.Resul
 	return &result
 }
 
-// checkResponse checks the response of an address to a request from a namespace.
+// checkResponse checks the response that a namespace gets from an address.
 func (b *bench) checkResponse(from hosttest.Namespace, network, address, want string) {
 	b.Helper()
 	got, err := from.Ask(network, address)
@@ -175,7 +176,7 @@ func (b *bench) checkResponse(from hosttest.Namespace, network, address, want st
 	}
 }
 
-// leftovers lists the devices, leases, checks and ports of pods on the host.
+// leftovers lists the pods' devices, leases, source filters and ports on the host.
 func (b *bench) leftovers() []string {
 	b.Helper()
 	var remaining []string

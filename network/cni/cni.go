@@ -1,19 +1,19 @@
 // Package cni is Slipway's CNI plugin: it gives a pod's network namespace an address and a route.
 //
-// It implements the CNI specification 1.1 (and accepts configurations of 1.0): ADD, DEL, CHECK, GC,
-// STATUS and VERSION. The agent creates the bridge and the nftables table, and writes the
-// configuration that the plugin reads from standard input.
+// It implements version 1.1 of the CNI specification (and accepts configurations of version 1.0):
+// ADD, DEL, CHECK, GC, STATUS and VERSION. The agent creates the bridge and the nftables table, and
+// writes the configuration that the plugin reads from standard input.
 //
-// A pod gets one veth device, whose other end is a port of the bridge, and one address with a
-// full-length prefix. Its only neighbor is the bridge's gateway address; even two pods on one host
-// communicate through the host's routing. So conntrack sees both directions of every connection,
-// and service addresses work between pods on one host, whether or not the kernel passes bridged
-// frames to its firewall (bridge-nf-call-iptables).
+// A pod gets a veth device, whose host end is a port of the bridge, and one address with a
+// full-length prefix. The pod's only neighbor is the bridge's gateway address; even two pods on one
+// host communicate through the host's routing. So conntrack sees both directions of every
+// connection, and service addresses work between pods on one host, whether or not the kernel passes
+// bridged frames to its firewall (bridge-nf-call-iptables).
 //
-// A pod's address lease is recorded before anything is created and deleted after everything is
-// removed. The lease contains the device, whose name is derived from the container and which the
-// kernel removes with the pod's namespace. So after a crash at any step, Reconcile finds everything
-// that is unused.
+// A pod's address lease is recorded before anything is created, and deleted after everything is
+// removed. The lease names the device. The device's name is derived from the container, and the
+// kernel removes the device with the pod's namespace. So after a crash at any step, Reconcile finds
+// everything that is unused.
 package cni
 
 import (
@@ -28,8 +28,8 @@ import (
 // Type is the plugin's name in a network configuration, and the name of its executable.
 const Type = "slipway-cni"
 
-// Main serves one call of the plugin. The command and its arguments come from the environment, the
-// configuration from standard input. Main exits if the call fails.
+// Main handles one call of the plugin. It reads the command and its arguments from the environment,
+// and the configuration from standard input. Main exits if the call fails.
 func Main() {
 	skel.PluginMainFuncs(skel.CNIFuncs{
 		Add:    add,
@@ -40,7 +40,7 @@ func Main() {
 	}, version.PluginSupports("1.0.0", "1.1.0"), "CNI plugin "+Type)
 }
 
-// call is one call for one pod.
+// call is a call of the plugin for one pod.
 type call struct {
 	config Config
 	args   *skel.CmdArgs

@@ -78,8 +78,8 @@ func TestPodConnectivity(t *testing.T) {
 	}
 }
 
-// icmpCounter reads a counter of the current namespace from the two lines "Icmp: <names>" and
-// "Icmp: <values>".
+// icmpCounter reads a counter of the current network namespace from the two lines "Icmp: <names>"
+// and "Icmp: <values>".
 func icmpCounter(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/thread-self/net/snmp")
@@ -137,7 +137,8 @@ func TestServiceToLocalPods(t *testing.T) {
 	}
 }
 
-// TestPodWithReusedAddressGetsNoOldConnections reuses the address of a pod that had a connection.
+// TestPodWithReusedAddressGetsNoOldConnections reuses the address of a pod that had an open
+// connection.
 func TestPodWithReusedAddressGetsNoOldConnections(t *testing.T) {
 	b := newBench(t)
 	former, address := b.pod("former", nil)
@@ -178,7 +179,7 @@ func TestDelWithoutNamespace(t *testing.T) {
 	pod.Delete()
 	namespace := hosttest.Namespace{Name: "one"}
 	for range 2 {
-		// Also without port mappings, because the lease has them.
+		// DEL must also work without port mappings, because the lease contains them.
 		_, err := b.plugin("DEL", namespace, nil)
 		b.must(err)
 	}

@@ -21,34 +21,34 @@ type Config struct {
 
 	Bridge string `json:"bridge"`        // bridge for pods
 	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
-	// PodCIDR contains the addresses of this host. The bridge has the first one.
+	// PodCIDR is this host's pod subnet. The bridge has its first address.
 	PodCIDR netip.Prefix `json:"podCIDR"`
-	// SecondCIDR contains the IPv6 addresses of this host; optional. A pod's address has the same
-	// number in both networks.
+	// SecondCIDR is this host's IPv6 pod subnet; optional. A pod's address has the same number in
+	// both subnets.
 	SecondCIDR netip.Prefix `json:"secondCIDR,omitzero"`
-	// StateDir contains the leases, in a directory with the network's name.
+	// StateDir is the state directory. The leases are in a subdirectory with the network's name.
 	StateDir string `json:"stateDir"`
 	NFTTable string `json:"nftTable"` // table of package nat
 	// PolicySocket is the Unix socket of the component that enforces network policies. If set, ADD
-	// succeeds only when the component enforces the policies of the new pod.
+	// succeeds only after the component enforces the policies of the new pod.
 	PolicySocket string `json:"policySocket,omitempty"`
-	// ClusterNetworks are the networks that a pod with a macvlan device reaches through the gateway,
-	// regardless of its default route.
+	// ClusterNetworks lists the networks that a pod with a macvlan device reaches through the
+	// gateway, regardless of its default route.
 	ClusterNetworks []netip.Prefix `json:"clusterNetworks,omitempty"`
-	// Hairpin makes the bridge send frames back to their own port.
+	// Hairpin makes the bridge send frames back to the port they came from.
 	Hairpin bool `json:"hairpin,omitempty"`
 
 	RuntimeConfig struct {
 		PortMappings []portMapping `json:"portMappings,omitempty"`
 		Bandwidth    bandwidth     `json:"bandwidth,omitzero"`
-		// Annotations are the pod's (capability of containerd and CRI-O).
+		// Annotations holds the pod's annotations (a capability of containerd and CRI-O).
 		Annotations map[string]string `json:"io.kubernetes.cri.pod-annotations,omitempty"`
 	} `json:"runtimeConfig,omitzero"`
 	PrevResult       map[string]any       `json:"prevResult,omitempty"`
 	ValidAttachments []types.GCAttachment `json:"cni.dev/valid-attachments,omitempty"`
 }
 
-// portMapping is one entry of the capability portMappings (CNI conventions document).
+// portMapping is one entry of the portMappings capability (CNI conventions document).
 type portMapping struct {
 	HostPort      int    `json:"hostPort"`
 	ContainerPort int    `json:"containerPort"`
@@ -56,22 +56,22 @@ type portMapping struct {
 	HostIP        string `json:"hostIP,omitempty"`
 }
 
-// bandwidth is the capability bandwidth (CNI conventions document), in bits per second. The plugin
-// ignores the bursts: containerd's default lets a pod send 512 MiB without a limit.
+// bandwidth is the bandwidth capability (CNI conventions document), in bits per second. The plugin
+// ignores the bursts: containerd's default burst lets a pod send 512 MiB without a limit.
 type bandwidth struct {
 	IngressRate uint64 `json:"ingressRate,omitempty"`
 	EgressRate  uint64 `json:"egressRate,omitempty"`
 }
 
-// Gateway returns the first address of a host's subnet, which is the bridge's and the pods'
+// Gateway returns the first address of a host's subnet, which is the bridge's address and the pods'
 // gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
-// ends are the address of a pod and the address of its gateway.
+// ends holds a pod's address and its gateway's address.
 type ends struct{ address, gateway netip.Addr }
 
-// ends returns the addresses of a pod. A pod that was created before the second subnet has one
-// address.
+// ends returns a pod's addresses. A pod that was created before the host had a second subnet has
+// one address.
 func (c Config) ends(l lease) []ends {
 	list := []ends{{l.Address, Gateway(c.PodCIDR)}}
 	if second := c.second(l); second.IsValid() {
@@ -80,7 +80,7 @@ func (c Config) ends(l lease) []ends {
 	return list
 }
 
-// published returns the number of host ports that are forwarded to the addresses of a pod.
+// published returns the number of host ports that are forwarded to a pod's addresses.
 func (c Config) published(l lease) (count int) {
 	for _, e := range c.ends(l) {
 		for _, port := range l.Ports {
@@ -92,7 +92,7 @@ func (c Config) published(l lease) (count int) {
 	return count
 }
 
-// second returns the IPv6 address of a pod, or an invalid one.
+// second returns a pod's IPv6 address, or an invalid address if the pod has none.
 func (c Config) second(l lease) netip.Addr {
 	if !c.SecondCIDR.Contains(l.SecondAddress) {
 		return netip.Addr{}
@@ -100,8 +100,8 @@ func (c Config) second(l lease) netip.Addr {
 	return l.SecondAddress
 }
 
-// capacity returns the number of pod addresses of a subnet: all but the network, gateway and
-// broadcast addresses.
+// capacity returns the number of pod addresses in a subnet: all addresses except the network,
+// gateway and broadcast addresses.
 func capacity(podCIDR netip.Prefix) int {
 	return 1<<(podCIDR.Addr().BitLen()-podCIDR.Bits()) - 3
 }
@@ -142,7 +142,7 @@ func (c Config) leases() leases {
 }
 
 // ports returns the port mappings. As in the CNI project's own plugin, an unspecified host address
-// means every address of its family.
+// means all addresses of its family.
 func (c Config) ports() ([]nat.Port, error) {
 	var ports []nat.Port
 	for _, m := range c.RuntimeConfig.PortMappings {

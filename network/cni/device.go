@@ -20,8 +20,8 @@ import (
 
 const devicePrefix = "pod"
 
-// deviceName returns the name of the host end of a pod's veth. It has 15 characters, the maximum on
-// Linux, and is the same in every call for that pod.
+// deviceName returns the name of the host end of a pod's veth device. The name has 15 characters,
+// the maximum on Linux, and is the same in every call for that pod.
 func deviceName(container, iface string) string {
 	sum := sha256.Sum256([]byte(container + "/" + iface))
 	return devicePrefix + hex.EncodeToString(sum[:])[:15-len(devicePrefix)]
@@ -35,8 +35,8 @@ func IsPodDevice(link netlink.Link) bool {
 }
 
 // HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address, so that
-// neighbors' cache entries stay valid when an address is reused or the bridge is recreated. 0a:58
-// is in the range for local administration.
+// neighbor cache entries stay valid when an address is reused or the bridge is recreated. 0a:58 is
+// in the locally administered range.
 func HardwareAddress(address netip.Addr) net.HardwareAddr {
 	a := address.As4()
 	return net.HardwareAddr{0x0a, 0x58, a[0], a[1], a[2], a[3]}
@@ -53,8 +53,8 @@ func findBridge(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// createVeth creates the veth: one end is configured in the pod's namespace, the other is a port of
-// the bridge.
+// createVeth creates the veth device: one end is configured in the pod's namespace, the other end
+// becomes a port of the bridge.
 func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface, err error) {
 	mtu := c.config.MTU
 	if mtu == 0 {
@@ -73,7 +73,7 @@ func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface
 	return host, pod, c.config.attachToBridge(l, bridge)
 }
 
-// configure configures the pod's end in the pod's namespace.
+// configure configures the pod's end of the veth device in the pod's namespace.
 func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) error {
 	lo, err := netlinksafe.LinkByName("lo")
 	if err != nil {
@@ -113,10 +113,10 @@ func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) erro
 	return nil
 }
 
-// SetIPv6 enables or disables IPv6 of a device of this network namespace. The device gets no
-// link-local address and no address or route from the routers of its link, so that nothing is
-// reachable there but the addresses that the platform assigns. A host without IPv6 can only disable
-// it.
+// SetIPv6 enables or disables IPv6 on a device in this network namespace. The device gets neither a
+// link-local address nor addresses or routes from router advertisements, so that only the addresses
+// that the platform assigns are reachable on it. On a host without IPv6, SetIPv6 can only disable
+// IPv6.
 func SetIPv6(device string, enabled bool) error {
 	settings := []struct{ name, value string }{{"disable_ipv6", "1"}}
 	if enabled {
@@ -139,8 +139,8 @@ func SetIPv6(device string, enabled bool) error {
 	return nil
 }
 
-// AddressFlags returns the flags of an address that no other machine of the link can have: IPv6
-// skips the detection of duplicates.
+// AddressFlags returns the flags for an address that no other machine on the link can have: IPv6
+// skips duplicate address detection.
 func AddressFlags(address netip.Addr) int {
 	if address.Is6() {
 		return unix.IFA_F_NODAD
@@ -153,7 +153,7 @@ func hostNet(address netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(address.BitLen(), address.BitLen())}
 }
 
-// removeVeth removes a pod's device, which also removes the pod's end.
+// removeVeth removes a pod's host device, which also removes the pod's end.
 func removeVeth(device string) error {
 	err := ip.DelLinkByName(device)
 	if err != nil && !errors.Is(err, ip.ErrLinkNotFound) {
@@ -162,7 +162,7 @@ func removeVeth(device string) error {
 	return nil
 }
 
-// deviceExists reports whether a pod's device exists. The kernel removes it with the pod's
+// deviceExists reports whether a pod's device exists. The kernel removes the device with the pod's
 // namespace.
 func deviceExists(device string) bool {
 	_, err := netlinksafe.LinkByName(device)

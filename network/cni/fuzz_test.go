@@ -2,7 +2,7 @@ package cni
 
 import "testing"
 
-// FuzzConfiguration checks that an accepted configuration has valid ports and addresses.
+// FuzzConfiguration verifies that an accepted configuration has valid ports and addresses.
 func FuzzConfiguration(f *testing.F) {
 	f.Add([]byte(`{"cniVersion":"1.1.0","name":"pods","type":"slipway-cni","bridge":"b","podCIDR":"10.1.0.0/24","stateDir":"/s","nftTable":"t",
 		"runtimeConfig":{"portMappings":[{"hostPort":80,"containerPort":8080,"protocol":"TCP","hostIP":"192.0.2.1"}]}}`))

@@ -101,7 +101,7 @@ func TestHostPortsOfIPv6(t *testing.T) {
 	if _, err := b.plugin("CHECK", web, mappings); err != nil {
 		t.Error(err)
 	}
-	// The ports of one family are published again.
+	// Reconcile publishes the ports of one family again.
 	b.must(nat.Delete(t.Context(), nat.Table{Family: "ip6", Name: b.config.NFTTable}))
 	b.makeSecondTable()
 	if _, err := b.plugin("CHECK", web, mappings); err == nil || !strings.Contains(err.Error(), "3 of 7 exist") {
@@ -131,7 +131,7 @@ func TestHostPortsOfIPv6(t *testing.T) {
 func TestHostPortConflict(t *testing.T) {
 	b := newBench(t)
 	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
-	// It has no server, because a socket would keep the namespace.
+	// The first pod runs no server, because a socket would keep the namespace alive.
 	first := hosttest.NewNamespace(t, "first")
 	b.add(first, mapping)
 	second := hosttest.NewNamespace(t, "second")
@@ -200,11 +200,11 @@ func TestConnectionsOfPodToItsHostAreLimited(t *testing.T) {
 		if _, err := dial(); err == nil {
 			t.Error("a pod has more than 1,024 connections to its host")
 		}
-		// Closes the connection immediately.
+		// Close the connection immediately.
 		return errors.Join(first.(*net.TCPConn).SetLinger(0), first.Close())
 	})
 	modest.Do(t, func() error { _, err := dial(); return err })
-	// The kernel recounts the connections, at most once in each of its ticks.
+	// The kernel recounts the connections at most once per tick.
 	eventually.True(t, "a connection after the end of another", func() bool {
 		return greedy.Try(func() error { _, err := dial(); return err }) == nil
 	})

@@ -16,7 +16,8 @@ import (
 )
 
 // lease records the resources of one pod on this host. It is written before the first resource is
-// created and removed after the last one, so it always lists all resources to remove.
+// created and removed after the last resource is removed, so it always lists all resources to
+// remove.
 type lease struct {
 	Address netip.Addr `json:"address"`
 	// SecondAddress is the IPv6 address. It is invalid if the host had no IPv6 subnet.
@@ -28,11 +29,12 @@ type lease struct {
 	Ports         []nat.Port `json:"ports,omitempty"`
 }
 
-// leases is a directory with one file per lease, named after its address.
+// leases is a directory with one file per lease. A file's name is the address of its lease.
 //
-// Two locks protect it, which the kernel releases when a process ends. "active" is shared by calls
-// for single pods, and exclusive for GC and Reconcile, which otherwise would remove a pod that is
-// being created. "change" is held briefly for changes of the directory or the host ports.
+// Two locks protect the directory. The kernel releases them when the process exits. Calls for
+// single pods hold the "active" lock as a shared lock. GC and Reconcile hold it exclusively;
+// otherwise, they would remove a pod that is being created. The "change" lock is held briefly to
+// change the directory or the host ports.
 type leases struct {
 	dir    string
 	subnet netip.Prefix
@@ -109,7 +111,7 @@ func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	}
 	for range capacity(s.subnet) + 2 {
 		next = next.Next()
-		// Outside the subnet, or the broadcast address.
+		// The address is outside the subnet, or is the broadcast address.
 		if !s.subnet.Contains(next) || !s.subnet.Contains(next.Next()) {
 			next = Gateway(s.subnet)
 			continue
@@ -121,9 +123,9 @@ func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(inUse)-1)
 }
 
-// write replaces a file in the directory. The caller holds the lock "change", so one temporary name
-// is enough. It does not sync, which would slow down the start of each pod: no pod survives a power
-// loss, and then the file names are sufficient.
+// write replaces a file in the directory. The caller holds the "change" lock, so one name for
+// temporary files is enough. write does not sync, because syncing would slow down the start of each
+// pod. No pod survives a power loss, and the file names are sufficient afterwards.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -139,8 +141,8 @@ func (s leases) write(name string, value any) error {
 	return nil
 }
 
-// list returns all leases. A lease whose file is corrupt, as after a power loss, has only an
-// address.
+// list returns all leases. A lease whose file is corrupt, for example after a power loss, has only
+// an address.
 func (s leases) list() ([]lease, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -172,7 +174,7 @@ func (s leases) list() ([]lease, error) {
 	return result, nil
 }
 
-// find returns the lease of a device. ok is false if there is none.
+// find returns a device's lease. ok is false if the device has none.
 func (s leases) find(device string) (l lease, ok bool, err error) {
 	leases, err := s.list()
 	for _, l := range leases {

@@ -19,12 +19,12 @@ import (
 )
 
 // createMacvlan creates the macvlan device that a pod's annotation requests, and returns it. The
-// device has no address and is down: the pod configures it, which can give it a default route.
-// Therefore, the pod gets routes to the networks of the cluster. Only the API server checks which
-// pods may have the annotation.
+// device has no address and is down: the pod configures the device, and can also set a default
+// route on it. Therefore, createMacvlan adds routes to the cluster networks in the pod. Only the
+// API server checks which pods may have the annotation.
 //
-// As in OpenShift 3, the mode is "private": the device reaches no other macvlan device of the host
-// directly.
+// As in OpenShift 3, the mode is "private": the device cannot reach other macvlan devices on the
+// host directly.
 func (c *call) createMacvlan() ([]*current.Interface, error) {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
 	if err != nil || !request.Wanted {
@@ -64,8 +64,8 @@ func (c *call) createMacvlan() ([]*current.Interface, error) {
 	return []*current.Interface{created}, err
 }
 
-// parentDevice returns the host's device with a name, or by default the device of the default
-// route.
+// parentDevice returns the host device with the given name, or the default route's device if the
+// name is empty.
 func parentDevice(name string) (netlink.Link, error) {
 	if name != "" {
 		link, err := netlinksafe.LinkByName(name)
@@ -84,7 +84,7 @@ func parentDevice(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// routeThroughGateway adds routes to networks in the pod's namespace.
+// routeThroughGateway adds routes to the networks, through the gateway, in the pod's namespace.
 func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {
@@ -99,9 +99,9 @@ func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Pref
 	return nil
 }
 
-// removeMacvlan removes the device immediately. Otherwise, the kernel removes it with the pod's
-// namespace, which takes a while: the device would respond for its address after the next pod got
-// that address.
+// removeMacvlan removes the device immediately. Otherwise, the kernel would remove the device with
+// the pod's namespace, which takes a while. In the meantime, the device would respond for its
+// address, even after the next pod got that address.
 func (c *call) removeMacvlan() error {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
 	if err != nil || !request.Wanted || c.args.Netns == "" {

@@ -19,7 +19,7 @@ func annotated(value string) func(*Config) {
 	}
 }
 
-// uplink connects the host to a machine, by a device with the default route.
+// uplink connects the host to a machine through a device that has the default route.
 func (b *bench) uplink() {
 	b.Helper()
 	machine := hosttest.NewNamespace(b.T, "machine")
@@ -67,7 +67,7 @@ func TestMacvlanDeviceHasOwnAddressOutside(t *testing.T) {
 			b.checkResponse(pod, "tcp4", peer+":80", "peer "+address)
 			b.checkResponse(hosttest.Host(), "tcp4", address+":80", "one 10.128.2.1")
 
-			// The device ends with the call, although the namespace still exists.
+			// DEL removes the device, although the namespace still exists.
 			_, err := b.plugin("DEL", pod, annotated(value))
 			b.must(err)
 			pod.Do(t, func() error {

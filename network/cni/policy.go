@@ -12,7 +12,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types"
 )
 
-// policyTimeout limits the wait for the component that enforces network policies.
+// policyTimeout is the maximum time to wait for the component that enforces network policies.
 const (
 	policyTimeout = 20 * time.Second
 	policyPoll    = 50 * time.Millisecond
@@ -30,12 +30,12 @@ type podName struct {
 type Pod struct {
 	podName
 	Address netip.Addr `json:"address"`
-	// SecondAddress is its IPv6 address, if it has one.
+	// SecondAddress is the pod's IPv6 address, if it has one.
 	SecondAddress netip.Addr `json:"secondAddress,omitzero"`
 	Device        string     `json:"-"` // host end of its veth
 }
 
-// Addresses returns the addresses of the pod.
+// Addresses returns the pod's addresses.
 func (p Pod) Addresses() []netip.Addr {
 	if p.SecondAddress.IsValid() {
 		return []netip.Addr{p.Address, p.SecondAddress}
@@ -46,12 +46,12 @@ func (p Pod) Addresses() []netip.Addr {
 // HasDevice reports whether the pod's device exists.
 func (p Pod) HasDevice() bool { return p.Device != "" && deviceExists(p.Device) }
 
-// PolicyResponse is the response at Config.PolicySocket to the JSON form of a Pod.
+// PolicyResponse is the response on Config.PolicySocket to a Pod in JSON.
 type PolicyResponse struct {
 	Error string `json:"error,omitempty"` // empty when the policies of the pod are enforced
 }
 
-// ListPods returns the pods with an address. dir is the directory of the network's leases.
+// ListPods returns the pods that have an address. dir is the network's lease directory.
 func ListPods(dir string) ([]Pod, error) {
 	leases, err := leases{dir: dir}.list()
 	var pods []Pod
@@ -61,7 +61,7 @@ func ListPods(dir string) ([]Pod, error) {
 	return pods, err
 }
 
-// LeaseDir returns the directory of the leases of a network.
+// LeaseDir returns a network's lease directory.
 func LeaseDir(stateDir, network string) string { return filepath.Join(stateDir, network) }
 
 // podNameOf returns the pod that the container runtime names in CNI_ARGS.
@@ -77,7 +77,8 @@ func podNameOf(args *skel.CmdArgs) (podName, error) {
 	return podName{string(pod.K8S_POD_NAMESPACE), string(pod.K8S_POD_NAME), string(pod.K8S_POD_UID)}, nil
 }
 
-// awaitPolicy waits until the policies of a new pod are enforced. No process of the pod runs yet.
+// awaitPolicy waits until the network policies of a new pod are enforced. No process of the pod is
+// running yet.
 func (c Config) awaitPolicy(l lease) error {
 	if c.PolicySocket == "" {
 		return nil

@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// attachToBridge makes the device of a pod a port of the bridge. Pods cannot take each other's
-// addresses, because package spoofcheck drops such frames before the device has any connection. If
-// another program removes those rules, the bridge still learns nothing from the pod and sends it no
-// frames for others, and the host and the pod ignore ARP messages about each other.
+// attachToBridge makes a pod's device a port of the bridge. Pods cannot take over each other's
+// addresses, because package spoofcheck drops the forged frames before the device has any
+// connection. If another program removes those rules, the bridge still learns nothing from the pod
+// and sends it no frames for others, and the host and the pod ignore ARP messages about each other.
 func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
 		return err
@@ -40,15 +40,15 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 			return fmt.Errorf("set neighbor %s of bridge %q: %w", n.IP, c.Bridge, err)
 		}
 	}
-	// This is the last step, because isAttached checks it.
+	// This must be the last step, because isAttached checks for it.
 	if err := netlink.NeighSet(forwardingEntry(link, l.Address)); err != nil {
 		return fmt.Errorf("set MAC address of port %q of bridge %q: %w", l.Device, c.Bridge, err)
 	}
 	return nil
 }
 
-// detachFromBridge removes the objects of attachToBridge that the kernel does not remove with the
-// device. The lease is empty if it is unknown.
+// detachFromBridge removes the objects created by attachToBridge that the kernel does not remove
+// with the device. The lease is empty if it is unknown.
 func (c Config) detachFromBridge(device string, l lease) error {
 	if err := spoofcheck.Remove(c.NFTTable, device); err != nil {
 		return err
@@ -71,7 +71,7 @@ func deleteNeighbor(n *netlink.Neigh) error {
 	return nil
 }
 
-// source returns the addresses from which a pod can send.
+// source returns the addresses from which a pod is allowed to send.
 func (c Config) source(l lease) spoofcheck.Pod {
 	gateway := Gateway(c.PodCIDR)
 	return spoofcheck.Pod{
@@ -81,7 +81,7 @@ func (c Config) source(l lease) spoofcheck.Pod {
 	}
 }
 
-// checkFilter checks that the frames of a pod are filtered.
+// checkFilter checks that a pod's frames are filtered.
 func (c Config) checkFilter(l lease) error {
 	chains, err := spoofcheck.List(c.NFTTable)
 	if err != nil {
@@ -93,8 +93,8 @@ func (c Config) checkFilter(l lease) error {
 	return nil
 }
 
-// setPortFlags configures a port of a bridge whose MAC address is static: the bridge learns none
-// from it and sends it no broadcast, no multicast and no frame for an unknown address.
+// setPortFlags configures a bridge port whose MAC address is static: the bridge learns no addresses
+// from the port, and sends it no broadcasts, multicasts or frames for unknown addresses.
 func setPortFlags(link netlink.Link, hairpin bool) error {
 	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_BRIDGE)
@@ -114,7 +114,8 @@ func setPortFlags(link netlink.Link, hairpin bool) error {
 	return err
 }
 
-// neighbor returns the permanent entry of an address of the cluster, which no packet changes.
+// neighbor returns the permanent neighbor entry for an address in the cluster. No packet can change
+// it.
 func neighbor(link netlink.Link, address netip.Addr, mac net.HardwareAddr) *netlink.Neigh {
 	return &netlink.Neigh{
 		LinkIndex: link.Attrs().Index, Family: ipfamily.Of(address).Netlink(), State: netlink.NUD_PERMANENT,
@@ -122,7 +123,7 @@ func neighbor(link netlink.Link, address netip.Addr, mac net.HardwareAddr) *netl
 	}
 }
 
-// neighbors returns the entries of a pod's addresses.
+// neighbors returns the neighbor entries for a pod's addresses.
 func (c Config) neighbors(bridge netlink.Link, l lease) (list []*netlink.Neigh) {
 	for _, e := range c.ends(l) {
 		list = append(list, neighbor(bridge, e.address, HardwareAddress(l.Address)))
@@ -130,7 +131,8 @@ func (c Config) neighbors(bridge netlink.Link, l lease) (list []*netlink.Neigh) 
 	return list
 }
 
-// forwardingEntry returns the static entry of a port's only MAC address in the table of the bridge.
+// forwardingEntry returns the static entry for a port's only MAC address in the bridge's forwarding
+// table.
 func forwardingEntry(port netlink.Link, address netip.Addr) *netlink.Neigh {
 	return &netlink.Neigh{
 		LinkIndex: port.Attrs().Index, Family: unix.AF_BRIDGE, Flags: netlink.NTF_MASTER, State: netlink.NUD_NOARP,
@@ -138,7 +140,7 @@ func forwardingEntry(port netlink.Link, address netip.Addr) *netlink.Neigh {
 	}
 }
 
-// attachments are the entries that the kernel has for the pods of the host.
+// attachments holds the kernel's entries for the pods on the host.
 type attachments struct {
 	bridge                netlink.Link
 	chains                spoofcheck.Chains
@@ -151,7 +153,7 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
 		return a, err
 	}
-	// An interrupted list lacks entries, which are then set again.
+	// An interrupted dump can lack entries, which are then set again.
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}
@@ -165,7 +167,7 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	return a, nil
 }
 
-// families returns the IP families of pods.
+// families returns the pods' IP families.
 func (c Config) families() []ipfamily.Family {
 	if c.SecondCIDR.IsValid() {
 		return []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6}
@@ -173,7 +175,7 @@ func (c Config) families() []ipfamily.Family {
 	return []ipfamily.Family{ipfamily.IPv4}
 }
 
-// isAttached reports whether attachToBridge has nothing to do for a pod.
+// isAttached reports whether attachToBridge would be a no-op for a pod.
 func (c Config) isAttached(l lease, device netlink.Link, a attachments) bool {
 	return device.Attrs().MasterIndex == a.bridge.Attrs().Index && a.chains.Has(c.source(l)) &&
 		hasEntry(a.forwarding, forwardingEntry(device, l.Address)) &&
@@ -191,7 +193,7 @@ func (c Config) has(l lease, ip net.IP) bool {
 	return slices.ContainsFunc(c.ends(l), func(e ends) bool { return ip.Equal(e.address.AsSlice()) })
 }
 
-// removeUnused removes chains and neighbors of pods that are gone.
+// removeUnused removes the chains and neighbor entries of pods that no longer exist.
 func (c Config) removeUnused(a attachments, leases []lease) error {
 	var errs []error
 	for device := range a.chains {

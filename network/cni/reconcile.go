@@ -12,11 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/network/shaping"
 )
 
-// Reconcile makes leases, devices, checks of source addresses and host ports of a host consistent
-// after a crash, a reboot, or the removal of the bridge or the nftables tables. It releases the
-// addresses of pods whose namespace is gone, removes devices, checks and host ports without a
-// lease, attaches devices to the bridge again, and restores missing host ports. The bridge and the
-// table of package nat must exist. It returns the number of changes.
+// Reconcile makes a host's leases, devices, source filters and host ports consistent after a crash,
+// a reboot, or the removal of the bridge or the nftables tables. It releases the addresses of pods
+// whose namespace is gone, removes devices, source filters and host ports without a lease, attaches
+// devices to the bridge again, and restores missing host ports. The bridge and package nat's table
+// must exist. Reconcile returns the number of changes.
 func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	if err := c.validate(); err != nil {
 		return 0, fmt.Errorf("reconcile network: %w", err)
@@ -82,8 +82,8 @@ func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	return changes, errors.Join(errs...)
 }
 
-// releaseLease releases the address of a pod without a device. Its host ports have no lease
-// afterwards, so the same call removes them.
+// releaseLease releases the address of a pod without a device. The pod's host ports then have no
+// lease, so the same Reconcile call removes them.
 func (c Config) releaseLease(l lease) error {
 	unlock, err := c.leases().lockChange()
 	if err != nil {

@@ -26,7 +26,7 @@ func TestReconcileRemovesUnused(t *testing.T) {
 	dead.Delete()
 	eventually.True(t, "kernel deletes the device of the dead pod", func() bool { return !deviceExists(deviceName("dead", "eth0")) })
 
-	// A crash immediately after the lease was written, and a crash that lost the lease.
+	// Simulate a crash immediately after the lease was written, and a crash that lost the lease.
 	_, err := b.config.leases().reserve(lease{Device: deviceName("crashed", "eth0")})
 	b.must(err)
 	orphan := hosttest.NewNamespace(t, "lost")

@@ -19,12 +19,12 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// Texts in the frames that the tests send.
+// Payloads of the frames that the tests send.
 const forged, honest = "forged", "honest"
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
-// spoofing is an attacker, a victim and their gateway on one bridge.
+// spoofing is a bench with an attacker, a victim and their gateway on one bridge.
 type spoofing struct {
 	*bench
 	mallory, alice                                   hosttest.Namespace
@@ -65,15 +65,15 @@ func datagram(from, to netip.Addr) []byte {
 	return append(packet, udp...)
 }
 
-// icmp6 returns an ICMPv6 message from the link-local address fe80::9 to all nodes: 134 is a router
-// advertisement, 136 a neighbor advertisement.
+// icmp6 returns an ICMPv6 message from the link-local address fe80::9 to all nodes. Type 134 is a
+// router advertisement, type 136 a neighbor advertisement.
 func icmp6(kind byte) []byte {
 	message := slices.Concat([]byte{kind, 0, 0, 0, 64, 0, 7, 8}, make([]byte, 8))
 	return slices.Concat([]byte{0x60, 0, 0, 0, 0, byte(len(message)), unix.IPPROTO_ICMPV6, 255},
 		netip.MustParseAddr("fe80::9").AsSlice(), netip.MustParseAddr("ff02::1").AsSlice(), message)
 }
 
-// frames are the frames with which the pod mallory attacks.
+// frames returns the frames that the mallory pod sends in its attack.
 func (s *spoofing) frames() map[string][]byte {
 	const ipv4, arpType, vlan, ipv6 = unix.ETH_P_IP, unix.ETH_P_ARP, unix.ETH_P_8021Q, unix.ETH_P_IPV6
 	allNodes, spanningTree := net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, net.HardwareAddr{1, 0x80, 0xc2, 0, 0, 0}
@@ -106,7 +106,7 @@ func (s *spoofing) frames() map[string][]byte {
 	}
 }
 
-// packetSocket opens a raw socket of a device in a namespace.
+// packetSocket opens a raw socket on a device in a namespace.
 func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 	s.Helper()
 	in.Do(s.T, func() error {
@@ -119,7 +119,7 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 			return err
 		}
 		s.Cleanup(func() { _ = unix.Close(fd) })
-		// A limit that a passing test does not reach.
+		// A passing test does not reach this timeout.
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10}); err != nil {
 			return err
 		}
@@ -128,7 +128,8 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 	return fd
 }
 
-// readFrames reads frames until an honest one, and returns the forged frames before it.
+// readFrames reads frames until it receives an honest one, and returns the names of the forged
+// frames received before.
 func (s *spoofing) readFrames(fd int) (names []string) {
 	s.Helper()
 	buffer := make([]byte, 2048)
@@ -146,7 +147,7 @@ func (s *spoofing) readFrames(fd int) (names []string) {
 	}
 }
 
-// send sends an honest datagram, which follows the forged frames.
+// send sends an honest datagram after the forged frames.
 func (s *spoofing) send(to netip.Addr) {
 	s.Helper()
 	s.mallory.Do(s.T, func() error {
@@ -160,8 +161,8 @@ func (s *spoofing) send(to netip.Addr) {
 	})
 }
 
-// attack sends frames from the pod mallory. Each frame ends with its name. attack returns the
-// frames that the pod alice and the host get.
+// attack sends frames from the mallory pod. Each frame ends with its name. attack returns the names
+// of the frames that the alice pod and the host receive.
 func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 	s.Helper()
 	mallory, alice, bridge := s.packetSocket(s.mallory, "eth0"), s.packetSocket(s.alice, "eth0"), s.packetSocket(hosttest.Host(), "slipway0")
@@ -179,7 +180,7 @@ func packet6(next byte, from, to netip.Addr, payload ...byte) []byte {
 	return slices.Concat([]byte{0x60, 0, 0, 0, 0, byte(len(payload)), next, 255}, from.AsSlice(), to.AsSlice(), payload)
 }
 
-// enableIPv6 gives the bridge and pods that start later IPv6 addresses.
+// enableIPv6 gives IPv6 addresses to the bridge and to pods that start later.
 func (b *bench) enableIPv6() {
 	b.Helper()
 	b.config.SecondCIDR = netip.MustParsePrefix("fd01:0:0:2::/64")
@@ -194,7 +195,7 @@ func (b *bench) enableIPv6() {
 	}}))
 }
 
-// frames6 are the IPv6 frames with which the pod mallory attacks.
+// frames6 returns the IPv6 frames that the mallory pod sends in its attack.
 func (s *spoofing) frames6() map[string][]byte {
 	const ipv6, icmp, udp = unix.ETH_P_IPV6, unix.IPPROTO_ICMPV6, unix.IPPROTO_UDP
 	mallory, alice, gateway := second(s.malloryAddress), second(s.aliceAddress), Gateway(s.config.SecondCIDR)
@@ -219,7 +220,7 @@ func (s *spoofing) frames6() map[string][]byte {
 	return frames
 }
 
-// second returns the IPv6 address of a pod.
+// second returns the IPv6 address of the pod with the given IPv4 address.
 func second(address netip.Addr) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 7: 2, 15: address.As4()[3]})
 }
@@ -256,7 +257,7 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 		return err
 	})
 
-	// If the network loses IPv6, pods with IPv6 addresses cannot use them.
+	// If the network no longer has IPv6, pods with IPv6 addresses cannot use them.
 	s.config.SecondCIDR = netip.Prefix{}
 	if got := s.reconcile(); got != 2 {
 		t.Errorf("reconcile without IPv6: got %d changes, want one for each pod", got)
@@ -267,8 +268,8 @@ func TestForgedIPv6FramesAreDropped(t *testing.T) {
 	}
 }
 
-// TestForgedIPv6FramesOfALimitedPodAreDropped checks that the filters for the queue match no frame
-// that the check drops.
+// TestForgedIPv6FramesOfALimitedPodAreDropped verifies that the queue's filters match no frame that
+// the source filter drops.
 func TestForgedIPv6FramesOfALimitedPodAreDropped(t *testing.T) {
 	b := newBench(t)
 	b.enableIPv6()
@@ -299,8 +300,7 @@ func TestForgedFramesAreDropped(t *testing.T) {
 	s.checkResponse(s.mallory, "udp4", s.aliceAddress.String()+":80", "alice "+s.malloryAddress.String())
 }
 
-// checkTables checks that the attacks did not change the tables of the bridge, the host and the
-// pod.
+// checkTables checks that the attacks did not change the tables of the bridge, the host or the pod.
 func (s *spoofing) checkTables() {
 	s.Helper()
 	forwarding, err := netlink.NeighList(0, unix.AF_BRIDGE)
@@ -339,8 +339,8 @@ func (s *spoofing) checkTables() {
 	})
 }
 
-// TestBridgeDoesNotLearnWithoutRules checks the protection in the time until the agent restores
-// rules that another program removed.
+// TestBridgeDoesNotLearnWithoutRules verifies the protection after another program has removed
+// rules and before the agent restores them.
 func TestBridgeDoesNotLearnWithoutRules(t *testing.T) {
 	s := newSpoofing(t)
 	s.must(nat.Delete(t.Context(), nat.Table{Family: "netdev", Name: s.config.NFTTable}))
