@@ -22,9 +22,9 @@ type cluster struct {
 	domain string // with a trailing dot
 }
 
-// pods insecure: the name of a pod is its address (1-2-3-4.namespace.pod), and the response does
-// not depend on whether the pod exists, as in OpenShift 3. Otherwise, each host would have to watch
-// all pods.
+// pods insecure: a pod's name is derived from its address (1-2-3-4.namespace.pod), and the response
+// does not depend on whether the pod exists, as in OpenShift 3. Otherwise, each host would have to
+// watch all pods.
 const stanza = `kubernetes %s in-addr.arpa ip6.arpa {
 	pods insecure
 	fallthrough in-addr.arpa ip6.arpa
@@ -42,15 +42,15 @@ func newCluster(config *rest.Config, domain string) (*cluster, error) {
 		return nil, fmt.Errorf("configure cluster zone: %w", err)
 	}
 	k.ClientConfig = fixedConfig{config: config}
-	// The plugin's callbacks start and stop APIConn, as Run does.
+	// The plugin's callbacks start and stop APIConn. Run does this instead.
 	if _, _, err := k.InitKubeCache(context.Background()); err != nil {
 		return nil, fmt.Errorf("prepare informers: %w", err)
 	}
 	return &cluster{Kubernetes: k, domain: domain}, nil
 }
 
-// labelsOf returns the labels of a name before the cluster's domain, in lower case. ok is false for
-// the domain itself and for names outside of it.
+// labelsOf returns the labels of a name that precede the cluster domain, in lower case. ok is false
+// for the domain itself and for names outside of it.
 func (c *cluster) labelsOf(name string) (labels []string, ok bool) {
 	front, ok := strings.CutSuffix(strings.ToLower(name), "."+c.domain)
 	if !ok || front == "" {

@@ -1,14 +1,17 @@
-// Package dns is the DNS server for the pods of one host, and of the masters: CoreDNS as a library.
+// Package dns implements the DNS server for a host's pods and for the masters, with CoreDNS as a
+// library.
 //
-// It serves the cluster's domain according to Kubernetes' DNS specification 1.1 (services, headless
-// services, ports, pods by address, reverse names), and additional names of OpenShift 3 (see
-// names.go and endpoints.go). It forwards other names to the host's resolvers.
+// It serves the cluster domain according to version 1.1 of the Kubernetes DNS specification
+// (services, headless services, ports, pods by address, reverse names), and additional OpenShift 3
+// names (see names.go and endpoints.go). It forwards queries for other names to the host's
+// resolvers.
 //
-// The handlers are CoreDNS's plugins. They are configured in Go, not by a Corefile: CoreDNS's setup
-// of its kubernetes plugin would replace the logger of client-go and the kubelet in the process,
-// its configuration loader has process-wide lists, and its loop plugin exits the process. This
-// server has no process-wide effects, so it can be stopped and started again. Names of the cluster
-// are served from memory and never cached; responses of other servers are cached.
+// The handlers are CoreDNS's plugins. They are configured in Go instead of a Corefile, because the
+// setup function of CoreDNS's kubernetes plugin would replace the logger of client-go and the
+// kubelet in the process, its configuration loader has process-wide lists, and its loop plugin
+// exits the process. This server has no process-wide effects, so it can be stopped and started
+// again. Cluster names are served from memory and never cached; responses from other servers are
+// cached.
 package dns
 
 import (
@@ -30,36 +33,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is the component that serves DNS to a node's pods, or to clients of a master. Fields are
-// required unless stated otherwise.
+// Server is the component that serves DNS to a node's pods, or to a master's clients. All fields
+// are required unless stated otherwise.
 type Server struct {
 	Part    string // the component's name; "dns" by default
 	Address string // IP address and port, for UDP and TCP; a device must have the address
-	// OnlyIPv4 means that the address 0.0.0.0 does not include the IPv6 addresses of the host.
+	// OnlyIPv4 means that the server does not listen on the host's IPv6 addresses if its address is
+	// 0.0.0.0.
 	OnlyIPv4 bool
 	Domain   string       // the cluster's domain, such as cluster.local
 	Config   *rest.Config // can list and watch services, endpoint slices and namespaces
-	// Resolvers for other names, "IP" or "IP:port"; the default is the name servers in ResolvConf.
+	// Upstreams are the resolvers for other names, "IP" or "IP:port"; the default is the name
+	// servers in ResolvConf.
 	Upstreams  []string
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
-	// Observe, if set, gets the addresses in responses before clients do.
+	// Observe, if set, receives the addresses in a response before the client does.
 	Observe Observer
-	// ClusterOnly refuses queries for other names, so that the server is safe on an address that any
-	// client can reach.
+	// ClusterOnly refuses queries for names outside the cluster, so that it is safe to listen on an
+	// address that any client can reach.
 	ClusterOnly bool
-	// OldSRV responds with OpenShift 3's form of SRV records instead of Kubernetes'.
+	// OldSRV serves SRV records in the OpenShift 3 form instead of the Kubernetes form.
 	OldSRV bool
 
-	// clientQueries replaces maxClientQueries in tests, unless it is zero.
+	// clientQueries, unless zero, replaces maxClientQueries in tests.
 	clientQueries int
 }
 
 // Name returns the component's name.
 func (s *Server) Name() string { return cmp.Or(s.Part, "dns") }
 
-// Run serves until ctx ends. It listens immediately, so that external names resolve even if the API
-// server is down, and calls ready when the cluster's services are cached and the server responds.
-// Until then, the response for a cluster name is a temporary failure (SERVFAIL).
+// Run serves until ctx is done. It listens immediately, so that external names resolve even if the
+// API server is down. It calls ready when the cluster's services are cached and the server
+// responds. Until then, the response for a cluster name is a temporary failure (SERVFAIL).
 func (s *Server) Run(ctx context.Context, ready func()) error {
 	zone, err := newCluster(s.Config, s.Domain)
 	if err != nil {
@@ -110,7 +115,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return err
 }
 
-// listen listens for connections and datagrams.
+// listen listens for TCP connections and UDP datagrams.
 func (s *Server) listen(server *dnsserver.Server) (listener net.Listener, packets net.PacketConn, err error) {
 	if s.OnlyIPv4 {
 		listener, err = net.Listen("tcp4", s.Address)
@@ -132,12 +137,12 @@ func (s *Server) listen(server *dnsserver.Server) (listener net.Listener, packet
 	return listener, packets, nil
 }
 
-// maxDatagram limits the responses over UDP on an address that any client can reach, in bytes. A
-// client can forge its address and request up to 64 KiB. The value is the recommendation of DNS
-// Flag Day 2020.
+// maxDatagram is the maximum size, in bytes, of UDP responses on an address that any client can
+// reach. A client can forge its address and request up to 64 KiB. The value is the recommendation
+// of DNS Flag Day 2020.
 const maxDatagram = 1232
 
-// newServer returns a server with the handlers in the order in which a query passes them.
+// newServer returns a server whose handlers are in the order in which a query passes through them.
 func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Server, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -171,7 +176,7 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 }
 
 // waitReady waits until the cluster's services are cached and the server responds on both
-// protocols, or ctx ends.
+// protocols, or until ctx is done.
 func (s *Server) waitReady(ctx context.Context, zone *cluster) error {
 	query := new(dns.Msg).SetQuestion("dns-version."+zone.domain, dns.TypeTXT)
 	for {

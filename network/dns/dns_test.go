@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// shop adds the services of the tests to an API.
+// shop adds the tests' services to an API.
 func shop(a *api) {
 	a.add(namespacesPath, namespace("shop"))
 	a.add(servicesPath, service("web", "172.30.0.10", port("http", 80)))
@@ -32,7 +32,7 @@ func shop(a *api) {
 	a.add(slicesPath, slice("db", 5432, endpoint("10.128.0.8", "db-0", true), endpoint("10.128.0.9", "db-1", true)))
 	a.add(servicesPath, service("empty", "172.30.0.11", port("http", 80)))
 	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
-	// The mirror of manually created Endpoints.
+	// Add the mirror of manually created Endpoints.
 	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true)))
 	a.add(servicesPath, service("external", ""))
 	a.add(namespacesPath, namespace("default"))
@@ -41,7 +41,8 @@ func shop(a *api) {
 	a.add(servicesPath, kubernetes)
 }
 
-// freeAddress returns an address of the loopback device with a port that neither UDP nor TCP uses.
+// freeAddress returns an address on the loopback device with a port that is free on both UDP and
+// TCP.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	packets, listener := listenBoth(t, "127.0.0.1:0")
@@ -50,8 +51,8 @@ func freeAddress(t *testing.T) string {
 	return packets.LocalAddr().String()
 }
 
-// listenBoth listens on an address for UDP and TCP. If the port is 0, it finds a port that is free
-// for both.
+// listenBoth listens on an address on both UDP and TCP. If the port is 0, it finds a port that is
+// free on both.
 func listenBoth(t *testing.T, address string) (packets net.PacketConn, listener net.Listener) {
 	t.Helper()
 	const attempts = 100
@@ -72,7 +73,8 @@ func listenBoth(t *testing.T, address string) (packets net.PacketConn, listener 
 	return nil, nil
 }
 
-// query returns the code and the sorted records of a response, each without its name and class.
+// query returns the response code and the sorted records of a response, without their names and
+// classes.
 func query(t *testing.T, network, server, kind, name string) string {
 	t.Helper()
 	client := dns.Client{Net: network, Timeout: 5 * time.Second}
@@ -196,8 +198,8 @@ func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
 	}
 }
 
-// TestServerOfClusterNamesDoesNotAmplify queries a large service like an attacker who forges the
-// address of a victim, so that the victim gets large responses.
+// TestServerOfClusterNamesDoesNotAmplify queries a large service like an attacker who forges a
+// victim's address to direct large responses to the victim.
 func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
 	api, config := newAPI(t)
 	api.add(namespacesPath, namespace("shop"))
@@ -448,7 +450,8 @@ func resolverAt(t *testing.T, listen string, resp func(*dns.Msg) *dns.Msg) (addr
 	return packets.LocalAddr().String()
 }
 
-// waitForResponse waits until the server returns the wanted response for the A record of a name.
+// waitForResponse waits until the server returns the wanted response to a query for a name's A
+// records.
 func waitForResponse(t *testing.T, server, name, want string) {
 	t.Helper()
 	eventually.Equal(t, "response for "+name, func() string { return query(t, "udp", server, "A", name) }, want)

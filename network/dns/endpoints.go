@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// endpoints serves OpenShift 3's names of the endpoints of a service, whether the service has a
-// selector, an address, or neither:
+// endpoints serves the OpenShift 3 names for a service's endpoints, whether or not the service has
+// a selector or an address:
 //
 //	<name>.<namespace>.endpoints.<domain>
 //	        A, AAAA: the ready endpoints; SRV: with their ports
@@ -22,13 +22,13 @@ import (
 //	<host>.<name>.<namespace>.endpoints.<domain>
 //	        one endpoint, by its host name or its address with dashes
 //
-// It is a backend of CoreDNS's functions that create records from the endpoint slices in the
+// It is a backend for the CoreDNS functions that create records from the endpoint slices in the
 // kubernetes plugin.
 type endpoints struct{ *cluster }
 
 var errNoEndpoint = errors.New("endpoint does not exist")
 
-// serve writes the response that a backend has for a query.
+// serve writes a backend's response to a query.
 func serve(ctx context.Context, backend plugin.ServiceBackend, domain string, state request.Request) (int, error) {
 	var (
 		records, extra []dns.RR
@@ -66,8 +66,8 @@ func serve(ctx context.Context, backend plugin.ServiceBackend, domain string, st
 // IsNameError implements plugin.ServiceBackend.
 func (e endpoints) IsNameError(err error) bool { return errors.Is(err, errNoEndpoint) }
 
-// Services implements plugin.ServiceBackend. It returns each address and port of a name. It returns
-// no error for an existing name without addresses.
+// Services implements plugin.ServiceBackend. It returns the addresses and ports for a name. It
+// returns no error for an existing name without addresses.
 func (e endpoints) Services(_ context.Context, state request.Request, _ bool, _ plugin.Options) ([]msg.Service, error) {
 	if name := state.Name(); !strings.HasSuffix(name, ".endpoints."+e.domain) && name != "endpoints."+e.domain {
 		return nil, nil // the zone's own SOA and NS records
@@ -115,8 +115,8 @@ func (e endpoints) matching(name, namespace string, f filter) []msg.Service {
 	return services
 }
 
-// filter contains the conditions in the labels before an endpoints name. The zero value matches
-// everything.
+// filter holds the conditions that the labels before an endpoints name express. The zero value
+// matches everything.
 type filter struct{ host, port, protocol string }
 
 func parseFilter(labels []string) (f filter, ok bool) {
@@ -139,7 +139,8 @@ func (f filter) matches(host string, port object.EndpointPort) bool {
 		(f.protocol == "" || strings.EqualFold(f.protocol, port.Protocol))
 }
 
-// hostLabel returns the label of an endpoint: its host name, or else its address with dashes.
+// hostLabel returns an endpoint's label: its host name, or its address with dashes if it has no
+// host name.
 func hostLabel(address object.EndpointAddress) string {
 	if address.Hostname != "" {
 		return address.Hostname

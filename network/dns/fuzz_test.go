@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// FuzzQuery checks that every query from a pod gets a response or an error code, and that each
+// FuzzQuery verifies that every query from a pod gets a response or an error code, and that each
 // response can be packed.
 func FuzzQuery(f *testing.F) {
 	for _, name := range []string{

@@ -11,17 +11,17 @@ import (
 	"github.com/miekg/dns"
 )
 
-// The numbers of queries that wait for resolvers at the same time: of one client, and of all. Each
-// needs a socket and memory of the node's process, for up to five seconds. The owner of a name
-// decides how long.
+// Maximum numbers of queries that wait for resolvers at the same time, from one client and in
+// total. Each query uses a socket and memory in the node's process, for up to five seconds. How
+// long a query waits is up to the name's owner.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("the client, or all together, have too many queries that wait for resolvers")
 
-// limiter limits queries in progress.
+// limiter limits the number of queries in progress.
 type limiter struct {
 	next plugin.Handler
-	// perClient is the limit of a client.
+	// perClient is the limit per client.
 	perClient int
 
 	lock       sync.Mutex
@@ -35,7 +35,8 @@ func newLimiter(next plugin.Handler, perClient int) *limiter {
 
 func (*limiter) Name() string { return "limit" }
 
-// ServeDNS passes a query on, or responds with a temporary failure.
+// ServeDNS passes a query to the next handler, or responds with a temporary failure if a limit is
+// reached.
 func (l *limiter) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	client, err := netip.ParseAddr((&request.Request{W: w, Req: r}).IP())
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// silentResolver never responds. It records the names of queries.
+// silentResolver never responds. It records the names in the queries it receives.
 func silentResolver(t *testing.T) (address string, asked *sync.Map) {
 	t.Helper()
 	packets, listener := listenBoth(t, "127.0.0.1:0")
@@ -82,7 +82,7 @@ func TestServerRejectsFurtherQueriesOfBusyClient(t *testing.T) {
 	}
 }
 
-// writer is a client with an address.
+// writer is a response writer for a client with the given address.
 type writer struct {
 	dns.ResponseWriter
 	address string
@@ -124,7 +124,7 @@ func TestQueriesInProgressAreLimited(t *testing.T) {
 	}
 }
 
-// blocker is a handler whose queries wait.
+// blocker is a handler that blocks queries.
 type blocker struct{ entered, finish chan struct{} }
 
 func (blocker) Name() string { return "block" }

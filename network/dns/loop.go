@@ -14,8 +14,8 @@ import (
 )
 
 // probes detects resolvers that forward queries back to this server. Before a resolver is used, it
-// gets a query for a random name; if that query arrives here, the resolver is a loop. This happens
-// if a local resolver is configured to use this server.
+// is sent a query for a random name. If that query arrives here, the resolver is a loop. This
+// happens if a local resolver is configured to use this server.
 type probes struct {
 	mutex sync.Mutex
 	seen  map[string]bool // by probe name; only while the probe is running
@@ -31,7 +31,7 @@ func (p *probes) isLoop(ctx context.Context, server string) bool {
 	p.mutex.Unlock()
 
 	client := dns.Client{Timeout: 2 * time.Second}
-	// Ignore the response and errors: the resolver might be temporarily down.
+	// Ignore the response and any error: the resolver might be temporarily down.
 	_, _, _ = client.ExchangeContext(ctx, new(dns.Msg).SetQuestion(name, dns.TypeHINFO), server)
 
 	p.mutex.Lock()
@@ -41,7 +41,7 @@ func (p *probes) isLoop(ctx context.Context, server string) bool {
 	return looped
 }
 
-// isProbe reports whether a name belongs to a probe, and records its arrival.
+// isProbe reports whether a name belongs to a probe, and records that the probe has arrived.
 func (p *probes) isProbe(name string) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -73,7 +73,7 @@ func (u *upstreams) excludeLoops(ctx context.Context, servers []string) []string
 	return usable
 }
 
-// loopGuard handles probes that arrive.
+// loopGuard handles incoming probes.
 type loopGuard struct {
 	probes *probes
 	next   plugin.Handler

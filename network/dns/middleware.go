@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// errorLogger logs why a query failed, at most once per logInterval, because while the host is
-// offline all queries fail in the same way.
+// errorLogger logs why a query failed, at most once per logInterval, because all queries fail in
+// the same way while the host is offline.
 type errorLogger struct {
 	next    plugin.Handler
 	lastLog atomic.Int64 // Unix nanoseconds
@@ -46,7 +46,7 @@ func (refuser) ServeDNS(context.Context, dns.ResponseWriter, *dns.Msg) (int, err
 }
 
 // shuffle randomizes the order of addresses in each response, so that clients that use the first
-// address are spread over a headless service.
+// address are spread over the endpoints of a headless service.
 type shuffle struct{ next plugin.Handler }
 
 func (h shuffle) Name() string { return "shuffle" }
@@ -57,13 +57,13 @@ func (h shuffle) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg)
 
 type shuffledWriter struct{ dns.ResponseWriter }
 
-// WriteMsg shuffles the addresses, which follow their CNAME records.
+// WriteMsg shuffles the addresses, which follow the CNAME records.
 func (w shuffledWriter) WriteMsg(m *dns.Msg) error {
 	first := 0
 	for first < len(m.Answer) && !isAddress(m.Answer[first]) {
 		first++
 	}
-	// Copy, because the original might be in the cache.
+	// Copy the addresses, because the original message might be in the cache.
 	addresses := append([]dns.RR(nil), m.Answer[first:]...)
 	for _, record := range addresses {
 		if !isAddress(record) {

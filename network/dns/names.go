@@ -11,7 +11,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// names serves names of OpenShift 3 that are not in Kubernetes' DNS specification (OpenShift
+// names serves OpenShift 3 names that are not in the Kubernetes DNS specification (OpenShift
 // Container Platform 3.9, Architecture, 5.1.2). It converts them to the equivalent names for the
 // kubernetes plugin.
 //
@@ -24,12 +24,12 @@ import (
 //	<name>.<namespace>.endpoints.<domain>          see endpoints
 //	_endpoints.<service>.<namespace>.svc.<domain>  as <service>.<namespace>.endpoints.<domain>
 //
-// The wildcard form applies to services with an address. Below a headless service, only its
-// endpoints have names.
+// The wildcard form applies to services with an address. Below a headless service, only the
+// service's endpoints have names.
 type names struct {
 	cluster *cluster
 	next    plugin.Handler
-	// oldSRV selects OpenShift 3's form of SRV records, see services.
+	// oldSRV selects the OpenShift 3 form of SRV records, see services.
 	oldSRV bool
 }
 
@@ -97,7 +97,8 @@ func (n *names) canonical(ctx context.Context, state request.Request, labels []s
 	return labels
 }
 
-// hostOf returns the label of the endpoint of a headless service with a hash, or else label.
+// hostOf returns the host label of the headless service's endpoint whose address hash is label. If
+// there is no such endpoint, it returns label.
 func (n *names) hostOf(service *object.Service, label string) string {
 	for _, slice := range n.cluster.APIConn.EpIndex(object.EndpointsKey(service.Name, service.Namespace)) {
 		for _, subset := range slice.Subsets {
@@ -120,7 +121,7 @@ func (n *names) hasAddresses(labels []string) bool {
 	return service != nil && (service.Headless() || len(service.ClusterIPs) > 0 && service.ClusterIPs[0] != "")
 }
 
-// renameWriter restores the name of the original query in the response.
+// renameWriter restores the original query's name in the response.
 type renameWriter struct {
 	dns.ResponseWriter
 	from, to string

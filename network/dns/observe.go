@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Observer gets the addresses of a response and their TTL before the client does. If it fails,
-// the client gets a temporary failure (SERVFAIL) and can try again.
+// Observer receives the addresses in a response and their TTL before the client does. If it returns
+// an error, the client gets a temporary failure (SERVFAIL) and can retry.
 type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
 
 // observed passes responses to an Observer.
@@ -47,9 +47,9 @@ func (w *observedWriter) WriteMsg(m *dns.Msg) error {
 	return w.ResponseWriter.WriteMsg(m)
 }
 
-// addressesOf returns the addresses of a name in a response, and their TTL. Only CNAME records
-// that start at the name lead to addresses: a server can add records of other names, for which it
-// is not responsible.
+// addressesOf returns the addresses for a name in a response, and their TTL. It only follows CNAME
+// records that start at the name, because a server can add records for other names, for which it is
+// not authoritative.
 func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Duration) {
 	targets := map[string]bool{strings.ToLower(name): true}
 	for range m.Answer { // at most as many steps as records, in any order

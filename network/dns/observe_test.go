@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// message returns a response with records.
+// message returns a response that contains the given records.
 func message(t *testing.T, name string, records ...string) *dns.Msg {
 	t.Helper()
 	m := new(dns.Msg).SetQuestion(name, dns.TypeA)

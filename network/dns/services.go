@@ -12,17 +12,17 @@ import (
 	"github.com/coredns/coredns/request"
 )
 
-// Each SRV record of OpenShift 3 has this priority and weight. The weights in a response divide 100
-// equally among the records.
+// All OpenShift 3 SRV records have this priority and weight. In Kubernetes, the weights in a
+// response divide 100 equally among the records.
 const srvPriority, srvWeight = 10, 10
 
-// services serves SRV records of services in the form of OpenShift 3:
+// services serves SRV records for services in the OpenShift 3 form:
 //
 //	<service>.<namespace>.svc.<domain>                        each address, with the port 0
 //	<host>.<service>.<namespace>.svc.<domain>                 the same, one endpoint of a headless service
 //	_<port>._<protocol>.<service>.<namespace>.svc.<domain>    each address with this port
 //
-// The target of a record is the address's host name or hash, below the service.
+// The target of a record is the host name or hash of the address, below the service's name.
 type services struct{ *cluster }
 
 // IsNameError implements plugin.ServiceBackend.
@@ -52,7 +52,7 @@ func (s services) Services(_ context.Context, state request.Request, _ bool, _ p
 	return records, nil
 }
 
-// addressRecords returns the records of a service with cluster addresses.
+// addressRecords returns the records for a service that has cluster IPs.
 func (s services) addressRecords(service *object.Service, f filter) (records []msg.Service) {
 	for _, ip := range service.ClusterIPs {
 		if f.port == "" {
@@ -68,7 +68,7 @@ func (s services) addressRecords(service *object.Service, f filter) (records []m
 	return records
 }
 
-// endpointRecords returns the records of a headless service.
+// endpointRecords returns the records for a headless service.
 func (s services) endpointRecords(service *object.Service, f filter) (records []msg.Service) {
 	for _, slice := range s.APIConn.EpIndex(object.EndpointsKey(service.Name, service.Namespace)) {
 		for _, subset := range slice.Subsets {
@@ -110,7 +110,7 @@ func portName(name string, port int32) string {
 	return fmt.Sprint(port)
 }
 
-// addressHash returns OpenShift 3's label of an address without a host name.
+// addressHash returns the OpenShift 3 label for an address that has no host name.
 func addressHash(ip string) string {
 	hash := fnv.New32a()
 	hash.Write([]byte(ip))

@@ -20,8 +20,8 @@ import (
 )
 
 // upstreams forwards queries to the host's resolvers. The resolvers can change at run time, for
-// example when a laptop moves to another network or the host goes offline. Without resolvers, the
-// response is a temporary failure.
+// example when a laptop moves to another network or the host goes offline. If there are no
+// resolvers, the response is a temporary failure.
 type upstreams struct {
 	self       netip.AddrPort
 	fixed      []string // IP:port; if empty, resolvConf is used
@@ -65,7 +65,7 @@ func (u *upstreams) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.M
 	return f.ServeDNS(ctx, w, r)
 }
 
-// poll updates the resolvers until ctx ends.
+// poll updates the resolvers until ctx is done.
 func (u *upstreams) poll(ctx context.Context) {
 	var previous []string
 	initial := true
@@ -86,8 +86,8 @@ func (u *upstreams) poll(ctx context.Context) {
 	}
 }
 
-// servers returns the resolvers as IP:port, without this server. It returns nothing if resolv.conf
-// is missing or empty.
+// servers returns the resolvers as IP:port, except for this server. It returns no resolvers if
+// resolv.conf is missing or empty.
 func (u *upstreams) servers() ([]string, error) {
 	if len(u.fixed) > 0 {
 		return u.fixed, nil
@@ -111,7 +111,7 @@ func (u *upstreams) servers() ([]string, error) {
 	return servers, nil
 }
 
-// setServers replaces the resolvers. Running queries of the old ones complete.
+// setServers replaces the resolvers. In-flight queries to the old resolvers complete.
 func (u *upstreams) setServers(servers []string) {
 	var fwd *forward.Forward
 	if len(servers) > 0 {

@@ -9,16 +9,16 @@ import (
 	networkv1 "github.com/openshift/api/network/v1"
 )
 
-// host is a host whose addresses are assigned automatically.
+// host is a host with automatically assigned addresses.
 type host struct {
 	name  string
 	cidrs []netip.Prefix
 	lost  bool
-	// addresses are the addresses that the host has.
+	// addresses holds the addresses assigned to the host.
 	addresses []netip.Addr
 }
 
-// canHave reports whether a host responds and one of its ranges contains an address.
+// canHave reports whether a host is responding and one of its ranges contains an address.
 func (h *host) canHave(address netip.Addr) bool {
 	return !h.lost && h.includes(address)
 }
@@ -31,13 +31,13 @@ func (h *host) remove(address netip.Addr) {
 	h.addresses = slices.DeleteFunc(h.addresses, func(a netip.Addr) bool { return a == address })
 }
 
-// allocate returns the addresses of all hosts with egressCIDRs, by name.
+// allocate returns the addresses of all hosts with egressCIDRs, by host name.
 //
 // A host keeps the addresses that a project still requests. If a host is lost, its addresses move
-// to another host. Without another host, they remain. A requested address without a host gets the
-// one with the fewest addresses. Finally, addresses move until two hosts that can have the same
-// address differ by at most one address. If no host responds, all hosts count as alive, because the
-// cause is probably this host.
+// to another host, or remain if there is no other host. A requested address without a host is
+// assigned to the host with the fewest addresses. Finally, addresses are moved until the number of
+// addresses differs by at most one between any two hosts that can have the same address. If no host
+// responds, all hosts are considered alive, because the cause is probably this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)
@@ -55,7 +55,8 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 }
 
 // requests returns the requested addresses, in order. It includes only projects with a single
-// address. The address must not belong to a node, and an administrator must not have assigned it.
+// address. It excludes addresses that belong to a node and addresses that an administrator has
+// assigned.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
 	taken, requested := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
@@ -79,8 +80,8 @@ func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return slices.SortedFunc(maps.Keys(requested), netip.Addr.Compare)
 }
 
-// automatic returns the hosts with egressCIDRs by name, with their requested addresses. An address
-// has at most one host.
+// automatic returns the hosts with egressCIDRs in the order of their names, with those of their
+// addresses that are requested. Each address is assigned to at most one host.
 func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive func(host string) bool) []*host {
 	var hosts []*host
 	allLost := true
@@ -111,7 +112,7 @@ func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive fu
 	return hosts
 }
 
-// place assigns an address to a host that can have it, unless such a host already has it.
+// place assigns an address to a host that can have it, unless a live host already has it.
 func place(hosts []*host, address netip.Addr) {
 	var best, owner *host
 	for _, h := range hosts {
@@ -131,15 +132,15 @@ func place(hosts []*host, address netip.Addr) {
 	best.addresses = append(best.addresses, address)
 }
 
-// balance moves one address from a host to a host with at least two addresses fewer. It reports
-// whether it moved an address.
+// balance moves one address from a host to another host that has at least two addresses fewer. It
+// reports whether it moved an address.
 func balance(hosts []*host) bool {
 	for _, from := range hosts {
 		for _, to := range hosts {
 			if from.lost || len(from.addresses) < len(to.addresses)+2 {
 				continue
 			}
-			// The last address moves, so that older addresses remain on their host.
+			// Move the last address, so that older addresses remain on their host.
 			for _, address := range slices.Backward(from.addresses) {
 				if to.canHave(address) {
 					from.remove(address)

@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// subnet returns a HostSubnet from a text such as "a 192.0.2.0/24 192.0.2.101": its name, range and
-// addresses. The range is "-" for a manual host, and "was" for a formerly automatic host.
+// subnet returns the HostSubnet described by a string such as "a 192.0.2.0/24 192.0.2.101": its
+// name, range and addresses. The range is "-" for a manual host, and "was" for a formerly automatic
+// host.
 func subnet(text string) *networkv1.HostSubnet {
 	fields := strings.Fields(text)
 	number := fields[0][0] - 'a' + 1
@@ -33,7 +34,7 @@ func subnet(text string) *networkv1.HostSubnet {
 	return s
 }
 
-// project returns a NetNamespace with addresses that are separated by commas.
+// project returns a NetNamespace whose egress IPs are given as a comma-separated list.
 func project(name, addresses string) *networkv1.NetNamespace {
 	n := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}, NetName: name}
 	for address := range strings.SplitSeq(addresses, ",") {

@@ -1,6 +1,6 @@
-// Package allocator assigns the egress IPs of projects to hosts whose HostSubnet has egressCIDRs.
-// It writes the egressIPs of these HostSubnets only. Administrators write the others. Addresses
-// move when a host is lost and when it returns, and are balanced over the hosts.
+// Package allocator assigns projects' egress IPs to hosts whose HostSubnet has egressCIDRs. It
+// writes egressIPs only in these HostSubnets. Administrators write those of the other HostSubnets.
+// Addresses are moved when a host is lost and when it returns, and are balanced across the hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Automatic IP
 // Assignment for External Project Traffic.
@@ -30,17 +30,17 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip"
 )
 
-// automaticAnnotation marks a HostSubnet whose egressIPs this package has written. When an
+// automaticAnnotation marks a HostSubnet whose egressIPs were written by this package. When an
 // administrator removes the egressCIDRs, the addresses are removed too.
 const automaticAnnotation = "slipway.openshift.io/automatic-egress-ips"
 
-// minBackoff is short because most errors are conflicts with another writer.
+// minBackoff is short because most errors are conflicts with other writers.
 const minBackoff = 50 * time.Millisecond
 
-// Allocator is the component that assigns egress IPs to hosts. Only one instance of a cluster may
+// Allocator is the component that assigns egress IPs to hosts. Only one instance per cluster may
 // run at a time.
 type Allocator struct {
-	// Client reads and changes the objects of the pod network.
+	// Client reads and updates the pod network's objects.
 	Client networkclient.Interface
 
 	monitor egressip.Monitor
@@ -49,7 +49,7 @@ type Allocator struct {
 // Name returns the component's name.
 func (*Allocator) Name() string { return "egress-ips" }
 
-// Run assigns addresses until ctx ends.
+// Run assigns addresses until ctx is done.
 func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	factory := networkinformers.NewSharedInformerFactory(a.Client, 0)
 	objects := factory.Network().V1()
@@ -75,12 +75,12 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// everything is the only key: an address depends on all hosts and projects.
+// everything is the only key: each assignment depends on all hosts and projects.
 var everything = controller.Key{Name: "egress-ips"}
 
 func onlyOne(any) []controller.Key { return []controller.Key{everything} }
 
-// addressesChanged reports whether a change of a NetNamespace changes its egress IPs.
+// addressesChanged reports whether an update to a NetNamespace changes its egress IPs.
 func addressesChanged(old, new any) bool {
 	return !slices.Equal(old.(*networkv1.NetNamespace).EgressIPs, new.(*networkv1.NetNamespace).EgressIPs)
 }
@@ -92,8 +92,8 @@ type reconciler struct {
 	monitor  *egressip.Monitor
 }
 
-// reconcile writes the addresses of all hosts. Hosts lose addresses before others get them, so that
-// no address has two hosts.
+// reconcile writes the addresses of all hosts. It removes addresses from hosts before it adds them
+// to other hosts, so that no address is assigned to two hosts.
 func (r *reconciler) reconcile(ctx context.Context, _ controller.Key) error {
 	hosts, err := r.hosts.List(labels.Everything())
 	if err != nil {
@@ -121,7 +121,7 @@ func (r *reconciler) reconcile(ctx context.Context, _ controller.Key) error {
 	return nil
 }
 
-// assign sets the addresses of a host. Unless isLast, it only removes some.
+// assign sets a host's addresses. Unless isLast is true, it only removes addresses.
 func assign(subnet *networkv1.HostSubnet, desired []netip.Addr, isLast bool) {
 	isAutomatic := len(subnet.EgressCIDRs) > 0
 	if !isAutomatic && subnet.Annotations[automaticAnnotation] == "" {
@@ -134,7 +134,7 @@ func assign(subnet *networkv1.HostSubnet, desired []netip.Addr, isLast bool) {
 			addresses = append(addresses, text)
 		}
 	}
-	// The order has no meaning, and administrators can use any order.
+	// The order is not significant, and administrators can use any order.
 	if strings.Join(sorted(subnet.EgressIPs), " ") != strings.Join(sorted(addresses), " ") {
 		subnet.EgressIPs = addresses
 	}
@@ -153,7 +153,7 @@ func sorted(list []networkv1.HostSubnetEgressIP) (texts []string) {
 	return texts
 }
 
-// gateways returns the addresses in the pod network of hosts with egressCIDRs.
+// gateways returns the pod network addresses of hosts with egressCIDRs.
 func gateways(hosts []*networkv1.HostSubnet) map[string]netip.Addr {
 	addresses := map[string]netip.Addr{}
 	for _, host := range hosts {
