@@ -107,7 +107,7 @@ func TestHostThatRejectsConnectionsIsAlive(t *testing.T) {
 	}
 }
 
-// hosts returns hosts with the address of this machine.
+// hosts returns hosts that all have the address of this machine.
 func hosts(names ...string) map[string]netip.Addr {
 	all := map[string]netip.Addr{}
 	for _, name := range names {

@@ -1,14 +1,14 @@
-// Package egressip gives the traffic of projects to addresses outside of the cluster fixed source
-// addresses: NetNamespaces contain the addresses of projects, and HostSubnets contain the addresses
-// of hosts.
+// Package egressip gives projects' traffic to addresses outside of the cluster fixed source
+// addresses. NetNamespaces contain the projects' addresses, and HostSubnets contain the hosts'
+// addresses.
 //
 //	pod ── its node ── VXLAN with the project's network ID ── host with the address ── outside
 //	         │                                                  │
 //	    Assign: which host                                source address
 //
-// The package decides which address a project has (Assign), keeps the addresses of this host on
+// The package decides which address a project uses (Assign), keeps this host's egress addresses on
 // its device (Hold), and determines which hosts respond (Monitor). Package network/policy contains
-// the rules for packets, and package network/vxlan the path between hosts.
+// the packet rules, and package network/vxlan the path between hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Static IPs for
 // External Project Traffic.
@@ -25,25 +25,25 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Exit is the path of a project's packets to addresses outside of the cluster.
+// Exit is the path that a project's packets take to addresses outside of the cluster.
 type Exit struct {
-	// VNI is the network ID of the project.
+	// VNI is the project's network ID.
 	VNI uint32
 	// Address is the source address. It is invalid if all packets are dropped.
 	Address netip.Addr
-	// Host and HostAddress are the name and the address of the host that has the source address.
+	// Host and HostAddress are the name and address of the host that holds the source address.
 	Host        string
 	HostAddress netip.Addr
-	// Held are the usable addresses of the project, in its order, by host.
+	// Held lists the project's usable addresses by host, in the order of the project's list.
 	Held map[string][]netip.Addr
-	// Problem names the addresses that cannot be used, and the reasons.
+	// Problem names the addresses that cannot be used, with the reasons.
 	Problem string
 }
 
 // Assign returns the exits of all projects with egress addresses. alive reports whether a host
-// responds. A project gets the first of its addresses whose host responds, or its first address if
-// no host responds. Without a usable address, the packets of the project are dropped, so that they
-// never have another source address.
+// responds. A project uses the first of its usable addresses whose host responds, or its first
+// usable address if no host responds. If a project has no usable address, its packets are dropped,
+// so that they never have another source address.
 func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
 	a := assignment{hosts: hosts, owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
 	for _, host := range hosts {
@@ -69,7 +69,7 @@ func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, a
 	return exits
 }
 
-// assignment indexes the objects.
+// assignment indexes the objects by address.
 type assignment struct {
 	hosts    []*networkv1.HostSubnet
 	owners   map[netip.Addr][]*networkv1.HostSubnet
@@ -109,7 +109,7 @@ func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string
 	return exit
 }
 
-// problem returns why a project cannot use an address, or "".
+// problem returns the reason why a project cannot use an address, or "" if it can.
 func (a assignment) problem(address netip.Addr, project *networkv1.NetNamespace) string {
 	owners := a.owners[address]
 	if node, isNode := a.nodes[address]; isNode {
@@ -134,7 +134,7 @@ func (a assignment) problem(address netip.Addr, project *networkv1.NetNamespace)
 	return fmt.Sprintf("egress IP %s belongs to several hosts (%s)", address, names(hosts))
 }
 
-// isAutomatic reports whether hosts request an address by their egressCIDRs.
+// isAutomatic reports whether an address is in the egressCIDRs of a host.
 func (a assignment) isAutomatic(address netip.Addr) bool {
 	for _, host := range a.hosts {
 		for _, text := range host.EgressCIDRs {
@@ -146,7 +146,7 @@ func (a assignment) isAutomatic(address netip.Addr) bool {
 	return false
 }
 
-// addresses returns the different IPv4 addresses in a list.
+// addresses returns the distinct IPv4 addresses in a list.
 func addresses[T ~string](texts []T) (list []netip.Addr) {
 	for _, text := range texts {
 		address, err := netip.ParseAddr(string(text))
@@ -163,16 +163,17 @@ func names(list []string) string { return strings.Join(slices.Sorted(slices.Valu
 const (
 	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000
-	// MarkRemote means that the packet leaves in VXLAN, through another host.
+	// MarkRemote means that the packet leaves through another host, to which it is sent through
+	// VXLAN.
 	MarkRemote uint32 = 0x10000000
-	// MarkLocal means that the packet leaves with an address of this host. The other bits contain the
-	// network ID.
+	// MarkLocal means that the packet leaves with an address of this host. The remaining bits hold
+	// the network ID.
 	MarkLocal uint32 = 0x20000000
-	// MarkDrop means that the project has no address.
+	// MarkDrop means that the packet is dropped, because the project has no usable address.
 	MarkDrop uint32 = 0x40000000
 )
 
-// Mark returns the mark of packets of a project that leave the cluster at this host.
+// Mark returns the mark of a project's packets that leave the cluster through this host.
 func Mark(vni uint32) uint32 {
 	const proxy = 1 << 14
 	mark := MarkLocal | vni&^proxy

@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
-// announceDelay is the delay of the second announcement, for switches that lost the first one.
+// announceDelay is the delay before the second announcement, for switches that lost the first one.
 const announceDelay = 2 * time.Second
 
-// Hold assigns exactly the given egress addresses to the device of a host, in addition to its own
-// addresses. node is the address of the node on this device. Hosts of the network segment learn new
-// addresses from gratuitous ARP messages. Hold returns an error that names each address that the
-// device cannot have.
+// Hold assigns exactly the given egress addresses to a host's device, in addition to the device's
+// own addresses. node is the node's address on this device. Other hosts on the network segment
+// learn new addresses from gratuitous ARP messages. Hold returns an error that names each address
+// that the device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -55,7 +55,8 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// check returns an error if an address is not in the node's network segment, or is in use there.
+// check returns an error if an address is not in the node's network segment, or is already in use
+// there.
 func check(address netip.Addr, node netlink.Addr) error {
 	bits, _ := node.Mask.Size()
 	prefix := netip.PrefixFrom(addressOf(node), bits).Masked()
@@ -120,8 +121,8 @@ func announce(link netlink.Link, address netip.Addr) {
 	time.AfterFunc(announceDelay, send)
 }
 
-// sendARP broadcasts an ARP announcement: a request for the sender's own address (RFC 5227, section
-// 3).
+// sendARP broadcasts an ARP announcement, which is a request for the sender's own address (RFC
+// 5227, section 3).
 func sendARP(device int, mac net.HardwareAddr, address netip.Addr) error {
 	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -146,5 +147,5 @@ func addressOf(a netlink.Addr) netip.Addr {
 	return address.Unmap()
 }
 
-// Release removes the egress addresses of all devices.
+// Release removes the egress addresses from all devices.
 func Release() error { return Hold(netip.Addr{}, nil) }

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// pollInterval is the time between two requests to a host, and the time to wait for a response.
+	// pollInterval is the time between two requests to a host, and the timeout of a request.
 	pollInterval = time.Second
-	// maxFailures is the number of requests without a response after which a host counts as lost.
+	// maxFailures is the number of failed requests after which a host is considered lost.
 	maxFailures = 3
-	// discard is a TCP port at which no host listens, as in OpenShift 3.11. A host that rejects the
+	// discard is a TCP port on which no host listens, as in OpenShift 3.11. A host that refuses the
 	// connection is alive.
 	discard = "9"
 )
@@ -31,14 +31,14 @@ type Monitor struct {
 	failures map[string]int
 }
 
-// Watch sets the hosts to poll, by name, with their addresses in the pod network.
+// Watch sets the hosts to poll: their names, with their addresses in the pod network.
 func (m *Monitor) Watch(hosts map[string]netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.hosts = maps.Clone(hosts)
 }
 
-// Alive reports whether a host responds. A host that is not polled counts as alive.
+// Alive reports whether a host responds. A host that is not polled is considered alive.
 func (m *Monitor) Alive(host string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Monitor) Alive(host string) bool {
 	return !polled || m.failures[host] < maxFailures
 }
 
-// Run polls the hosts until ctx ends.
+// Run polls the hosts until ctx is done.
 func (m *Monitor) Run(ctx context.Context) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -86,7 +86,7 @@ func poll(ctx context.Context, hosts map[string]netip.Addr) map[string]bool {
 	return results
 }
 
-// record counts failures. It reports whether a host is lost or responds again.
+// record counts failures. It reports whether any host was lost or responds again.
 func (m *Monitor) record(results map[string]bool) (changed bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Access decides which servers the clients of the HTTP proxy reach. The first matching rule
-// decides. If no rule matches, the server is denied.
+// Access determines which servers clients can reach through the HTTP proxy. The first matching rule
+// applies. If no rule matches, access to the server is denied.
 type Access []rule
 
-// rule matches every server, the servers of a network, or the servers with a name.
+// rule matches all servers, the servers in a network, or the servers with a name.
 type rule struct {
 	deny       bool
 	all        bool
@@ -21,9 +21,10 @@ type rule struct {
 	subdomains bool   // also the names below name
 }
 
-// ParseAccess reads EGRESS_HTTP_PROXY_DESTINATION. Each line is an IP address, a network, a host
-// name, or *.<domain>, for the domain and its subdomains. A ! in front of it denies. The last line
-// can be *, for all servers. Blank lines and lines that begin with # are ignored.
+// ParseAccess parses EGRESS_HTTP_PROXY_DESTINATION. Each line is an IP address, a network, a host
+// name, or *.<domain>, which matches the domain and its subdomains. A leading ! denies access. The
+// last line can be *, which matches all servers. Blank lines and lines that begin with # are
+// ignored.
 func ParseAccess(text string) (Access, error) {
 	list := lines(text)
 	if len(list) == 0 {
@@ -66,8 +67,8 @@ func parseRule(text string) (r rule, ok bool) {
 	return r, isName(r.name)
 }
 
-// allows reports whether clients reach a server with a name, or address if the client used that, at
-// one of its addresses.
+// allows reports whether the rules allow connections to a server at one of its addresses. host is
+// the name that the client used, or the address if the client used an address.
 func (a Access) allows(host string, address netip.Addr) bool {
 	host = canonical(host)
 	for _, r := range a {
@@ -84,11 +85,11 @@ func (r rule) hasName(host string) bool {
 
 func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// label matches a part of a DNS name. Host names must not contain underscores, but some do.
+// label matches a label of a DNS name. Host names must not contain underscores, but some do.
 var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// isName reports whether a canonical name is a DNS name. Its last part must not be a number, so
-// that a mistyped address is not a name.
+// isName reports whether a canonical name is a DNS name. Its last label must not be a number, so
+// that a mistyped address does not pass as a name.
 func isName(name string) bool {
 	parts := strings.Split(name, ".")
 	for _, part := range parts {

@@ -7,11 +7,12 @@ import (
 	"strconv"
 )
 
-// Destination is where the pod redirects connections to its address in the cluster. A connection
-// that matches nothing is the pod's own.
+// Destination defines where the pod redirects connections to its cluster address. The pod itself
+// handles connections that match nothing.
 type Destination struct {
 	Redirects []Redirect
-	// Fallback gets the connections to all other ports, at the same port. It is invalid for none.
+	// Fallback receives the connections to all other ports, on the same port. It is invalid if
+	// there is no fallback.
 	Fallback netip.Addr
 }
 
@@ -22,7 +23,7 @@ type Redirect struct {
 	To       netip.AddrPort
 }
 
-// ParseDestination reads EGRESS_DESTINATION. Each line is one of
+// ParseDestination parses EGRESS_DESTINATION. Each line is one of
 //
 //	<port> <tcp|udp> <IP address>
 //	<port> <tcp|udp> <IP address> <remote port>

@@ -1,16 +1,16 @@
-// Package egressrouter is the program of egress router pods: pods that send the traffic of other
-// pods to servers outside of the cluster from their own source address. Its settings are
-// environment variables.
+// Package egressrouter implements the program that runs in egress router pods: pods that forward
+// other pods' traffic to servers outside of the cluster, with their own source address. Its
+// settings are environment variables.
 //
 // The router container is privileged. It gives the pod's macvlan device the address EGRESS_SOURCE
-// and the default route EGRESS_GATEWAY. EGRESS_ROUTER_MODE decides what it does then:
+// and a default route through EGRESS_GATEWAY. EGRESS_ROUTER_MODE determines what it does next:
 //
-//	legacy, the default   redirects connections to EGRESS_DESTINATION, and waits for its end
-//	init                  redirects connections to EGRESS_DESTINATION, and ends
-//	http-proxy, dns-proxy ends, so that the pod's next container starts
+//	legacy, the default   redirects connections to EGRESS_DESTINATION, and waits for a signal
+//	init                  redirects connections to EGRESS_DESTINATION, and exits
+//	http-proxy, dns-proxy exits, so that the pod's next container starts
 //
-// The other containers are unprivileged: an HTTP proxy that limits its clients to the servers of
-// EGRESS_HTTP_PROXY_DESTINATION, and a TCP proxy to the servers of EGRESS_DNS_PROXY_DESTINATION,
+// The other containers are unprivileged: an HTTP proxy that restricts its clients to the servers in
+// EGRESS_HTTP_PROXY_DESTINATION, and a TCP proxy to the servers in EGRESS_DNS_PROXY_DESTINATION,
 // whose names it resolves for each connection.
 //
 // Nothing outside of the cluster can open a connection through the macvlan device. The response to
@@ -33,20 +33,20 @@ import (
 	"syscall"
 )
 
-// The commands of the program. Without a command, it is the router container.
+// Commands of the program. Without a command, the program is the router container.
 const (
 	HTTPProxyCommand = "http-proxy"
 	DNSProxyCommand  = "dns-proxy"
 )
 
-// httpProxyAddress is where clients expect the HTTP proxy.
+// httpProxyAddress is the address on which clients expect the HTTP proxy.
 const httpProxyAddress = ":8080"
 
-// terminationFile is the file whose content Kubernetes shows as the reason why a container ended.
+// terminationFile is the file whose content Kubernetes shows as the reason why a container exited.
 const terminationFile = "/dev/termination-log"
 
-// Main runs the command that the arguments name until a signal ends it. It ends the process with
-// status 1 if a setting is invalid.
+// Main runs the command named by the arguments until the process receives a termination signal. It
+// exits with status 1 if a setting is invalid.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -61,7 +61,7 @@ func Main() {
 	}
 }
 
-// Run runs a command with the settings of the environment until ctx ends. It logs to out.
+// Run runs a command with the settings from the environment until ctx is done. It logs to out.
 func Run(ctx context.Context, args []string, variable func(string) string, out io.Writer) error {
 	if len(args) == 0 {
 		return route(ctx, variable)
@@ -89,7 +89,7 @@ func Run(ctx context.Context, args []string, variable func(string) string, out i
 	return fmt.Errorf("unknown command %q: use %s, %s or none", args[0], HTTPProxyCommand, DNSProxyCommand)
 }
 
-// route is the router container.
+// route implements the router container.
 func route(ctx context.Context, variable func(string) string) error {
 	settings, err := ParseSettings(variable)
 	if err != nil {

@@ -18,10 +18,10 @@ const (
 	idleTimeout   = 2 * time.Minute
 )
 
-// errDenied means that no address of a server is allowed.
+// errDenied means that the rules allow none of a server's addresses.
 var errDenied = errors.New("EGRESS_HTTP_PROXY_DESTINATION does not allow this server")
 
-// proxyHTTP serves an HTTP proxy until ctx ends.
+// proxyHTTP serves an HTTP proxy until ctx is done.
 func proxyHTTP(ctx context.Context, address string, access Access, log *slog.Logger) error {
 	listener, err := net.Listen("tcp4", address)
 	if err != nil {
@@ -41,7 +41,7 @@ func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler)
 	return nil
 }
 
-// proxy forwards requests with an absolute URL, and tunnels connections (CONNECT).
+// proxy forwards requests that have an absolute URL, and tunnels connections (CONNECT).
 type proxy struct {
 	access  Access
 	log     *slog.Logger
@@ -54,16 +54,17 @@ func newProxy(access Access, log *slog.Logger) *proxy {
 	p := &proxy{access: access, log: log, lookup: net.DefaultResolver.LookupNetIP}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
-		// The server, not the environment, decides about further proxies.
+		// Ignore the environment's proxy settings: the server determines whether further proxies
+		// are used.
 		Transport:    &http.Transport{DialContext: p.dial, DisableCompression: true, IdleConnTimeout: idleTimeout},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { p.fail(w, r, r.URL.Host, err) },
-		// Without a delay, for events and long polls.
+		// Flush without a delay, for event streams and long polls.
 		FlushInterval: -1,
 	}
 	return p
 }
 
-// ServeHTTP handles a request of a client.
+// ServeHTTP handles a client's request.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -75,7 +76,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tunnel connects the client with the server that it names.
+// tunnel connects the client to the server that it names.
 func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	server, err := p.dial(r.Context(), "tcp", r.Host)
 	if err != nil {
@@ -92,7 +93,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		return
 	}
-	// The client can have sent data already.
+	// The client might have sent data already.
 	early := make([]byte, buffer.Reader.Buffered())
 	_, _ = buffer.Read(early)
 	if _, err := server.Write(early); err != nil {
@@ -110,8 +111,8 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, server string, err 
 	http.Error(w, fmt.Sprintf("connect to %s: %v", server, err), status)
 }
 
-// dial connects to an address of a server that the rules allow. It connects to the same address
-// that it checked, so that a name with changing addresses does not bypass the rules.
+// dial connects to an address of a server that the rules allow. It connects to the address that it
+// checked, so that a name whose addresses change cannot bypass the rules.
 func (p *proxy) dial(ctx context.Context, _, server string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// newClient serves a proxy with these rules, and returns a client of it. The names of the example
-// domains have the address of the test's servers.
+// newClient serves a proxy with the given rules, and returns a client that uses it. The names in
+// the example domains resolve to the address of the test servers.
 func newClient(t *testing.T, rules string) *http.Client {
 	t.Helper()
 	access, err := ParseAccess(rules)
@@ -55,7 +55,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// get returns the status and the body.
+// get returns the status code and the body.
 func get(client *http.Client, address string) (int, string) {
 	resp, err := client.Get(address)
 	if err != nil {
@@ -115,7 +115,8 @@ func TestHTTPProxyReportsFailures(t *testing.T) {
 	}
 }
 
-// echo serves connections: it returns the received data after the client has closed its side.
+// echo serves connections: it returns the received data after the client has closed its sending
+// side.
 func echo(t *testing.T, greeting string) net.Listener {
 	listener := listen(t)
 	t.Cleanup(func() { listener.Close() })

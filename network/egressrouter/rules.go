@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/macvlan"
 )
 
-// tableName is the nftables table in the pod's network namespace.
+// tableName is the name of the nftables table in the pod's network namespace.
 const tableName = "egress-router"
 
-// destinationTranslated is the bit IPS_DST_NAT of a connection's status.
+// destinationTranslated is the IPS_DST_NAT bit of a connection's status.
 const destinationTranslated = 1 << 5
 
-// rules replaces the table. In the notation of nft, it is:
+// rules replaces the table. In nft syntax, the table is:
 //
 //	chain mark    { type filter hook prerouting priority mangle
 //	                iifname eth0 ct mark set 1
@@ -122,7 +122,7 @@ func protocolNumber(name string) byte {
 	return unix.IPPROTO_TCP
 }
 
-// port matches the destination port of TCP and UDP.
+// port matches the destination port of TCP and UDP packets.
 func port(number uint16) []expr.Any {
 	const offset, length = 2, 2
 	return []expr.Any{

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The environment variables.
+// Environment variables.
 const (
 	sourceVariable          = "EGRESS_SOURCE"
 	gatewayVariable         = "EGRESS_GATEWAY"
@@ -18,7 +18,7 @@ const (
 	dnsDebugVariable        = "EGRESS_DNS_PROXY_DEBUG"
 )
 
-// The modes of an egress router.
+// Modes of an egress router.
 const (
 	legacyMode    = "legacy"
 	initMode      = "init"
@@ -26,19 +26,19 @@ const (
 	dnsProxyMode  = "dns-proxy"
 )
 
-// Settings are the settings of the router container.
+// Settings holds the settings of the router container.
 type Settings struct {
-	// Source is the pod's address outside of the cluster, and its network. Without a prefix length
-	// in the setting, the network contains only the address.
+	// Source is the pod's address outside of the cluster, with its network. If the setting has no
+	// prefix length, the network contains only this address.
 	Source netip.Prefix
 	// Gateway is the default gateway.
 	Gateway netip.Addr
 	Mode    string
-	// Destination is empty in the modes with a proxy.
+	// Destination is empty in the proxy modes.
 	Destination Destination
 }
 
-// ParseSettings reads the settings of the router container. It reports all errors.
+// ParseSettings parses the settings of the router container. It reports all errors.
 func ParseSettings(variable func(string) string) (Settings, error) {
 	var s Settings
 	var errs []error

@@ -16,7 +16,7 @@ func redirect(protocol string, port uint16, to string) Redirect {
 	return Redirect{protocol, port, netip.MustParseAddrPort(to)}
 }
 
-// The values of the guide.
+// The values from the guide.
 const guideDestination = `
 # Egress routes for Project "Test", version 3
 
@@ -161,7 +161,7 @@ func TestBadSettingEndsProgram(t *testing.T) {
 	}
 }
 
-// FuzzSettings checks that every setting that is accepted is complete.
+// FuzzSettings verifies that every accepted setting is complete.
 func FuzzSettings(f *testing.F) {
 	f.Add(guideDestination)
 	f.Add("80 example.com 443")

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// clusterDevice is the pod's device in the network of the cluster.
+	// clusterDevice is the pod's device in the cluster network.
 	clusterDevice = "eth0"
-	// clusterMark marks connections that came in through clusterDevice, and their responses.
-	// clusterTable is the routing table of these responses.
+	// clusterMark marks connections that arrived through clusterDevice, and their responses.
+	// clusterTable is the routing table for these responses.
 	clusterMark  = 1
 	clusterTable = 100
 )
 
-// apply configures the network of the pod. It can be repeated, as after a restart of the container.
+// apply configures the pod's network. It is idempotent, because the container can restart.
 func (s Settings) apply() error {
 	outside, err := netlink.LinkByName(macvlan.Device)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -48,7 +48,7 @@ func (s Settings) apply() error {
 }
 
 // setAddress gives a device the source address and the default route. The kernel then announces the
-// address, because machines of the network can still have the MAC address of a previous pod.
+// address, because machines on the network might still have a previous pod's MAC address.
 func (s Settings) setAddress(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {
@@ -81,9 +81,9 @@ func (s Settings) setAddress(link netlink.Link) error {
 	return nil
 }
 
-// routeResponses makes packets with the mark leave through the network of the cluster.
+// routeResponses routes marked packets through the cluster network.
 func routeResponses(cluster netlink.Link) error {
-	// Search all tables, because a previous call can have replaced the default route.
+	// Search all tables, because a previous call might have replaced the default route.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
 	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 	if err != nil {
@@ -107,8 +107,8 @@ func routeResponses(cluster netlink.Link) error {
 	return fmt.Errorf("device %s has no gateway", clusterDevice)
 }
 
-// setSysctls makes the kernel announce addresses, accept packets from clients to which another
-// device has the route, and forward packets.
+// setSysctls makes the kernel announce addresses, accept packets from clients whose route goes
+// through another device, and, if forward is true, forward packets.
 func setSysctls(forward bool) error {
 	settings := [][2]string{
 		{"net/ipv4/conf/" + macvlan.Device + "/arp_notify", "1"},

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
 // router is a pod with a macvlan device. The host is its gateway in the cluster. Through the
-// device, it reaches two servers, one of which is the gateway to the other networks.
+// macvlan device, the pod reaches two servers, one of which is the gateway to other networks.
 type router struct {
 	*testing.T
 	hosttest.Namespace
@@ -32,7 +32,7 @@ func newRouter(t *testing.T) *router {
 		r.must(err)
 		r.must(netlink.AddrReplace(lo, parsed))
 	}
-	// The uplink of the host, and the other end.
+	// Create the host's uplink and its other end.
 	namespace, err := netns.GetFromName("server")
 	r.must(err)
 	defer namespace.Close()
@@ -80,8 +80,8 @@ func (r *router) run(variables map[string]string) {
 	})
 }
 
-// checkResponse checks the response to a client in the cluster. Servers respond with the address of
-// the client that they see.
+// checkResponse checks the response to a client in the cluster. Servers respond with the client
+// address that they see.
 func (r *router) checkResponse(network, address, want string) {
 	r.Helper()
 	if got, err := hosttest.Host().Ask(network, address); got != want || want != "" && err != nil {
@@ -107,7 +107,7 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 		r.checkResponse("udp4", "10.128.2.9:53", "server 192.168.12.99")
 	}
 
-	// The response to a client in another network leaves through the cluster.
+	// The response to a client in another network leaves through the cluster network.
 	var got string
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(198, 51, 100, 7)}}
 	conn, err := dialer.Dial("tcp4", "10.128.2.9:80")
@@ -121,7 +121,7 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 		t.Errorf("client of another network: got %q, error %v", got, err)
 	}
 
-	// Without a fallback, other ports are rejected.
+	// Without a fallback, connections to other ports are refused.
 	variables[destinationVariable] = "80 tcp 203.0.113.25 443"
 	r.run(variables)
 	r.checkResponse("tcp4", "10.128.2.9:80", "server 192.168.12.99")
@@ -142,7 +142,8 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	if got, err := r.server.Ask("tcp4", "192.168.12.99:8080"); err == nil {
 		t.Errorf("a machine outside of the cluster connected to the pod: %q", got)
 	}
-	// Without redirection, the pod is not a router, not even for machines outside.
+	// Without redirection, the pod does not act as a router, not even for machines outside of the
+	// cluster.
 	r.server.Do(t, func() error {
 		link, err := netlink.LinkByName("eth0")
 		r.must(err)

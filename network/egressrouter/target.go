@@ -8,11 +8,11 @@ import (
 	"strconv"
 )
 
-// Target is a server that the DNS proxy connects the clients of a port to.
+// Target is a server to which the DNS proxy connects the clients of a port.
 type Target struct {
 	Port uint16
 	Host string // IPv4 address or DNS name
-	// RemotePort is the port of the server.
+	// RemotePort is the server's port.
 	RemotePort uint16
 }
 
@@ -20,7 +20,7 @@ func (t Target) address() string {
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.RemotePort)))
 }
 
-// ParseTargets reads EGRESS_DNS_PROXY_DESTINATION. Each line is one of
+// ParseTargets parses EGRESS_DNS_PROXY_DESTINATION. Each line is one of
 //
 //	<port> <IP address or DNS name>
 //	<port> <IP address or DNS name> <remote port>

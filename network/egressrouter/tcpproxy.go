@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// proxyTCP connects the clients of each target's port with the target until ctx ends.
+// proxyTCP connects the clients of each target's port to the target until ctx is done.
 func proxyTCP(ctx context.Context, targets []Target, log *slog.Logger) error {
 	var listeners []net.Listener
 	closeAll := func() {
@@ -68,7 +68,7 @@ func forward(ctx context.Context, listener net.Listener, target Target, log *slo
 			stop := context.AfterFunc(ctx, func() { client.Close() })
 			defer stop()
 			log := log.With("client", client.RemoteAddr(), "target", target.address())
-			// The dialer resolves a name, and tries its addresses.
+			// The dialer resolves the name and tries its addresses.
 			server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", target.address())
 			if err != nil {
 				log.WarnContext(ctx, "cannot connect client", "error", err)
@@ -82,7 +82,8 @@ func forward(ctx context.Context, listener net.Listener, target Target, log *slo
 	}
 }
 
-// join copies data between two connections until both directions have ended, or one has failed.
+// join copies data between two connections until both directions have reached their end, or one has
+// failed.
 func join(a, b net.Conn) {
 	var directions sync.WaitGroup
 	copyTo := func(to, from net.Conn) {

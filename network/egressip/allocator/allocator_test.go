@@ -19,11 +19,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// TestHostsGetAddresses changes the objects of a running Allocator. Its hosts do not respond, so
-// all of them count as alive.
+// TestHostsGetAddresses changes objects while an Allocator runs. Its hosts do not respond, so all
+// of them are considered alive.
 func TestHostsGetAddresses(t *testing.T) {
 	client := networkfake.NewClientset(subnet("a - 192.0.2.50"), subnet("b -"), project("shop", "192.0.2.100"), project("bank", "192.0.2.101"))
-	// The fake sends no bookmark after the initial objects of a watch, so reflectors must list.
+	// The fake client sends no bookmark after the initial objects of a watch, so reflectors must
+	// list.
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		if action.(clienttesting.WatchActionImpl).ListOptions.SendInitialEvents != nil {
 			return true, nil, apierrors.NewBadRequest("no initial events")
