@@ -1,6 +1,6 @@
-// Package hostaddr returns the addresses of this host: the address that the node and the API server
-// announce, and the addresses for certificates. It reads the kernel's tables and changes nothing,
-// except in AssignOffline.
+// Package hostaddr determines the addresses of this host: the address that the node and the API
+// server advertise, and the addresses for certificates. It reads the kernel's tables and changes
+// nothing, except in AssignOffline.
 package hostaddr
 
 import (
@@ -15,25 +15,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAddress means that the host has no address that another host could use: it is offline.
+// ErrNoAddress means that the host is offline: it has no address that another host could use.
 var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the machine, or set nodeIP in node-config.yaml")
 
 // OfflineAddress is the address that AssignOffline assigns. It is from the documentation range
-// TEST-NET-1 (RFC 5737), which is not routed. Unlike a loopback or link-local address, Kubernetes
-// accepts it for a node and for the API server.
+// TEST-NET-1 (RFC 5737), which is not routed. Unlike a loopback or link-local address, it is valid
+// in Kubernetes as the address of a node and of the API server.
 var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
-// EgressScope is the scope of the egress addresses of projects (RT_SCOPE_SITE), which marks them.
-// They are never the address of the host.
+// EgressScope is the scope (RT_SCOPE_SITE) that marks projects' egress addresses. They are never
+// used as the host's address.
 const EgressScope = unix.RT_SCOPE_SITE
 
-// HostAddress returns the IPv4 address at which other hosts reach this host: preferred, if it is
-// not empty; else the address of the default route; else the first global address, on physical
-// devices before virtual ones. Devices in skip are ignored: list the bridge and other devices that
-// the cluster creates.
+// HostAddress returns the IPv4 address at which other hosts reach this host. That is preferred, if
+// it is not empty; otherwise, the address of the default route's device; otherwise, the first
+// global address, on physical devices before virtual ones. Devices in skip are ignored: list the
+// bridge and other devices that the cluster creates.
 //
-// It returns an error if no device has the preferred address. If the host has no address, the error
-// is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
+// HostAddress returns an error if no device has the preferred address. If the host has no address,
+// the error is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
 func HostAddress(preferred string, skip ...string) (netip.Addr, error) {
 	devices, err := listDevices(skip)
 	if err != nil {
@@ -70,9 +70,10 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("find host address %q: no device has it", preferred)
 }
 
-// Second returns the global IPv6 address of the device that has an address of the host, or an
-// invalid address if it has none. For OfflineAddress, it uses the device of the IPv6 default route,
-// or else the first device in the order of HostAddress.
+// Second returns the global IPv6 address of the device that has the IPv4 address first, or an
+// invalid address if the device has none. If first is OfflineAddress, it uses the device of the
+// IPv6 default route, or, if there is no such route, the first device in the order used by
+// HostAddress.
 func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 	devices, err := listDevices(skip)
 	if err != nil {
@@ -97,9 +98,9 @@ func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 	return netip.Addr{}, nil
 }
 
-// HostAddresses returns all addresses of the host for a certificate, loopback first, without
-// link-local addresses and addresses of devices in skip. If the kernel's tables cannot be read, it
-// returns only loopback.
+// HostAddresses returns all addresses of the host for use in a certificate, loopback addresses
+// first, without link-local addresses and the addresses of devices in skip. If the kernel's tables
+// cannot be read, it returns only the loopback addresses.
 func HostAddresses(skip ...string) []netip.Addr {
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	devices, err := listDevices(skip)
@@ -117,9 +118,9 @@ func HostAddresses(skip ...string) []netip.Addr {
 }
 
 // AssignOffline assigns OfflineAddress to a host without an address, on a new device with the given
-// name. The device is a bridge without ports, because not every kernel has dummy devices but pods
-// need bridges anyway. AssignOffline can be repeated. The device is removed by agent.Cleanup or by
-// a reboot.
+// name. The device is a bridge without ports, because not every kernel supports dummy devices but
+// pods need bridges anyway. AssignOffline is idempotent. The device is removed by agent.Cleanup or
+// by a reboot.
 func AssignOffline(name string) (netip.Addr, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -141,8 +142,9 @@ func AssignOffline(name string) (netip.Addr, error) {
 	return OfflineAddress, nil
 }
 
-// MTU returns the MTU in bytes of the default route's device, which pods must not exceed: of the
-// IPv4 default route, or else of the IPv6 default route. It is 1500 if there is neither.
+// MTU returns the MTU, in bytes, of the device of the IPv4 default route or, if there is no such
+// route, of the IPv6 default route. The MTU of pods must not exceed it. It is 1500 if there is no
+// default route.
 func MTU() (int, error) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		if link, err := deviceOfDefault(family); err != nil || link != nil {
@@ -155,7 +157,8 @@ func MTU() (int, error) {
 	return 1500, nil
 }
 
-// DefaultDevice returns the device of the IPv4 default route, or nil if there is no default route.
+// DefaultDevice returns the device of the IPv4 default route, or nil if there is no IPv4 default
+// route.
 func DefaultDevice() (netlink.Link, error) { return deviceOfDefault(netlink.FAMILY_V4) }
 
 func deviceOfDefault(family int) (netlink.Link, error) {
@@ -171,14 +174,14 @@ func deviceOfDefault(family int) (netlink.Link, error) {
 }
 
 // device is a device that is up, with its addresses in the kernel's order. It omits IPv6 addresses
-// that change: temporary and deprecated ones.
+// that change: temporary and deprecated addresses.
 type device struct {
 	index     int
 	virtual   bool
 	addresses []netip.Addr
 }
 
-// rank orders devices by the likelihood that other hosts reach this host through them.
+// rank orders devices by how likely it is that other hosts reach this host through them.
 func (d device) rank(defaultDevice int) int {
 	switch {
 	case d.index == defaultDevice:
@@ -218,8 +221,8 @@ func listDevices(skip []string) ([]device, error) {
 	return devices, nil
 }
 
-// isVirtual reports whether a device has a type that software creates for guests, not a type that
-// connects the host.
+// isVirtual reports whether a device has a type that software creates for guests, as opposed to a
+// type that connects the host.
 func isVirtual(link netlink.Link) bool {
 	switch link.Type() {
 	case "bridge", "veth", "dummy", "tuntap":
@@ -229,7 +232,7 @@ func isVirtual(link netlink.Link) bool {
 }
 
 // defaultDevice returns the index of the device of an IP family's default route with the lowest
-// metric, or 0.
+// metric, or 0 if there is no default route.
 func defaultDevice(family int) (int, error) {
 	routes, err := netlinksafe.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	if err != nil {

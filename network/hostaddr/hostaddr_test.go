@@ -104,7 +104,8 @@ func TestSecondAddressIsOnTheSameDevice(t *testing.T) {
 	}
 }
 
-// TestMachineWithOnlyIPv6 has no IPv4 address except for the one that AssignOffline assigns.
+// TestMachineWithOnlyIPv6 uses a machine that has no IPv4 address except the one that AssignOffline
+// assigns.
 func TestMachineWithOnlyIPv6(t *testing.T) {
 	_, err := AssignOffline("slipway-host")
 	must(t, err)

@@ -6,7 +6,7 @@ import (
 )
 
 // Reachable returns a host:port address that other hosts can reach: it replaces a loopback or
-// unspecified address with own, the address of the machine. Other text is returned unchanged.
+// unspecified address with own, the machine's address. Other strings are returned unchanged.
 func Reachable(address string, own netip.Addr) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

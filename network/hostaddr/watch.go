@@ -8,9 +8,9 @@ import (
 
 const checkInterval = 5 * time.Second
 
-// Wait returns the machine's address when two checks in a row find that it differs from current, or
-// false when ctx ends. A machine without an address does not count as changed. The other arguments
-// are the same as for HostAddress.
+// Wait returns the machine's address when two consecutive checks find that it differs from current,
+// or false when ctx is done. A machine without an address is not considered changed. The other
+// arguments are the same as for HostAddress.
 func Wait(ctx context.Context, current netip.Addr, preferred string, skip ...string) (netip.Addr, bool) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()

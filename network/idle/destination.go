@@ -14,24 +14,24 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// destination is the address, port and protocol of packets to a service. An unspecified address
-// means all addresses of this host in its IP family, for node ports.
+// destination holds the address, port and protocol of packets to a service. An unspecified address
+// means all addresses of this host in its IP family. It is used for node ports.
 type destination struct {
 	netip.AddrPort
 	protocol corev1.Protocol
 }
 
-// target is a port of a service.
+// target is a service port.
 type target struct {
 	service cache.ObjectName
-	// port is the port's name, which endpoints use too.
+	// port is the name of the port, which endpoints use too.
 	port     string
 	protocol corev1.Protocol
-	// family is the IP family of the packets, and of the endpoints that get them.
+	// family is the IP family of the packets, and of the endpoints that receive them.
 	family ipfamily.Family
 }
 
-// state is the state of a service that was idle.
+// state is the state of a service that is no longer idle.
 type state int
 
 const (
@@ -65,8 +65,8 @@ func idleDestinations(services cache.Store) map[destination]target {
 	return destinations
 }
 
-// addresses returns the addresses of a service, or nothing if it has no cluster IP. As in the
-// service proxy, other addresses have no effect in a family in which the service has no cluster IP.
+// addresses returns a service's addresses, or nothing if it has no cluster IP. As in the service
+// proxy, other addresses have no effect in an IP family in which the service has no cluster IP.
 func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	texts, families := slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs), map[ipfamily.Family]bool{}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
@@ -87,8 +87,9 @@ func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	return addrs
 }
 
-// keepDraining adds the destinations of services that are no longer idle to desired, until they
-// have endpoints and drainPeriod is over. It returns the delay until the next call, or 0 for never.
+// keepDraining adds to desired the destinations of services that are no longer idle, until a
+// service has had endpoints for drainPeriod, is deleted, or gets no endpoints within holdTimeout.
+// It returns the delay until the next call, or 0 if no further call is needed.
 func keepDraining(desired, current map[destination]target, draining map[destination]time.Time, now time.Time, stateOf func(target) state) (delay time.Duration) {
 	for dest, tgt := range current {
 		if _, ok := desired[dest]; ok {

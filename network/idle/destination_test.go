@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// at returns a destination.
+// at returns a destination with the given address and protocol.
 func at(address string, protocol corev1.Protocol) destination {
 	return destination{netip.MustParseAddrPort(address), protocol}
 }

@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// maxQueued is the maximum number of queued datagrams of one sender. maxQueuedBytes is the
-	// maximum size of all queued datagrams. Further datagrams are dropped.
+	// maxQueued is the maximum number of queued datagrams per sender. maxQueuedBytes is the maximum
+	// total size of all queued datagrams, in bytes. Further datagrams are dropped.
 	maxQueued      = 32
 	maxQueuedBytes = 16 << 20
-	// maxDatagram is the maximum payload of a datagram, over IPv6.
+	// maxDatagram is the maximum payload of a datagram over IPv6, in bytes.
 	maxDatagram = 65527
 )
 
-// flows contains the senders of datagrams to idle services.
+// flows holds the flows of datagrams to idle services.
 type flows struct {
 	mu      sync.Mutex
 	byRoute map[route]*datagramFlow
@@ -37,8 +37,7 @@ type flows struct {
 // route is a sender and the service address that it uses.
 type route struct{ client, service netip.AddrPort }
 
-// datagramFlow contains the datagrams from one sender to one port of a service, and handles the
-// responses.
+// datagramFlow holds the datagrams from one sender to one service port, and forwards the responses.
 type datagramFlow struct {
 	route
 	target target
@@ -87,8 +86,8 @@ func (h *holder) receive(ctx context.Context, log *packetLog) {
 	}
 }
 
-// flow returns the flow of a datagram. It creates the flow if necessary, or returns nil if there is
-// no service or the limit is reached.
+// flow returns the flow of a datagram. It creates the flow if necessary. It returns nil if there is
+// no service or if the limit is reached.
 func (h *holder) flow(ctx context.Context, r route, tasks *sync.WaitGroup) *datagramFlow {
 	tgt, ok := h.find(r.service, corev1.ProtocolUDP)
 	h.flows.mu.Lock()
@@ -143,8 +142,8 @@ func (s *flows) remove(f *datagramFlow) {
 	}
 }
 
-// deliver waits for an endpoint and sends it the flow's datagrams until ctx ends. Responses are
-// sent from the service's address.
+// deliver waits for an endpoint and sends the flow's datagrams to it until ctx is done. Responses
+// are sent from the service's address.
 func (h *holder) deliver(ctx context.Context, f *datagramFlow) error {
 	endpoint, err := h.waker.endpointFor(ctx, f.client.Addr().Unmap(), f.target)
 	if err != nil {
@@ -194,12 +193,12 @@ func copyResponses(client net.Conn, server *net.UDPConn) {
 	}
 }
 
-// isDeliveryError reports whether an error only means that an earlier datagram was not delivered.
+// isDeliveryError reports whether an error means only that an earlier datagram was not delivered.
 func isDeliveryError(err error) bool {
 	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH)
 }
 
-// dialFrom returns a socket that sends to a client from the address of a service, which is not an
+// dialFrom returns a socket that sends to a client from a service's address, which is not an
 // address of this host.
 func dialFrom(ctx context.Context, r route) (net.Conn, error) {
 	level, transparent := unix.SOL_IP, unix.IP_TRANSPARENT

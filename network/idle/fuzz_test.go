@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzDatagram checks that parsing a packet from a pod does not read beyond its end.
+// FuzzDatagram verifies that parsing a packet from a pod does not read beyond the end of the
+// packet.
 func FuzzDatagram(f *testing.F) {
 	header := []byte{0x45, 0, 0, 32, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 2, 172, 30, 0, 1}
 	f.Add(append(header, 0x30, 0x39, 0, 53, 0, 12, 0, 0, 'a', 'b', 'c', 'd'))

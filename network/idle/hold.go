@@ -23,7 +23,7 @@ const (
 	holdTimeout = 2 * time.Minute
 	// retryDelay is the delay between two attempts to connect to endpoints.
 	retryDelay = 500 * time.Millisecond
-	// dialTimeout limits one attempt.
+	// dialTimeout is the maximum duration of one attempt.
 	dialTimeout = 5 * time.Second
 )
 
@@ -52,7 +52,7 @@ func (h *holder) setTargets(targets map[destination]target) {
 	})
 }
 
-// find returns the service of a destination address.
+// find returns the service port of a destination address.
 func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,7 +86,8 @@ func (h *holder) serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// hold keeps a connection until its service has an endpoint that accepts it, and forwards it.
+// hold keeps a connection open until its service has an endpoint that accepts it, and then forwards
+// it.
 func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer client.Close()
 	address, err := originalDestination(client)
@@ -118,7 +119,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	copyBoth(client, server.(*net.TCPConn))
 }
 
-// reach connects to an endpoint for a client. It wakes the service if there is none.
+// reach connects to an endpoint for a client. It wakes the service if it has no endpoints.
 func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	for {
@@ -138,7 +139,7 @@ func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.
 	}
 }
 
-// copyBoth copies in both directions until both directions have ended.
+// copyBoth copies data in both directions until both directions have reached their end.
 func copyBoth(client, server *net.TCPConn) {
 	var tasks sync.WaitGroup
 	for _, pair := range [][2]*net.TCPConn{{client, server}, {server, client}} {
@@ -155,7 +156,7 @@ func copyBoth(client, server *net.TCPConn) {
 	tasks.Wait()
 }
 
-// originalDestination returns the destination of a connection before the redirect.
+// originalDestination returns the destination that a connection had before it was redirected.
 func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error) {
 	local, err := netip.ParseAddrPort(client.LocalAddr().String())
 	if err != nil {
@@ -175,7 +176,8 @@ func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error
 }
 
 func originalIPv4(fd int) (address netip.AddrPort, err error) {
-	// A struct sockaddr_in fits into the result of this IPv6 option: family, port and address.
+	// The result type of this IPv6 option can hold the start of a struct sockaddr_in: family, port
+	// and address.
 	socket, err := unix.GetsockoptIPv6Mreq(fd, unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
 	if err != nil {
 		return address, err

@@ -1,11 +1,11 @@
-// Package idle holds connections and datagrams to idle services until the services have pods. For a
-// service with the annotation of `oc idle`, packets are intercepted before the service proxy, which
-// would reject them: connections are redirected to a listener on this node, and datagrams are
-// copied to it through the kernel's packet log and dropped. The component creates an event that the
-// service needs pods, waits for its endpoints and forwards what it received. This applies to
-// cluster IPs, external IPs and node ports.
+// Package idle holds connections and datagrams to idle services until the services have pods. If a
+// service has the annotation of `oc idle`, packets to it are intercepted before the service proxy,
+// which would reject them: connections are redirected to a listener on this node, and datagrams are
+// copied to the component through the kernel's packet log and dropped. The component creates an
+// event that says that the service needs pods, waits for the service's endpoints and forwards what
+// it received. This applies to cluster IPs, external IPs and node ports.
 //
-// hold.go holds connections and contains the timeouts, flow.go holds datagrams, and table.go
+// hold.go holds connections and defines the timeouts, flow.go holds datagrams, and table.go
 // intercepts packets.
 //
 // If the node's process is killed, connections through it are closed. A few seconds after a service
@@ -32,28 +32,29 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Proxy is the component of a node that holds connections.
+// Proxy is the node component that holds connections.
 type Proxy struct {
 	// Client can watch services and endpoint slices and create events.
 	Client kubernetes.Interface
-	// Table is the name of the component's nftables tables: in family ip and, with IPv6, ip6.
+	// Table is the name of the component's nftables tables: one in the ip family and, with IPv6,
+	// one in the ip6 family.
 	Table string
 	// IPv6 means that services can have IPv6 addresses.
 	IPv6 bool
-	// Host is the node's name for events.
+	// Host is the node name that is used in events.
 	Host string
 	// Policed, if set, reports whether network policies can restrict packets from a client to an
 	// endpoint. Such packets are not forwarded, because they would come from the node, which
 	// policies do not restrict. The client's next attempts reach the endpoint directly.
 	Policed func(ctx context.Context, client, endpoint netip.Addr) (bool, error)
-	// Disabled means that the component only removes its table: the service proxy rejects
-	// connections to services without pods, idle or not.
+	// Disabled means that the component only removes its tables: the service proxy rejects
+	// connections to services without pods, whether or not they are idle.
 	Disabled bool
 }
 
 const (
-	// drainPeriod is how long packets are still intercepted after a service has endpoints, because the
-	// service proxy receives the endpoints slightly later.
+	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
+	// the service proxy learns of the endpoints slightly later.
 	drainPeriod = 10 * time.Second
 	// retryInterval is the delay after a failure to write the table.
 	retryInterval = 5 * time.Second
@@ -62,7 +63,7 @@ const (
 // Name returns the component's name.
 func (*Proxy) Name() string { return "idling" }
 
-// Run holds connections and datagrams until ctx ends.
+// Run holds connections and datagrams until ctx is done.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if p.Disabled {
 		if err := remove(ctx, p.Table, p.families()); err != nil && ctx.Err() == nil {
@@ -125,7 +126,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// families returns the IP families of services.
+// families returns the IP families that services use.
 func (p *Proxy) families() []ipfamily.Family {
 	if p.IPv6 {
 		return []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6}
@@ -133,7 +134,7 @@ func (p *Proxy) families() []ipfamily.Family {
 	return []ipfamily.Family{ipfamily.IPv4}
 }
 
-// network returns the network of connections of an IP family.
+// network returns the Go network name for TCP connections in an IP family.
 func network(f ipfamily.Family) string { return [...]string{"tcp4", "tcp6"}[f] }
 
 // writeAll writes the tables of all IP families.
@@ -147,7 +148,7 @@ func (p *Proxy) writeAll(ctx context.Context, doors []receivers, places map[dest
 }
 
 // syncTable keeps the tables in sync with the services. It returns an error if the first write
-// fails; it logs and retries later errors.
+// fails. It logs later errors and retries.
 func (p *Proxy) syncTable(ctx context.Context, h *holder, doors []receivers, services cache.Store, changes <-chan struct{}, ready func()) error {
 	draining := map[destination]time.Time{}
 	current, initial := map[destination]target{}, true

@@ -10,7 +10,7 @@ const (
 	// maxConnections is the maximum number of connections and datagram senders that are held or
 	// forwarded. Further connections are closed, and further datagrams are dropped.
 	maxConnections = 1024
-	// maxPerService is the maximum for one service.
+	// maxPerService is the maximum per service.
 	maxPerService = 512
 )
 
@@ -21,7 +21,8 @@ type connLimit struct {
 	total     int
 }
 
-// acquire reports whether the limits allow one more connection to a service, and counts it.
+// acquire counts one more connection to a service if the limits allow it. It reports whether they
+// do.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

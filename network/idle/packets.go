@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Constants of linux/netfilter/nfnetlink_log.h.
+// Constants from linux/netfilter/nfnetlink_log.h.
 const (
 	messagePacket = unix.NFNL_SUBSYS_ULOG << 8
 	messageConfig = unix.NFNL_SUBSYS_ULOG<<8 | 1
@@ -28,12 +28,13 @@ const (
 
 const (
 	// firstGroup is the first group of the kernel's packet log to try, and groups is the number of
-	// groups. Another cluster might use some of them.
+	// groups to try. Another cluster might use some of these groups.
 	firstGroup, groups = 30230, 32
-	// logBuffer is the size of the kernel's buffer for unread packets in bytes. Packets that exceed
-	// it are dropped.
+	// logBuffer is the size, in bytes, of the kernel's buffer for unread packets. Packets that do
+	// not fit are dropped.
 	logBuffer = 4 << 20
-	// headerSize and udpSize are the lengths of netfilter's message header and of the UDP header.
+	// headerSize and udpSize are the lengths, in bytes, of netfilter's message header and of the
+	// UDP header.
 	headerSize, udpSize = 4, 8
 )
 
@@ -49,7 +50,7 @@ type datagram struct {
 	payload []byte
 }
 
-// openPacketLog opens an unused group of the log.
+// openPacketLog opens an unused group of the packet log.
 func openPacketLog() (*packetLog, error) {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {
@@ -141,7 +142,8 @@ func parse(packet []byte) (d datagram, ok bool) {
 	return d, true
 }
 
-// parseIPv4 returns the addresses and the UDP packet in an IPv4 packet, or no UDP packet.
+// parseIPv4 returns the addresses and the UDP packet in an IPv4 packet. The UDP packet is nil if
+// there is none.
 func parseIPv4(packet []byte) (source, target netip.Addr, udp []byte) {
 	if len(packet) < ipv4.HeaderLen {
 		return source, target, nil
@@ -154,8 +156,9 @@ func parseIPv4(packet []byte) (source, target netip.Addr, udp []byte) {
 	return netip.AddrFrom4([4]byte(packet[12:16])), netip.AddrFrom4([4]byte(packet[16:20])), packet[size:]
 }
 
-// parseIPv6 returns the addresses and the UDP packet in an IPv6 packet, or no UDP packet. It skips
-// headers of options and routing (RFC 8200, 4.1). Fragments have another header.
+// parseIPv6 returns the addresses and the UDP packet in an IPv6 packet. The UDP packet is nil if
+// there is none. It skips option and routing headers (RFC 8200, 4.1). It does not skip fragment
+// headers.
 func parseIPv6(packet []byte) (source, target netip.Addr, udp []byte) {
 	if len(packet) < ipv6.HeaderLen {
 		return source, target, nil

@@ -13,25 +13,26 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Priorities of the chains. Datagrams are intercepted before conntrack, so that it does not track
-// them. Connections are intercepted before the service proxy's chains, which rewrite at -100 and
-// filter later. nft before 1.0.8 supports names of priorities only at some hooks.
+// Chain priorities. Datagrams are intercepted before conntrack, so that conntrack does not track
+// them. Connections are intercepted before the service proxy's chains, which rewrite packets at
+// priority -100 and filter them later. nft before version 1.0.8 supports priority names only at
+// some hooks.
 const (
 	beforeTracking = "-310"
 	beforeProxy    = "-110"
 )
 
-// mark is the bit in the marks of redirected connections and intercepted datagrams.
+// mark is the mark bit of redirected connections and intercepted datagrams.
 const mark = "0x20000000"
 
-// receivers are the destinations of intercepted packets of an IP family: a port of the host, and a
+// receivers holds the destinations of an IP family's intercepted packets: a port on the host, and a
 // group of the kernel's packet log.
 type receivers struct {
 	family             ipfamily.Family
 	connections, group uint16
 }
 
-// Rules that match packets to idle services, and their responses, using the sets of a protocol.
+// Rules that match packets to idle services, and the responses, using a protocol's sets.
 const (
 	toAddress, toNodePort     = "%[2]s daddr . %[1]s dport @%[1]s-addresses", "%[2]s daddr != %[3]s %[1]s dport @%[1]s-node-ports fib daddr type local"
 	fromAddress, fromNodePort = "%[2]s saddr . %[1]s sport @%[1]s-addresses", "%[2]s saddr != %[3]s %[1]s sport @%[1]s-node-ports fib saddr type local"
@@ -42,7 +43,8 @@ func (d receivers) match(rule, protocol string) string {
 	return fmt.Sprintf(rule, protocol, d.family.Header(), d.family.Loopback())
 }
 
-// write replaces the table of an IP family. The new table intercepts packets to the destinations.
+// write replaces the table of an IP family. The new table intercepts packets to the given
+// destinations.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
 	nft, err := open(d.family, name)
 	if err != nil {
@@ -85,7 +87,7 @@ func addChains(tx *knftables.Transaction, d receivers) {
 	untracked := []string{d.match(fromAddress, "udp") + " notrack", d.match(fromNodePort, "udp") + " notrack"}
 	chain("prerouting-datagrams", knftables.FilterType, knftables.PreroutingHook, beforeTracking, append(untracked,
 		fmt.Sprintf("iif lo meta mark and %s == %[1]s drop", mark), d.match(toAddress, "udp")+log+"drop", d.match(toNodePort, "udp")+log+"drop")...)
-	// A packet that is dropped in the output hook causes an error in the sender. Route it to the
+	// Dropping a packet in the output hook causes an error in the sender. Route the packet to the
 	// loopback device instead.
 	away := log + fmt.Sprintf("notrack meta mark set meta mark or %s %s daddr set %s accept", mark, d.family.Header(), loopback(d.family))
 	chain("output-datagrams", knftables.RouteType, knftables.OutputHook, beforeTracking, append(untracked,
@@ -94,7 +96,7 @@ func addChains(tx *knftables.Transaction, d receivers) {
 		redirect := fmt.Sprintf(" ct mark set ct mark or %s redirect to :%d", mark, d.connections)
 		chain(name, knftables.NATType, hook, beforeProxy, d.match(toAddress, "tcp")+redirect, d.match(toNodePort, "tcp")+redirect)
 	}
-	// If no process accepts a connection because the node's process has ended, do not reject it:
+	// If no process accepts a connection because the node's process has exited, do not reject it:
 	// the client retransmits until a process accepts it.
 	tx.Add(&knftables.Chain{Name: "redirected"})
 	for _, rule := range []string{"socket transparent 0 accept", "socket transparent 1 accept", "counter drop"} {
@@ -108,7 +110,7 @@ func loopback(f ipfamily.Family) netip.Addr {
 	return [...]netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}[f]
 }
 
-// remove deletes the tables of IP families.
+// remove deletes the tables of the given IP families.
 func remove(ctx context.Context, name string, families []ipfamily.Family) error {
 	var errs []error
 	for _, family := range families {

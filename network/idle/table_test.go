@@ -28,12 +28,12 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// stack are the addresses of a test in one IP family.
+// stack holds the addresses that a test uses in one IP family.
 type stack struct {
 	tcp, udp, node, pod, services, service, endpoint, other string
 }
 
-// prefix returns the length of the prefix of the segment.
+// prefix returns the prefix length of the segment.
 func (s stack) prefix() string { return map[string]string{"tcp4": "/24", "tcp6": "/64"}[s.tcp] }
 
 // stacks returns the addresses of both families.
@@ -77,7 +77,7 @@ func (s stack) idleService(t *testing.T, policed func(context.Context, netip.Add
 	return pod, client
 }
 
-// waitForEvent waits for the event NeedPods.
+// waitForEvent waits for the NeedPods event.
 func waitForEvent(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	eventually.Equal(t, "event NeedPods", func() string {
@@ -89,7 +89,7 @@ func waitForEvent(t *testing.T, client *fake.Clientset) {
 	}, "NeedPods web")
 }
 
-// serve adds an endpoint to the service that echoes its input.
+// serve adds an endpoint that echoes its input to the service.
 func (s stack) serve(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	server, err := net.Listen(s.tcp, net.JoinHostPort(s.endpoint, "0"))
@@ -240,7 +240,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	pod := hosttest.NewNamespace(t, "pod")
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
 	places := map[destination]target{at("172.30.0.1:80", corev1.ProtocolTCP): {}}
-	// The table of a process that has ended.
+	// Write the table of a process that has exited.
 	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, places); err != nil {
 		t.Fatal(err)
 	}
