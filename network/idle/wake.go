@@ -23,25 +23,26 @@ import (
 )
 
 const (
-	// pollInterval is the interval between two lists of a service's EndpointSlices. eventInterval is
-	// the interval between two NeedPods events for a service.
+	// pollInterval is the interval between two lists of a service's EndpointSlices. eventInterval
+	// is the interval between two NeedPods events for a service.
 	pollInterval  = 200 * time.Millisecond
 	eventInterval = 5 * time.Second
 )
 
-// errPoliced means that network policies or egress firewalls can apply to the traffic of a client.
+// errPoliced means that network policies or egress firewalls can apply to a client's traffic.
 var errPoliced = errors.New("network policies apply; the client must connect again")
 
 // errNoEndpoints means that the service has no endpoints.
 var errNoEndpoints = errors.New("service has no endpoints")
 
-// waker finds endpoints. All connections to a service share one query and its events.
+// waker finds endpoints. All connections to a service share one poll and its events.
 type waker struct {
 	proxy  *Proxy
 	flight singleflight.Group
 }
 
-// endpoint returns one of a service's endpoints. It waits until there is one or ctx ends.
+// endpoint returns one of a service's endpoints. It waits until the service has an endpoint or ctx
+// is done.
 func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error) {
 	for {
 		result := w.flight.DoChan(fmt.Sprintf("%s %s %s %d", tgt.service, tgt.port, tgt.protocol, tgt.family), func() (any, error) { return w.wake(ctx, tgt) })
@@ -60,8 +61,8 @@ func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error
 	}
 }
 
-// endpointFor returns one of a service's endpoints for a client. It fails with errPoliced if
-// network policies can restrict the client's packets to it.
+// endpointFor returns one of a service's endpoints for a client. It returns errPoliced if network
+// policies can restrict packets from the client to the endpoint.
 func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) (netip.AddrPort, error) {
 	endpoint, err := w.endpoint(ctx, tgt)
 	if err != nil || w.proxy.Policed == nil {
@@ -74,8 +75,8 @@ func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) 
 	return endpoint, err
 }
 
-// wake polls for endpoints for eventInterval and creates one NeedPods event. If ctx of the first
-// caller ends, the other waiting callers retry.
+// wake polls for endpoints for eventInterval and creates one NeedPods event. If the first caller's
+// ctx is done, the other waiting callers retry.
 func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) {
 	ctx, stop := context.WithTimeout(ctx, eventInterval)
 	defer stop()
@@ -132,8 +133,8 @@ func (p *Proxy) endpoints(ctx context.Context, tgt target) (addrs []netip.AddrPo
 	return addrs, nil
 }
 
-// recordEvent creates the event NeedPods for a service. The controller of idle services responds to
-// it.
+// recordEvent creates a NeedPods event for a service. The controller for idle services responds to
+// the event.
 func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 	const component = "unidling-proxy"
 	now := metav1.Now()
@@ -142,7 +143,7 @@ func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: tgt.service.Namespace, Name: tgt.service.Name},
 		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", tgt.service, tgt.port), Type: corev1.EventTypeNormal,
 		Source: corev1.EventSource{Component: component, Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
-		// With EventTime, which has microseconds, the service can be idled again in the same second.
+		// EventTime has microseconds, so the service can be idled again within the same second.
 		EventTime: metav1.NewMicroTime(now.Time), ReportingController: component, ReportingInstance: p.Host, Action: "Unidle",
 	}, metav1.CreateOptions{})
 	if err != nil {

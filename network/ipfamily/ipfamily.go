@@ -1,5 +1,5 @@
-// Package ipfamily contains the differences between the rules for IPv4 and the rules for IPv6:
-// words of nftables, and constants of the kernel.
+// Package ipfamily provides what differs between rules for IPv4 and rules for IPv6: nftables
+// keywords and kernel constants.
 package ipfamily
 
 import (
@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// Family is a family of addresses.
+// Family is an IP family.
 type Family int
 
 // The zero value is IPv4.
@@ -18,7 +18,7 @@ const (
 	IPv6
 )
 
-// Of returns the family of an address. The family of an invalid address is IPv4.
+// Of returns an address's family. The family of an invalid address is IPv4.
 func Of(address netip.Addr) Family {
 	if address.Is6() {
 		return IPv6
@@ -26,32 +26,32 @@ func Of(address netip.Addr) Family {
 	return IPv4
 }
 
-// Table returns the family of nftables tables.
+// Table returns the nftables table family.
 func (f Family) Table() knftables.Family {
 	return [...]knftables.Family{knftables.IPv4Family, knftables.IPv6Family}[f]
 }
 
-// Header returns the keyword for fields of the header, such as `ip` in `ip saddr`.
+// Header returns the keyword for header fields, such as `ip` in `ip saddr`.
 func (f Family) Header() string { return [...]string{"ip", "ip6"}[f] }
 
-// Type returns the type of addresses in sets.
+// Type returns the address type in sets.
 func (f Family) Type() string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }
 
-// Loopback returns the addresses of the loopback device.
+// Loopback returns the loopback addresses.
 func (f Family) Loopback() string { return [...]string{"127.0.0.0/8", "::1/128"}[f] }
 
-// Redirect returns the match of packets that tell a sender to use another route.
+// Redirect returns the match for packets that tell a sender to use another route.
 func (f Family) Redirect() string {
 	return [...]string{"icmp type redirect", "icmpv6 type nd-redirect"}[f]
 }
 
-// Everything returns the network of all addresses.
+// Everything returns the network that contains all addresses.
 func (f Family) Everything() string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-// Unspecified returns the address that stands for all addresses of a host.
+// Unspecified returns the unspecified address, which stands for all addresses of a host.
 func (f Family) Unspecified() netip.Addr {
 	return [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[f]
 }
 
-// Netlink returns the number of the family in the kernel.
+// Netlink returns the kernel's number for the family.
 func (f Family) Netlink() int { return [...]int{netlink.FAMILY_V4, netlink.FAMILY_V6}[f] }

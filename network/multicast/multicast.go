@@ -1,18 +1,18 @@
-// Package multicast delivers the multicast packets of pods to the other pods of their group: the
-// pods of a project, or of projects that share a network.
+// Package multicast delivers pods' multicast packets to the other pods in their group. A group
+// consists of the pods in a project, or in projects that share a network.
 //
 //	pod ── device on its node ──┬── devices of the group's other pods
 //	                            └── VXLAN to all hosts ── devices of the group's pods there
 //
-// The package copies frames at the ingress hook of the devices, before the bridge and the IP stack.
-// Therefore neither network policies nor routing apply, and the TTL does not change. Pods without a
-// group send no multicast, because package spoofcheck drops it at the same hook. All pods of a
-// group get all packets. The kernel of each pod drops packets to multicast addresses that the pod
-// has not joined with IGMP.
+// The package copies frames at the devices' ingress hook, before the bridge and the IP stack.
+// Therefore, neither network policies nor routing apply, and the TTL does not change. Pods without
+// a group cannot send multicast packets, because package spoofcheck drops them at the same hook.
+// All pods in a group receive all of its packets. The kernel drops packets to multicast addresses
+// that a pod has not joined with IGMP.
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and one for the VXLAN
-// device. A packet is copied if it has the addresses of its pod, or comes from the host of its pod,
-// which package vxlan checks.
+// device. A packet from a pod is copied if it has the pod's source addresses. A packet from the
+// VXLAN device is copied if it comes from the host of its pod, which package vxlan checks.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Multicast.
 package multicast
@@ -32,32 +32,33 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// Addresses are the multicast addresses (RFC 5771).
+// Addresses is the range of multicast addresses (RFC 5771).
 const Addresses = "224.0.0.0/4"
 
 // Group is a set of pods that receive each other's packets.
 type Group struct {
-	// Local contains the pods of this node.
+	// Local lists the group's pods on this node.
 	Local []Pod
-	// Remote contains the addresses of the group's pods on other hosts.
+	// Remote lists the addresses of the group's pods on other hosts.
 	Remote []netip.Addr
 }
 
-// Pod is a pod of this node.
+// Pod is a pod on this node.
 type Pod struct {
 	Device  string // host end of its veth
 	Address netip.Addr
 }
 
-// Table is the nftables table of a node.
+// Table is a node's nftables table.
 type Table struct {
 	nft    knftables.Interface
 	tunnel string
-	// current is the state in the kernel. It is empty if the state is unknown.
+	// current is the script that produced the kernel's state. It is empty if the state is unknown.
 	current string
 }
 
-// Open returns a table with a name. tunnel is the name of the VXLAN device, which need not exist.
+// Open returns the table with the given name. tunnel is the name of the VXLAN device, which does
+// not have to exist.
 func Open(name, tunnel string) (*Table, error) {
 	nft, err := knftables.New(knftables.NetDevFamily, name)
 	if err != nil {
@@ -66,8 +67,8 @@ func Open(name, tunnel string) (*Table, error) {
 	return &Table{nft: nft, tunnel: tunnel}, nil
 }
 
-// Apply makes the kernel deliver packets within groups. It replaces the table in one step if the
-// groups or the VXLAN device have changed.
+// Apply makes the kernel deliver packets within groups. If the groups or the VXLAN device have
+// changed, it replaces the table atomically.
 func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	tunnel, err := t.findTunnel()
 	if err != nil {
@@ -92,7 +93,7 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	return nil
 }
 
-// Check drops the recorded content of the table if another program has removed the table, so that
+// Check forgets the recorded content of the table if another program has removed the table, so that
 // the next Apply writes it.
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
@@ -105,7 +106,7 @@ func (t *Table) Check(ctx context.Context) error {
 	return nil
 }
 
-// findTunnel returns the index of the VXLAN device, or 0.
+// findTunnel returns the index of the VXLAN device, or 0 if there is no such device.
 func (t *Table) findTunnel() (int, error) {
 	link, err := netlinksafe.LinkByName(t.tunnel)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -117,7 +118,7 @@ func (t *Table) findTunnel() (int, error) {
 	return link.Attrs().Index, nil
 }
 
-// usable returns groups with pods of this node, in a fixed order.
+// usable returns the groups that have pods on this node, in a fixed order.
 func usable(groups []Group) (result []Group) {
 	for _, group := range groups {
 		if len(group.Local) == 0 {
@@ -131,10 +132,10 @@ func usable(groups []Group) (result []Group) {
 	return result
 }
 
-// priority is the priority of the chains, which precede spoofcheck's chains.
+// priority is the priority of the chains, which run before spoofcheck's chains.
 const priority = knftables.BaseChainPriority("-10")
 
-// senders is the map of the groups of other hosts' pods, by address.
+// senders is the map from the addresses of other hosts' pods to their groups.
 const senders = "senders"
 
 func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
@@ -164,7 +165,7 @@ func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
 	}
 }
 
-// addHook adds the chain of a device.
+// addHook adds the chain for a device.
 func (t *Table) addHook(tx *knftables.Transaction, device string) {
 	tx.Add(&knftables.Chain{
 		Name: device, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.IngressHook),

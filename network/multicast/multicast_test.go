@@ -21,10 +21,10 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// group is the address and port to which pods send.
+// group is the address and port to which the pods send packets.
 const group = "239.1.2.3:5000"
 
-// pod is a network namespace whose frames are checked, and its received packets.
+// pod is a network namespace whose frames are checked, with the packets that it received.
 type pod struct {
 	hosttest.Namespace
 	Pod
@@ -63,7 +63,7 @@ func newPod(t *testing.T, number int) *pod {
 	return p
 }
 
-// send sends a datagram to the group. source is the address of the pod, or a forged one.
+// send sends a datagram to the group. source is the pod's address or a forged address.
 func (p *pod) send(t *testing.T, source, text string) {
 	t.Helper()
 	p.Do(t, func() error {
@@ -99,7 +99,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// expect sends from all pods, and checks which packets each pod receives, by their senders.
+	// expect sends a packet from each pod, and checks which senders' packets each pod receives.
 	expect := func(when, want string) {
 		t.Helper()
 		eventually.Equal(t, "packets "+when, func() string {
@@ -108,7 +108,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 			}
 			var got []string
 			for number, p := range pods {
-				// The kernel of a pod returns its own packets.
+				// A pod's kernel also returns the pod's own packets.
 				texts := slices.DeleteFunc(p.received(), func(text string) bool { return text == fmt.Sprint(number) })
 				slices.Sort(texts)
 				got = append(got, strings.Join(slices.Compact(texts), ","))
@@ -129,7 +129,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 	apply(Group{Local: []Pod{pods[0].Pod, pods[1].Pod}}, Group{Local: []Pod{pods[2].Pod, pods[3].Pod}})
 	expect("in two groups", "1 0 3 2")
 
-	// A pod cannot send with the address of another pod.
+	// A pod cannot use another pod's source address.
 	forge := func(change func(netlink.Link, *netlink.Addr) error) {
 		t.Helper()
 		pods[0].Do(t, func() error {

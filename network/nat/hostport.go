@@ -16,8 +16,8 @@ import (
 
 // Port is a host port that is forwarded to a pod.
 type Port struct {
-	// HostAddress is an address of the host. Zero means every address, and an unspecified address
-	// every address of its family.
+	// HostAddress is an address of the host. The zero value means all addresses, and an unspecified
+	// address means all addresses of its family.
 	HostAddress   netip.Addr `json:"hostAddress,omitzero"`
 	HostPort      uint16     `json:"hostPort"`
 	ContainerPort uint16     `json:"containerPort"`
@@ -32,8 +32,8 @@ func (p Port) String() string {
 	return strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
 }
 
-// LeadsTo reports whether the port is forwarded to an address of a pod, which is not the case if
-// its host address is of the other family.
+// LeadsTo reports whether the port is forwarded to a pod's address. It is not forwarded if its host
+// address is in the other IP family.
 func (p Port) LeadsTo(pod netip.Addr) bool {
 	return !p.HostAddress.IsValid() || ipfamily.Of(p.HostAddress) == ipfamily.Of(pod)
 }
@@ -41,11 +41,12 @@ func (p Port) LeadsTo(pod netip.Addr) bool {
 // ErrTaken means that another pod uses the host port.
 var ErrTaken = errors.New("host port is taken by another pod")
 
-// Publish forwards host ports that lead to an address of a pod. It replaces existing elements of
-// the owner, and of owners that no longer exist, in the family of the address. If a live owner has
-// one of the ports, it returns ErrTaken and changes nothing.
+// Publish forwards host ports to a pod's address. It ignores ports that do not lead to the address.
+// It replaces existing elements of the owner, and of owners that no longer exist, in the address's
+// IP family. If one of the ports is in use by a live owner, it returns ErrTaken and changes
+// nothing.
 //
-// Calls of Publish and Unpublish for one table must not overlap, so callers must hold a lock.
+// Calls of Publish and Unpublish for the same table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
 	ports = slices.DeleteFunc(slices.Clone(ports), func(p Port) bool { return !p.LeadsTo(pod) })
 	if len(ports) == 0 {
@@ -84,8 +85,8 @@ func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []P
 	return nil
 }
 
-// Unpublish removes all host ports of an owner in IP families. An owner without ports and a missing
-// table are not errors.
+// Unpublish removes all host ports of an owner in the given IP families. It returns no error if the
+// owner has no ports or the table is missing.
 func Unpublish(ctx context.Context, table, owner string, families ...ipfamily.Family) error {
 	var errs []error
 	for _, family := range families {
@@ -121,8 +122,8 @@ func unpublish(ctx context.Context, family ipfamily.Family, table, owner string)
 	return nil
 }
 
-// Owners returns the number of host ports of each owner in IP families. A port of both families
-// counts twice. A table that does not exist has no owners.
+// Owners returns the number of host ports of each owner in the given IP families. A port in both
+// families counts twice. A table that does not exist has no owners.
 func Owners(ctx context.Context, table string, families ...ipfamily.Family) (map[string]int, error) {
 	owners := map[string]int{}
 	for _, family := range families {

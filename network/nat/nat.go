@@ -1,16 +1,17 @@
-// Package nat manages the nftables table of a host: masquerading of traffic that leaves the
-// cluster, and host ports of pods.
+// Package nat manages a host's nftables table, which masquerades traffic that leaves the cluster
+// and forwards host ports to pods.
 //
 // The agent maintains the table's chains (Ensure). The CNI plugin adds and removes the host ports
 // of one pod at a time (Publish, Unpublish). A pod is identified by an owner: the name of its
-// device on the host, which is the comment of all its map elements. So the table itself identifies
-// the elements to remove with the pod.
+// device on the host, which is the comment on all of the pod's map elements. So the table itself
+// identifies the elements to remove with the pod.
 //
-// The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, next to kube-proxy's `kube-proxy`.
-// Both have chains at the same hooks; the first to rewrite a connection takes effect. They do not
-// conflict, because a service's address is not an address of this host. An accept in one nftables
-// table does not override a drop in another: a host firewall that drops forwarded traffic must
-// itself accept the bridge (see package agent).
+// The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, in addition to kube-proxy's
+// `kube-proxy`. Both tables have chains at the same hooks; the first one that rewrites a connection
+// takes effect. The tables do not conflict, because a service's address is not an address of this
+// host. An accept verdict in one nftables table does not override a drop verdict in another: a host
+// firewall that drops forwarded traffic must itself accept traffic on the bridge (see package
+// agent).
 package nat
 
 import (
@@ -26,20 +27,21 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Network describes the table of one host for the IP family of ClusterCIDR.
+// Network describes a host's table for the IP family of ClusterCIDR.
 type Network struct {
 	Table       string       // name of the table
 	Bridge      string       // bridge of this host's pods
 	ClusterCIDR netip.Prefix // addresses of all pods
 	ServiceCIDR netip.Prefix // addresses of all services; optional
-	// The pods' DNS server on this host, excluded from host ports; optional.
+	// DNSAddress is the address of the pods' DNS server on this host. It is excluded from host
+	// ports; optional.
 	DNSAddress netip.Addr
-	// VXLANPort is the UDP port at which hosts exchange the packets of pods; 0 if they don't.
+	// VXLANPort is the UDP port on which hosts exchange pod packets, or 0 if they do not use VXLAN.
 	VXLANPort int
-	// VXLANDevice leads to other hosts. Packets through it keep their source addresses; optional.
+	// VXLANDevice is the device that leads to other hosts. Packets sent through it keep their
+	// source addresses; optional.
 	VXLANDevice string
-	// OnlyDevice is the only device, apart from the bridge, at which packets of pods arrive;
-	// optional.
+	// OnlyDevice is the only device, apart from the bridge, on which pod packets arrive; optional.
 	OnlyDevice string
 }
 
@@ -56,27 +58,30 @@ const (
 )
 
 const (
-	// maxConnections limits the TCP connections of a pod to this host: to its kubelet, router and
-	// registry, and to its API server.
+	// maxConnections is the maximum number of TCP connections from a pod to this host: to the
+	// host's kubelet, router and registry, and to its API server.
 	maxConnections = 1_024
-	// maxClients limits the pods that are counted, including those that have ended.
+	// maxClients is the maximum number of pods that are counted, including pods that no longer
+	// exist.
 	maxClients = 1 << 16
-	// maxQueryRate limits the queries of a pod to the DNS server of this host, per second, and
-	// maxQueryBurst how many more it can send at once. A query needs many times the processor time of
-	// its client, and the server has precedence over pods.
+	// maxQueryRate is the maximum number of queries per second from a pod to this host's DNS
+	// server, and maxQueryBurst is the number of additional queries that a pod can send at once. A
+	// query needs many times more of the server's CPU time than of the client's, and the server has
+	// precedence over pods.
 	maxQueryRate, maxQueryBurst = 2_000, 4_000
-	// maxFlows limits the connections of a pod, of any protocol, that the kernel tracks: an eighth of
-	// its table by default. A full table drops the new connections of all pods and of the host.
+	// maxFlows is the maximum number of a pod's connections, of any protocol, that the kernel
+	// tracks: by default, an eighth of the kernel's table. If the table is full, the new
+	// connections of all pods and of the host are dropped.
 	maxFlows = 32_768
-	// flowShares is the number of shares of a pod's connections: for each new connection, the kernel
-	// reads the whole list of a share.
+	// flowShares is the number of shares into which a pod's connections are divided. For each new
+	// connection, the kernel reads the complete list of one share.
 	flowShares = 64
-	// maxFlowSets is the number of shares of all pods.
+	// maxFlowSets is the maximum number of shares of all pods together.
 	maxFlowSets = 1 << 17
 )
 
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
-// ports. It requires the program nft (1.0.1 or later).
+// ports. It requires the nft program (version 1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
 	nft, err := open(n.family(), n.Table)
 	if err != nil {
@@ -139,20 +144,21 @@ func addChains(tx *knftables.Transaction, n Network) {
 		"dnat "+ip+" to meta l4proto . th dport map @"+anyAddressMap,
 	)
 	chain(base("prerouting", knftables.NATType, knftables.PreroutingHook, knftables.DNATPriority), toHostPorts)
-	// nft before 1.0.8 supports the name dstnat only at the prerouting hook.
+	// nft before version 1.0.8 supports the name dstnat only at the prerouting hook.
 	chain(base("output", knftables.NATType, knftables.OutputHook, "-100"), toHostPorts)
 
 	chain(base("postrouting", knftables.NATType, knftables.PostroutingHook, knftables.SNATPriority),
 		// Without masquerading, a pod that connects to itself through its host port would reply to
 		// itself directly, without address translation.
 		ip+" saddr . "+ip+" daddr @"+hairpinSet+" masquerade",
-		// The host connects to a host port through 127.0.0.1, which the pod cannot reply to.
+		// The host connects to a host port through 127.0.0.1, to which the pod cannot reply.
 		fmt.Sprintf("oifname %q %s saddr %s masquerade", n.Bridge, ip, family.Loopback()),
 		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.ClusterCIDR.Masked(), insideSet),
 	)
 
-	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback to pods.
-	// Replies arrive for the bridge's address and are rewritten later, so they are not dropped.
+	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback
+	// addresses to pods. Replies are sent to the bridge's address and rewritten later, so they are
+	// not dropped.
 	guard := append(n.vxlan("iifname != %q udp dport %d fib daddr type local notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
 	if n.OnlyDevice != "" {
 		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.ClusterCIDR.Masked()))
@@ -163,7 +169,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
 		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
 	)
-	// Each connection to a port of the host needs memory of the platform, which no pod's limit counts.
+	// Each connection to a host port uses memory of the platform that no pod's limit accounts for.
 	// Closed connections do not count.
 	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
@@ -173,12 +179,14 @@ func addChains(tx *knftables.Transaction, n Network) {
 			n.Bridge, ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst)}
 	}
 	chain(base("dns-queries", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), queries...)
-	// Before addresses are translated. Only the first packet of a connection counts.
+	// This chain runs before addresses are translated. Only the first packet of a connection
+	// counts.
 	chain(base("flows", knftables.FilterType, knftables.PreroutingHook, "-150"),
 		fmt.Sprintf("iifname %[1]q ct state new ct status & confirmed == 0 add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
-	// A pod that reaches the VXLAN port of a host could send packets of other pods: outside of the
-	// cluster network, they have the address of this host. Services are translated before these hooks.
+	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods:
+	// outside of the cluster network, its packets have this host's address. Service addresses are
+	// translated before these hooks.
 	chain(base("vxlan-input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		n.vxlan("iifname %q udp dport %d counter drop")...)
 	chain(base("vxlan-forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority),
@@ -187,7 +195,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 		n.vxlan("oifname != %q udp dport %d notrack")...)
 }
 
-// vxlan returns rules about the VXLAN port. Each has the bridge and the port as arguments.
+// vxlan returns rules for the VXLAN port. The arguments of each format are the bridge and the port.
 func (n Network) vxlan(formats ...string) (rules []string) {
 	for _, format := range formats {
 		if n.VXLANPort != 0 {
@@ -197,8 +205,8 @@ func (n Network) vxlan(formats ...string) (rules []string) {
 	return rules
 }
 
-// Delete deletes tables. It ignores missing tables. It does nothing on a host without the program
-// nft, because nothing can have created the tables.
+// Delete deletes tables. It ignores missing tables. It is a no-op on a host without the nft
+// program, because nothing can have created the tables.
 func Delete(ctx context.Context, tables ...Table) error {
 	var errs []error
 	for _, t := range tables {

@@ -8,18 +8,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The work for the projects of one user is at most minWork, plus workPerPod for each pod and
-// project of the cluster, because a selector might have to be compared with all of them. Its unit
-// is a rule, an element, or a comparison of a selector with labels.
+// The budget for one user's projects is minWork, plus workPerPod for each pod and project in the
+// cluster, because a selector might have to be compared with all of them. The unit of work is a
+// rule, an element, or a comparison of a selector with labels.
 const (
 	minWork    = 20_000
 	workPerPod = 100
 )
 
-// budget limits the work for the projects of one user.
+// budget limits the work for one user's projects.
 type budget struct {
 	remaining int
-	// sets contains the sets that were already counted.
+	// sets holds the names of the sets that were already counted.
 	sets map[string]bool
 }
 
@@ -27,7 +27,7 @@ func (b *budget) spend(work int) { b.remaining -= work }
 
 func (b *budget) exhausted() bool { return b.remaining < 0 }
 
-// spendOnSet counts the work for a set, once.
+// spendOnSet counts the work for a set, but only once.
 func (b *budget) spendOnSet(name string, work int) {
 	if !b.sets[name] {
 		b.sets[name] = true
@@ -35,7 +35,7 @@ func (b *budget) spendOnSet(name string, work int) {
 	}
 }
 
-// budgets returns a budget for each owner of the projects.
+// budgets returns a budget for each project owner.
 func (s snapshot) budgets(projects []project) map[string]*budget {
 	result := map[string]*budget{}
 	for _, p := range projects {
@@ -53,8 +53,8 @@ type project struct {
 	size     int
 }
 
-// projects returns the projects with policies, small ones first: a user's large project must not
-// use up the budget of the user's other projects.
+// projects returns the projects with policies, in ascending order of size, so that a user's large
+// project does not use up the budget of the user's other projects.
 func (s snapshot) projects() []project {
 	byNamespace := map[string]*project{}
 	for _, policy := range s.policies {
@@ -77,7 +77,7 @@ func (s snapshot) projects() []project {
 	return result
 }
 
-// size returns the number of rules, peers and ports of a policy.
+// size returns the number of a policy's rules, peers and ports, plus one for the policy itself.
 func size(policy *networkingv1.NetworkPolicy) (count int) {
 	for _, rule := range policy.Spec.Ingress {
 		count += 1 + len(rule.From) + len(rule.Ports)
@@ -100,11 +100,11 @@ func values(selector *metav1.LabelSelector) int {
 	return count
 }
 
-// valuesPerComparison is the number of values of a selector whose comparison takes as long as the
-// rest of the comparison with an object.
+// valuesPerComparison is the number of selector values whose comparison takes as long as the rest
+// of the comparison with an object.
 const valuesPerComparison = 8
 
-// comparisons returns the work to compare a selector with count objects.
+// comparisons returns the work needed to compare a selector with count objects.
 func comparisons(selector *metav1.LabelSelector, count int) int {
 	return count * (1 + values(selector)/valuesPerComparison)
 }

@@ -11,27 +11,28 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// compiler turns a snapshot into a ruleset.
+// compiler compiles a snapshot into a ruleset.
 type compiler struct {
 	snapshot
 	inNamespace map[string][]pod
 	result      *ruleset
-	// chainsOf contains the chains of the policies that select each pod of this node.
+	// chainsOf holds the chains of the policies that select each pod on this node.
 	chainsOf map[direction]map[netip.Addr][]string
-	// sets are all sets of peers and ports so far, with the work that each took.
+	// sets holds all sets of peers and ports created so far, with the work that each of them took.
 	sets map[string]measuredSet
-	// budget is the budget of the compiled project's owner, and draft its content.
+	// budget is the budget of the owner of the project that is being compiled, and draft is the
+	// project's part of the ruleset.
 	budget *budget
 	draft  *draft
 }
 
-// measuredSet is a set with the work that it took, as a budget counts it.
+// measuredSet is a set with the work that it took, in budget units.
 type measuredSet struct {
 	set
 	work int
 }
 
-// draft is the content of a ruleset for one project.
+// draft is one project's part of a ruleset.
 type draft struct {
 	sets     map[string]bool // names
 	chains   map[string]chain
@@ -42,16 +43,18 @@ func newDraft() *draft {
 	return &draft{sets: map[string]bool{}, chains: map[string]chain{}, chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}}}
 }
 
-// compile returns the ruleset that enforces the policies of a snapshot in its IP family.
+// compile returns the ruleset that enforces a snapshot's policies in the snapshot's IP family.
 //
 // A policy has one chain for each direction, whose rules accept packets. An isolated pod has a
-// chain that jumps to the chains of all policies that select it, and then drops the packet. Pods
-// that the same policies select share it. The pods that a rule of a policy selects are elements of
-// a set, which all rules with the same selectors share. So the number of rules that a packet passes
-// depends only on the policies of the two pods, not on the number of pods, projects or policies.
+// chain that jumps to the chains of all policies that select the pod, and then drops the packet.
+// Pods that are selected by the same policies share this chain. The pods that a policy rule selects
+// are elements of a set, which all rules with the same selectors share. So the number of rules that
+// a packet traverses depends only on the policies of the two pods, not on the number of pods,
+// projects or policies.
 //
-// The work for the projects of one user is limited. A project that exceeds it is closed: its pods
-// are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all.
+// The work for one user's projects is limited. A project that exceeds the limit is closed: its pods
+// are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all
+// users.
 func compile(s snapshot) *ruleset {
 	c := &compiler{
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
@@ -74,7 +77,7 @@ func compile(s snapshot) *ruleset {
 	return c.result
 }
 
-// addProject adds the policies of a project, or closes the project if they exceed the budget.
+// addProject adds a project's policies, or closes the project if its policies exceed the budget.
 func (c *compiler) addProject(p project) {
 	c.draft = newDraft()
 	for _, policy := range p.policies {
@@ -96,7 +99,7 @@ func (c *compiler) addProject(p project) {
 	}
 }
 
-// commit adds the draft of a project to the result.
+// commit adds the project's draft to the result.
 func (c *compiler) commit() {
 	maps.Copy(c.result.chains, c.draft.chains)
 	for name := range c.draft.sets {
@@ -107,7 +110,7 @@ func (c *compiler) commit() {
 	}
 }
 
-// add adds the chains of a policy, if it selects pods of this node.
+// add adds a policy's chains if the policy selects pods on this node.
 func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 	c.budget.spend(1 + values(&policy.Spec.PodSelector) + comparisons(&policy.Spec.PodSelector, len(c.inNamespace[policy.Namespace])))
 	if c.budget.exhausted() {
@@ -139,7 +142,7 @@ func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 }
 
 // isolates reports whether a policy isolates pods in a direction. The API server sets policyTypes
-// of policies without it.
+// if a policy omits it.
 func isolates(policy *networkingv1.NetworkPolicy, d direction) bool {
 	kind := networkingv1.PolicyTypeIngress
 	if d == egress {
@@ -151,7 +154,7 @@ func isolates(policy *networkingv1.NetworkPolicy, d direction) bool {
 	return slices.Contains(policy.Spec.PolicyTypes, kind)
 }
 
-// isolate drops the packets of a pod that no chain of a policy accepts.
+// isolate drops a pod's packets in a direction unless a policy's chain accepts them.
 func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 	slices.Sort(policies)
 	name := d.String() + "-pods-" + hash(policies...)
@@ -166,7 +169,7 @@ func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 	c.result.sets[selfSet].elements[address.String()+" . "+address.String()] = true
 }
 
-// ingressRules returns the rules that accept packets to the pods of a policy.
+// ingressRules returns the rules that accept packets to the pods that a policy selects.
 func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Ingress {
 		if c.budget.exhausted() {
@@ -177,7 +180,7 @@ func (c *compiler) ingressRules(policy *networkingv1.NetworkPolicy) (rules []str
 	return rules
 }
 
-// egressRules returns the rules that accept the packets that the egress rules of a policy allow.
+// egressRules returns the rules that accept the packets that a policy's egress rules allow.
 func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []string) {
 	for _, rule := range policy.Spec.Egress {
 		if c.budget.exhausted() {
@@ -188,8 +191,8 @@ func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []stri
 	return rules
 }
 
-// accept returns rules that accept packets from any of the peers to any of the ports, of which
-// there are at most four.
+// accept returns rules that accept packets from any of the peers to any of the ports. There are at
+// most four rules.
 func (c *compiler) accept(peers, ports []string) (rules []string) {
 	c.budget.spend(len(peers) * len(ports))
 	for _, peer := range peers {

@@ -1,6 +1,6 @@
-// Package hosttest runs tests of the network on a separate host: it re-executes the test program in
-// new network and mount namespaces, so that tests do not change devices, nftables tables and
-// sysctls of the machine, and all goroutines are on the separate host. Pods and other machines are
+// Package hosttest runs network tests on a separate host: it re-executes the test program in new
+// network and mount namespaces, so that tests do not change the machine's devices, nftables tables
+// and sysctls, and so that all goroutines are on the separate host. Pods and other machines are
 // additional network namespaces.
 package hosttest
 
@@ -17,7 +17,7 @@ import (
 
 const marker = "SLIPWAY_HOSTTEST"
 
-// Main runs the tests of a package on a separate host. Call it from TestMain. It requires root.
+// Main runs a package's tests on a separate host. Call it from TestMain. It requires root.
 func Main(m *testing.M) {
 	if os.Getenv(marker) == "" {
 		os.Exit(reexec())
@@ -45,8 +45,8 @@ func reexec() int {
 }
 
 // prepare mounts a separate /run in the new mount namespace, for the names of network namespaces,
-// and sets lo up. Unmounts of the machine propagate to the namespace, because otherwise volumes of
-// other clusters would stay mounted here.
+// and sets lo up. Unmounts on the machine propagate to the mount namespace, because otherwise
+// volumes of other clusters would stay mounted in it.
 func prepare() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// Namespace is a network namespace with a name in /run/netns: a pod, or another machine.
+// Namespace is a network namespace that has a name in /run/netns. It represents a pod or another
+// machine.
 type Namespace struct {
 	Name string
 	Path string
@@ -41,10 +42,10 @@ func NewNamespace(t *testing.T, name string) Namespace {
 	return n
 }
 
-// Delete deletes the namespace and its devices. It can be called twice.
+// Delete deletes the namespace and its devices. It is idempotent.
 func (n Namespace) Delete() { _ = netns.DeleteNamed(n.Name) }
 
-// Do runs f in the namespace and ends the test on an error.
+// Do runs f in the namespace. If f returns an error, Do fails the test immediately.
 func (n Namespace) Do(t *testing.T, f func() error) {
 	t.Helper()
 	if err := n.Try(f); err != nil {
@@ -52,7 +53,7 @@ func (n Namespace) Do(t *testing.T, f func() error) {
 	}
 }
 
-// Try runs f in the namespace and returns its error.
+// Try runs f in the namespace and returns f's error.
 func (n Namespace) Try(f func() error) error {
 	if n.Path == "" { // the test's host
 		return f()
@@ -60,7 +61,7 @@ func (n Namespace) Try(f func() error) error {
 	return ns.WithNetNSPath(n.Path, func(ns.NetNS) error { return f() })
 }
 
-// Host returns the namespace of the test.
+// Host returns the test's own namespace.
 func Host() Namespace { return Namespace{Name: "host"} }
 
 // Serve starts a server that responds to connections and datagrams with the namespace's name and
@@ -111,8 +112,8 @@ func host(a net.Addr) string {
 	return h
 }
 
-// Ask sends a request to a server of Serve and returns the response: the server's name and the
-// address that it saw.
+// Ask sends a request to a server started by Serve and returns the response: the server's name and
+// the address that the server saw.
 func (n Namespace) Ask(network, address string) (response string, err error) {
 	err = n.Try(func() error {
 		conn, err := net.DialTimeout(network, address, 2*time.Second)
@@ -137,8 +138,8 @@ func (n Namespace) Ask(network, address string) (response string, err error) {
 	return response, err
 }
 
-// Connect connects the host and another machine by a veth with an address in CIDR notation at each
-// end. The host is the machine's default gateway.
+// Connect connects the host to another machine with a veth pair that has an address, in CIDR
+// notation, at each end. The host is the machine's default gateway.
 func (n Namespace) Connect(t *testing.T, hostCIDR, machineCIDR string) {
 	t.Helper()
 	device := "to-" + n.Name
