@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// shop is a cluster: two projects, pods of this node and pods of another node.
+// shop returns a cluster with two projects, with pods on this node and pods on another node.
 func shop() snapshot {
 	http := map[portName]int32{{"tcp", "http"}: 8080}
 	return snapshot{
@@ -32,7 +32,7 @@ func shop() snapshot {
 	}
 }
 
-// policyOf returns a policy of the project shop from the YAML form of its spec.
+// policyOf returns a policy in the shop project. spec is its spec in YAML.
 func policyOf(t *testing.T, name, spec string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
@@ -42,7 +42,7 @@ func policyOf(t *testing.T, name, spec string) *networkingv1.NetworkPolicy {
 	return policy
 }
 
-// text returns the rules that the packets of a pod pass, with the names of chains and sets replaced
+// text returns the rules that a pod's packets traverse, with the names of chains and sets replaced
 // by their content.
 func (r *ruleset) text(d direction, address string) string {
 	name, isolated := r.pods[d][netip.MustParseAddr(address)]
@@ -207,7 +207,7 @@ func manyRules(t *testing.T, project, name string, count int) *networkingv1.Netw
 	return policy
 }
 
-// manyValues returns policies of the project shop whose selectors have count values each.
+// manyValues returns policies in the shop project whose selectors have count values each.
 func manyValues(t *testing.T, policies, count int) (result []*networkingv1.NetworkPolicy) {
 	t.Helper()
 	requirement := metav1.LabelSelectorRequirement{Key: "app", Operator: metav1.LabelSelectorOpIn}
@@ -281,7 +281,7 @@ func TestFirstContainerWithNameDecidesItsPort(t *testing.T) {
 	}
 }
 
-// TestCompileIPv6 compiles a cluster whose pods have two addresses.
+// TestCompileIPv6 compiles a cluster whose pods have an IPv4 and an IPv6 address.
 func TestCompileIPv6(t *testing.T) {
 	s := shop()
 	for _, p := range s.pods {

@@ -14,19 +14,19 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// Sets of projects with egress addresses.
+// Names of the sets for projects with egress addresses.
 const (
-	// exitMarks contains the marks of this node's pods, by address.
+	// exitMarks maps the addresses of this node's pods to their marks.
 	exitMarks = "exit-marks"
-	// exitAddresses contains the source addresses of projects at this host, by mark.
+	// exitAddresses maps marks to the source addresses that projects use on this host.
 	exitAddresses = "exit-addresses"
 	// exitPairs contains the same entries as a set.
 	exitPairs = "exit-pairs"
-	// exitHeld contains the egress addresses of this host.
+	// exitHeld contains this host's egress addresses.
 	exitHeld = "exit-held"
 )
 
-// exitSets returns the empty sets.
+// exitSets returns the sets without elements.
 func exitSets(f ipfamily.Family) map[string]set {
 	return map[string]set{
 		exitMarks:     {kind: f.Type() + " : mark", elements: map[string]bool{}},
@@ -36,9 +36,9 @@ func exitSets(f ipfamily.Family) map[string]set {
 	}
 }
 
-// addExits marks packets of projects with egress addresses with the path on which they leave the
-// cluster. The addresses are IPv4 addresses, so IPv6 packets of these projects cannot leave the
-// cluster.
+// addExits marks the packets of projects with egress addresses. The mark determines the path on
+// which they leave the cluster. The addresses are IPv4 addresses, so these projects' IPv6 packets
+// cannot leave the cluster.
 func (c *compiler) addExits() {
 	if len(c.exits) == 0 {
 		return
@@ -65,7 +65,7 @@ func (c *compiler) addExits() {
 	}
 }
 
-// markOf returns the mark of packets from this node to the outside.
+// markOf returns the mark for packets that leave the cluster from this node.
 func (s snapshot) markOf(exit egressip.Exit) uint32 {
 	switch {
 	case !exit.Address.IsValid() || ipfamily.Of(exit.Address) != s.family:
@@ -78,13 +78,13 @@ func (s snapshot) markOf(exit egressip.Exit) uint32 {
 
 func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 
-// exitChains returns the chains at the hooks for projects with egress addresses.
+// exitChains returns the base chains for projects with egress addresses.
 //
-// Packets to the outside are marked after the address of a service is translated, and before the
-// node chooses a route. Responses to connections from outside are not marked. The program of the
-// VXLAN device marks packets of other hosts' pods with the mark of their project. The last chain
+// Packets to addresses outside of the cluster are marked after service addresses are translated and
+// before the node chooses a route. Responses to connections from outside are not marked. The VXLAN
+// device's program marks packets from pods on other hosts with their project's mark. The last chain
 // drops packets that would leave with another source address, such as packets of connections that
-// are older than a change.
+// were opened before a change.
 func exitChains(n Networks) []baseChain {
 	ip := n.family().Header()
 	inside := ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services})
@@ -112,7 +112,7 @@ func exitChains(n Networks) []baseChain {
 	}
 }
 
-// exits returns the exits of projects with egress addresses. There are none in the mode without
+// exits returns the exits of projects with egress addresses. It returns none in the mode without
 // isolation.
 func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	if o.plugin() == networkplugin.Subnet {
@@ -131,8 +131,8 @@ func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	return egressip.Assign(hosts, projects, alive)
 }
 
-// hostsOf returns the hosts of projects that have several hosts, by name, with their addresses in
-// the pod network.
+// hostsOf returns the hosts of projects that use more than one host: the hosts' names, with their
+// addresses in the pod network.
 func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr {
 	hosts := map[string]netip.Addr{}
 	for _, exit := range exits {
@@ -149,7 +149,7 @@ func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr 
 	return hosts
 }
 
-// addExits adds the routes of external traffic between hosts.
+// addExits adds the routes for external traffic between hosts.
 func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
 	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
 	for _, exit := range exits {

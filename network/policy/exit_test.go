@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip"
 )
 
-// egress sets the egress addresses of the project shop and of this host.
+// egress sets the egress addresses of the shop project and of this host.
 func (f *fixture) egress(project, host []string) {
 	f.Helper()
 	namespace := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, NetName: "shop", NetID: 1 << 14}
@@ -33,8 +33,8 @@ func (f *fixture) egress(project, host []string) {
 	}
 }
 
-// waitForSource waits until a pod has a source address outside of the cluster. If it is empty, it
-// waits until the pod has no connection.
+// waitForSource waits until a pod has the given source address outside of the cluster. If want is
+// empty, it waits until the pod cannot connect.
 func (f *fixture) waitForSource(pod, want string) {
 	f.Helper()
 	if want != "" {
@@ -77,7 +77,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.waitForSource("web", first)
 	f.start()
 
-	// A connection that is older than a change does not keep its address.
+	// A connection that was opened before a change does not keep its address.
 	var conn net.Conn
 	f.pods["web"].Do(t, func() (err error) {
 		conn, err = net.Dial("udp4", "203.0.113.2:80")

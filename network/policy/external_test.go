@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-// newOutside connects a machine outside of the cluster. It has the addresses 203.0.113.1 to
-// 203.0.113.9. The node serves port 80 too.
+// newOutside connects a machine outside of the cluster. The machine has the addresses 203.0.113.1
+// to 203.0.113.9. The node serves port 80 too.
 func (f *fixture) newOutside() {
 	f.Helper()
 	n := hosttest.NewNamespace(f.T, "outside")
@@ -44,7 +44,7 @@ func (f *fixture) newOutside() {
 	hosttest.Host().Serve(f.T, 53)
 }
 
-// firewall creates or replaces a policy of the project shop.
+// firewall creates or replaces a policy in the shop project.
 func (f *fixture) firewall(name string, rules ...string) {
 	f.Helper()
 	policy := firewallOf("shop", name, rules...)
@@ -58,7 +58,8 @@ func (f *fixture) firewall(name string, rules ...string) {
 	f.must(err)
 }
 
-// external waits until a pod reaches exactly these addresses of outside machines and of its node.
+// external waits until a pod can reach exactly the given addresses of outside machines and of its
+// node.
 func (f *fixture) external(pod, want string) {
 	f.Helper()
 	addresses := []string{"203.0.113.1:80", "203.0.113.2:80", "203.0.113.2:53", "198.51.100.1:80", "198.51.100.1:53"}
@@ -197,7 +198,7 @@ func TestAddressesOfNamesAreAllowedBeforeTheResponse(t *testing.T) {
 	observe("x.y.bar.org.", "203.0.113.1")
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 
-	// Another process gets the addresses from the kernel.
+	// A new process reads the addresses from the kernel.
 	f.stop()
 	f.enforcer.Names = NewNames()
 	f.start()

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// firewall is the effect of the EgressNetworkPolicies of a project.
+// firewall holds a project's EgressNetworkPolicies and their effect.
 type firewall struct {
 	policies []*networkv1.EgressNetworkPolicy
 	effect   effect
@@ -32,7 +32,7 @@ const (
 // firewallsByProject returns the firewalls of all projects with policies.
 //
 // As in OpenShift 3.11, a policy without rules is ignored. A project that has two policies, or that
-// shares its network with other projects, is closed, because its policies contradict each other or
+// shares its network with other projects, is closed, because the policies contradict each other or
 // would affect other projects. A global project has no firewall.
 func (s snapshot) firewallsByProject() map[string]firewall {
 	result := map[string]firewall{}
@@ -63,7 +63,7 @@ func (s snapshot) firewallsByProject() map[string]firewall {
 	return result
 }
 
-// firewallNames returns the DNS names in the firewalls that are enforced.
+// firewallNames returns the DNS names in the firewalls whose rules are enforced.
 func (s snapshot) firewallNames() map[string]bool {
 	names := map[string]bool{}
 	for _, f := range s.firewallsByProject() {
@@ -76,13 +76,13 @@ func (s snapshot) firewallNames() map[string]bool {
 	return names
 }
 
-// isGlobal reports whether a project is in the network of all projects.
+// isGlobal reports whether a project is in the global network.
 func (s snapshot) isGlobal(project string) bool {
 	id, hasID := s.netIDs[project]
 	return project == metav1.NamespaceDefault || hasID && id == 0
 }
 
-// joined returns the other projects in the network of a project.
+// joined returns the other projects in a project's network.
 func (s snapshot) joined(project string) (others []string) {
 	id, hasID := s.netIDs[project]
 	for other, otherID := range s.netIDs {
@@ -94,7 +94,7 @@ func (s snapshot) joined(project string) (others []string) {
 	return others
 }
 
-// addFirewalls adds a chain for each project with a firewall that has pods on this node.
+// addFirewalls adds a chain for each project that has a firewall and has pods on this node.
 func (c *compiler) addFirewalls() {
 	c.result.sets[platformSet] = set{kind: c.family.Type(), elements: elementsOf(c.platform)}
 	for project, f := range c.firewallsByProject() {
@@ -125,9 +125,9 @@ func (c *compiler) firewallChain(f firewall) chain {
 
 const denyRule = "counter drop"
 
-// firewallRules returns rules of nftables with the effect of the rules of a firewall, where the
-// first match decides. Within a run of rules of one type, their order has no effect, so one rule
-// with a set has the effect of all networks of a run.
+// firewallRules returns nftables rules with the effect of a firewall's rules, of which the first
+// match applies. The order within a run of rules of one type has no effect, so one nftables rule
+// with a set covers all networks of a run.
 func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	for len(egress) > 0 {
 		kind := egress[0].Type
@@ -141,11 +141,12 @@ func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (ru
 	return rules
 }
 
-// firewallRun returns the rules of nftables for rules of one type.
+// firewallRun returns the nftables rules for a run of rules of one type.
 func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	verdict, onlyUnicast := denyRule, ""
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
-		// The owner of a name must not open link-local addresses, such as a cloud's metadata service.
+		// The owner of a DNS name must not be able to open link-local addresses, such as a cloud's
+		// metadata service.
 		verdict, onlyUnicast = "accept", fmt.Sprintf(" %s daddr != %s", c.family.Header(), linkAddresses(c.family))
 	}
 	var networks []netip.Prefix
@@ -167,13 +168,13 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 	return append(rules, fmt.Sprintf("%s daddr %s %s", c.family.Header(), literal(networks), verdict))
 }
 
-// linkAddresses returns the addresses of the link, and of the metadata services of clouds.
+// linkAddresses returns the link-local addresses and the addresses of cloud metadata services.
 func linkAddresses(f ipfamily.Family) string {
 	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254, fd20:ce::254 }"}[f]
 }
 
-// selected returns the network of a rule in the IP family. A rule that denies all IPv4 addresses
-// denies all IPv6 addresses too: its purpose is to close the project.
+// selected returns the network that a rule selects in the IP family. A rule that denies all IPv4
+// addresses denies all IPv6 addresses too, because its purpose is to close the project.
 func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
 	selector = cmp.Or(correctedCIDRs[selector], selector)
 	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {
@@ -182,11 +183,11 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 	return selector
 }
 
-// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses instead.
+// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses in their place.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
-// canonicalName returns the form of a firewall's DNS name that is used in comparisons.
+// canonicalName returns the form in which a firewall's DNS name is compared.
 func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// nameSet returns the nftables set with the addresses of a DNS name.
+// nameSet returns the name of the nftables set that contains a DNS name's addresses.
 func nameSet(name string) string { return "name-" + hash(name) }

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// firewallOf returns a policy from rules such as "Allow 1.2.3.0/24" and "Deny www.foo.com".
+// firewallOf returns a policy with rules such as "Allow 1.2.3.0/24" and "Deny www.foo.com".
 func firewallOf(namespace, name string, rules ...string) *networkv1.EgressNetworkPolicy {
 	policy := &networkv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	for _, text := range rules {
@@ -32,8 +32,8 @@ func firewallOf(namespace, name string, rules ...string) *networkv1.EgressNetwor
 	return policy
 }
 
-// firewallText returns the rules for the external packets of a pod, with names of sets replaced by
-// their content.
+// firewallText returns the rules for a pod's external packets, with set names replaced by the sets'
+// content.
 func (r *ruleset) firewallText(address string) string {
 	name, restricted := r.pods[external][netip.MustParseAddr(address)]
 	if !restricted {
@@ -110,7 +110,7 @@ func TestFirewallsOfUnknownPodsAreEnforced(t *testing.T) {
 	}
 }
 
-// allows is the model of a firewall: the first rule that contains the address decides.
+// allows is a reference model of a firewall: the first rule that contains the address applies.
 func allows(policy *networkv1.EgressNetworkPolicy, names map[string][]netip.Addr, address netip.Addr) bool {
 	for _, rule := range policy.Spec.Egress {
 		matches := slices.Contains(names[rule.To.DNSName], address)
@@ -124,7 +124,8 @@ func allows(policy *networkv1.EgressNetworkPolicy, names map[string][]netip.Addr
 	return true
 }
 
-// passes evaluates compiled rules, with the content of sets, for an address that is not link-local.
+// passes evaluates compiled rules, which include the content of sets, for an address that is not
+// link-local.
 func passes(rules string, address netip.Addr) bool {
 	for _, rule := range strings.Split(rules, "\n") {
 		fields := strings.FieldsFunc(rule, func(r rune) bool { return strings.ContainsRune(" ,[]{}", r) })
@@ -209,8 +210,8 @@ func TestCompileFirewallIPv6(t *testing.T) {
 	}
 }
 
-// TestProjectWithEgressAddressSendsNoIPv6 checks that packets of such a project do not leave
-// with another address.
+// TestProjectWithEgressAddressSendsNoIPv6 verifies that the packets of a project with an egress
+// address do not leave with another address.
 func TestProjectWithEgressAddressSendsNoIPv6(t *testing.T) {
 	s, address := shop(), netip.MustParseAddr("fd01::2")
 	s.node = "one"

@@ -16,11 +16,11 @@ import (
 // multicastEnabled is the value of the annotation that enables multicast.
 const multicastEnabled = "true"
 
-// multicastGroups returns the groups of projects with multicast, by project.
+// multicastGroups returns the multicast group of each project with multicast.
 //
-// In multitenant mode, projects with one network ID are a group, and multicast is enabled if it is
-// enabled in all of them. Projects with ID 0 are a group too: they exchange no multicast with other
-// projects. In the mode with network policies, each project is a separate group.
+// In multitenant mode, the projects that share a network ID form a group, and multicast is enabled
+// if it is enabled in all of them. Projects with ID 0 form a group too: they exchange no multicast
+// packets with other projects. In network policy mode, each project is a separate group.
 func (o *objects) multicastGroups(plugin string) map[string]string {
 	groups, disabled := map[string]string{}, map[string]bool{}
 	if plugin == networkplugin.Subnet {
@@ -61,7 +61,7 @@ func (s *enforcement) deliver(ctx context.Context) error {
 	return s.delivery.Apply(ctx, s.objects.multicastPods(groups, s.NodeName, local))
 }
 
-// multicastPods returns the pods of groups.
+// multicastPods returns the groups with their pods.
 func (o *objects) multicastPods(groups map[string]string, node string, local []cni.Pod) (list []multicast.Group) {
 	pods := map[string]*multicast.Group{}
 	for _, pod := range local {

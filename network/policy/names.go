@@ -15,21 +15,22 @@ import (
 
 const (
 	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
-	// with it, for connections that are open. Source: OpenShift 3.11 Cluster Administration, 7.3.3.1.
+	// that contains the address. It protects open connections. Source: OpenShift 3.11 Cluster
+	// Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
-	// maxAddresses limits the addresses of a name. The address with the oldest last response is
-	// removed.
+	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address with
+	// the oldest last response is removed.
 	maxAddresses = 4096
-	// observeTimeout limits how long a DNS response waits for the kernel.
+	// observeTimeout is the maximum time that a DNS response waits for the kernel.
 	observeTimeout = 5 * time.Second
 )
 
-// Names contains the addresses of the DNS names in egress firewalls: exact names such as
+// Names holds the addresses of the DNS names in egress firewalls: exact names such as
 // "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
-// Enforcer and the DNS server of its node share one. The addresses expire here and not in the
+// Enforcer and its node's DNS server share one Names. The addresses expire in Names, not in the
 // kernel. So a rule that denies a name remains in effect while the node process is down.
 type Names struct {
-	// IPv6 records IPv6 addresses too. Set it before the first use.
+	// IPv6 means that IPv6 addresses are recorded too. Set it before the first use.
 	IPv6 bool
 
 	now      func() time.Time
@@ -55,9 +56,9 @@ func NewNames() *Names {
 	}
 }
 
-// Observe records the addresses of a DNS response before a client gets the response. It returns
-// when the rules of the kernel have them, so no client encounters a rule without them. It returns
-// immediately for names that no firewall contains.
+// Observe records the addresses in a DNS response before a client receives the response. It returns
+// when the kernel's rules contain the addresses, so a client never encounters a rule without them.
+// It returns immediately for names that no firewall contains.
 func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error {
 	if !n.record(name, addresses, ttl) {
 		return nil
@@ -78,7 +79,7 @@ func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr
 	}
 }
 
-// record records the addresses of a response. It reports whether the kernel lacks any of them.
+// record records the addresses in a response. It reports whether the kernel lacks any of them.
 func (n *Names) record(name string, addresses []netip.Addr, ttl time.Duration) (incomplete bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -113,8 +114,8 @@ func evictOldest(entries map[netip.Addr]*nameAddress) {
 	delete(entries, oldest)
 }
 
-// match returns the names of firewalls that contain a name of a DNS query. It compares labels, not
-// text: a label can contain a dot.
+// match returns the firewall names that match the name in a DNS query. It compares labels instead
+// of strings, because a label can contain a dot.
 func (n *Names) match(query string) (names []string) {
 	query = dns.CanonicalName(query)
 	if name := canonicalName(query); n.names[name] != nil && !isWildcard(name) {
@@ -130,7 +131,7 @@ func (n *Names) match(query string) (names []string) {
 
 func isWildcard(name string) bool { return strings.HasPrefix(name, "*.") }
 
-// set replaces the names. Names that remain keep their addresses.
+// set replaces the names. Names that are still present keep their addresses.
 func (n *Names) set(names map[string]bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -154,7 +155,7 @@ func (n *Names) set(names map[string]bool) {
 	}
 }
 
-// restore adds addresses that the kernel has from a previous process.
+// restore adds addresses that the kernel still holds from a previous process.
 func (n *Names) restore(name string, addresses []netip.Addr) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -165,7 +166,7 @@ func (n *Names) restore(name string, addresses []netip.Addr) {
 	}
 }
 
-// recordTypes returns the types of DNS records with the addresses.
+// recordTypes returns the types of the DNS address records to query.
 func (n *Names) recordTypes() []uint16 {
 	if n.IPv6 {
 		return []uint16{dns.TypeA, dns.TypeAAAA}
@@ -186,7 +187,7 @@ func (n *Names) exact() (names []string) {
 	return names
 }
 
-// addresses returns the addresses of all names. It removes expired ones.
+// addresses returns the addresses of all names. It removes expired addresses.
 func (n *Names) addresses() map[string][]netip.Addr {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -204,7 +205,7 @@ func (n *Names) addresses() map[string][]netip.Addr {
 	return result
 }
 
-// confirm records that the kernel has addresses.
+// confirm records that the kernel has the given addresses.
 func (n *Names) confirm(names map[string][]netip.Addr) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// namesOf returns Names with a clock of the test and a writer of the rules.
+// namesOf returns a Names that uses the test's clock, and starts a goroutine that writes the rules.
 func namesOf(t *testing.T, names ...string) (n *Names, now *time.Time) {
 	t.Helper()
 	n, now = NewNames(), new(time.Time)
@@ -26,7 +26,7 @@ func namesOf(t *testing.T, names ...string) (n *Names, now *time.Time) {
 	return n, now
 }
 
-// sync enforces the addresses of names, as an Enforcer does.
+// sync enforces the names' addresses, as an Enforcer does.
 func (n *Names) sync() { n.confirm(n.addresses()) }
 
 func TestNamesMatchQueries(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// objects are caches of the objects that policies depend on.
+// objects holds caches of the objects that policies depend on.
 type objects struct {
 	pods, namespaces, policies cache.SharedIndexInformer
 	firewalls, netNamespaces   cache.SharedIndexInformer
@@ -59,7 +59,7 @@ func newObjects(client kubernetes.Interface, network networkclient.Interface) *o
 	return o
 }
 
-// start fills the caches until ctx ends. It reports whether they are full.
+// start starts the caches, which run until ctx is done. It reports whether they have synced.
 func (o *objects) start(ctx context.Context) bool {
 	o.factory.StartWithContext(ctx)
 	o.platform.StartWithContext(ctx)
@@ -72,7 +72,7 @@ func (o *objects) start(ctx context.Context) bool {
 	return true
 }
 
-// stop waits until the caches have stopped. The context of start must have ended.
+// stop waits until the caches have stopped. The context that was passed to start must be done.
 func (o *objects) stop() {
 	o.factory.Shutdown()
 	o.platform.Shutdown()
@@ -85,8 +85,8 @@ func (o *objects) all() []cache.SharedIndexInformer {
 	}
 }
 
-// plugin returns the network plugin of the cluster. It is empty if the cache does not have the
-// ClusterNetwork "default", which the control plane creates.
+// plugin returns the cluster's network plugin. It is empty if the cache lacks the ClusterNetwork
+// "default", which the control plane creates.
 func (o *objects) plugin() string {
 	object, exists, err := o.clusterNetworks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
 	if err != nil || !exists {
@@ -95,15 +95,14 @@ func (o *objects) plugin() string {
 	return cmp.Or(object.(*networkv1.ClusterNetwork).PluginName, networkplugin.Default)
 }
 
-// awaitPlugin waits until the cache has the network plugin or ctx ends. It reports whether the
-// cache has it.
+// awaitPlugin waits until the cache has the network plugin or ctx is done. It reports whether the
+// cache has the plugin.
 func (o *objects) awaitPlugin(ctx context.Context) bool {
 	err := wait.PollUntilContextCancel(ctx, labelPoll, true, func(context.Context) (bool, error) { return o.plugin() != "", nil })
 	return err == nil
 }
 
-// netID returns the network ID of a project. known is false until the control plane has assigned
-// one.
+// netID returns a project's network ID. known is false until the control plane has assigned an ID.
 func (o *objects) netID(project string) (id uint32, known bool) {
 	object, exists, err := o.netNamespaces.GetStore().GetByKey(project)
 	if err != nil || !exists {
@@ -113,8 +112,8 @@ func (o *objects) netID(project string) (id uint32, known bool) {
 	return namespace.NetID, o.isCurrent(namespace)
 }
 
-// isCurrent reports whether a NetNamespace belongs to the current project of its name, not to a
-// deleted one.
+// isCurrent reports whether a NetNamespace belongs to the current project with its name, rather
+// than to a deleted project.
 func (o *objects) isCurrent(namespace *networkv1.NetNamespace) bool {
 	project, exists, err := o.namespaces.GetStore().GetByKey(namespace.Name)
 	return err != nil || !exists || networkplugin.BelongsTo(namespace.Annotations, project.(*corev1.Namespace).UID)
@@ -125,7 +124,7 @@ func (o *objects) hasPolicies() bool {
 	return len(o.policies.GetStore().ListKeys()) > 0 || len(o.firewalls.GetStore().ListKeys()) > 0
 }
 
-// watch returns a channel with a value after changes.
+// watch returns a channel that receives a value after changes.
 func (o *objects) watch() (<-chan struct{}, error) {
 	changes := make(chan struct{}, 1)
 	notify := func() {
@@ -151,8 +150,8 @@ func (o *objects) watch() (<-chan struct{}, error) {
 	return changes, nil
 }
 
-// relevant reports whether an update of an object can affect the rules. Most updates of pods
-// cannot, because they only change fields that the cache does not keep, such as conditions.
+// relevant reports whether an update to an object can affect the rules. Most pod updates cannot,
+// because they only change fields that the cache does not keep, such as conditions.
 func relevant(old, new any) bool {
 	before, isPod := old.(*corev1.Pod)
 	if !isPod {
@@ -204,8 +203,9 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 	return small
 }
 
-// find returns the object of a pod of this node, or nil if the cache does not have it. A static pod
-// has another UID in the API: the UID of its mirror pod, which names the UID of the static pod.
+// find returns the API object of a pod on this node, or nil if the cache lacks it. A static pod has
+// another UID in the API: the UID of its mirror pod, whose annotation holds the UID of the static
+// pod.
 func (o *objects) find(local cni.Pod) *corev1.Pod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
@@ -218,7 +218,7 @@ func (o *objects) find(local cni.Pod) *corev1.Pod {
 	return p
 }
 
-// snapshot returns the state of the cluster, with the pods of this node that have an address.
+// snapshot returns the state of the cluster, with those of this node's pods that have an address.
 func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}, netIDs: map[string]uint32{}}
 	for _, object := range o.namespaces.GetStore().List() {
@@ -255,8 +255,8 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	return s
 }
 
-// hostAddresses returns the address of each node in the pod network, and the subnets of hosts that
-// are not nodes.
+// hostAddresses returns each node's address in the pod network, and the subnets of hosts that are
+// not nodes.
 func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 	var nodes, others []netip.Prefix
 	for _, object := range o.hostSubnets.GetStore().List() {
@@ -277,8 +277,8 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 		}
 	}
 	for _, subnet := range others {
-		// An administrator can create any HostSubnet. A HostSubnet that contains pods of a node would end
-		// their isolation.
+		// An administrator can create any HostSubnet. A HostSubnet that contains a node's pods
+		// would end their isolation.
 		if !slices.ContainsFunc(nodes, subnet.Overlaps) {
 			addresses = append(addresses, subnet)
 		}
@@ -305,12 +305,12 @@ func (o *objects) addFirewalls(s *snapshot) {
 	}
 }
 
-// describePod returns a pod without an address.
+// describePod returns a pod without addresses.
 func describePod(p *corev1.Pod, local bool) pod {
 	return pod{namespace: p.Namespace, labels: p.Labels, ports: namedPorts(p.Spec.Containers), local: local}
 }
 
-// withAddresses returns the pod with each of its addresses.
+// withAddresses returns a copy of the pod for each of its addresses.
 func (p pod) withAddresses(addresses []netip.Addr) (pods []pod) {
 	for _, address := range addresses {
 		p.address = address
@@ -319,7 +319,7 @@ func (p pod) withAddresses(addresses []netip.Addr) (pods []pod) {
 	return pods
 }
 
-// addressesOf returns the addresses in the status of a pod. The first of podIPs is podIP.
+// addressesOf returns the addresses in a pod's status. The first entry of podIPs is podIP.
 func addressesOf(p *corev1.Pod) (addresses []netip.Addr) {
 	texts := []string{p.Status.PodIP}
 	for _, ip := range p.Status.PodIPs {

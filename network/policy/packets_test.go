@@ -11,20 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// packet is an IPv4 packet of a test.
+// packet is an IPv4 packet that a test sends.
 type packet struct {
 	protocol byte
 	id       uint16
-	// fragment contains the flag "more fragments" (0x2000) and the offset in units of eight bytes.
+	// fragment holds the "more fragments" flag (0x2000) and the offset in units of eight bytes.
 	fragment uint16
 	options  []byte
 	payload  []byte
 }
 
-// moreFragments is the flag of all fragments but the last.
+// moreFragments is the flag that all fragments except the last one have.
 const moreFragments = 0x2000
 
-// encode returns the packet without checksums. The kernel adds the checksum of the header.
+// encode returns the packet without checksums. The kernel adds the header checksum.
 func (p packet) encode(from, to netip.Addr) []byte {
 	header := make([]byte, 20, 20+len(p.options)+len(p.payload))
 	header[0] = byte(0x40 + 5 + len(p.options)/4)
@@ -36,7 +36,7 @@ func (p packet) encode(from, to netip.Addr) []byte {
 	return slices.Concat(header, p.options, p.payload)
 }
 
-// udp returns a datagram without a checksum, with zeros as content.
+// udp returns a datagram that has no checksum and contains zeros.
 func udp(port uint16, length int) []byte {
 	datagram := make([]byte, 8+length)
 	binary.BigEndian.PutUint16(datagram, 999)
@@ -45,7 +45,7 @@ func udp(port uint16, length int) []byte {
 	return datagram
 }
 
-// sctp returns the beginning of an association.
+// sctp returns the first packet of an association.
 func sctp(port uint16) []byte {
 	init := make([]byte, 32)
 	binary.BigEndian.PutUint16(init, 999)
@@ -54,7 +54,7 @@ func sctp(port uint16) []byte {
 	return init
 }
 
-// syn returns the beginning of a TCP connection.
+// syn returns the first segment of a TCP connection.
 func syn(port uint16) []byte {
 	segment := make([]byte, 20)
 	binary.BigEndian.PutUint16(segment, 999)
@@ -63,7 +63,7 @@ func syn(port uint16) []byte {
 	return segment
 }
 
-// transmit sends packets with a raw socket of a pod.
+// transmit sends packets through a pod's raw socket.
 func (f *fixture) transmit(from, to string, packets ...packet) {
 	f.Helper()
 	source, target := netip.MustParseAddr(f.address[from]), netip.MustParseAddr(f.address[to])
@@ -82,8 +82,8 @@ func (f *fixture) transmit(from, to string, packets ...packet) {
 	})
 }
 
-// capture returns the packets from one pod that arrive at the device of another, until one of them
-// has the ID of the last.
+// capture returns a function that returns the packets from one pod that arrived on another pod's
+// device, up to the packet whose ID is last.
 func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string) {
 	f.Helper()
 	var socket int
@@ -117,7 +117,7 @@ func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string)
 }
 
 // TestRulesHoldForEveryPacket sends packets whose port or protocol a filter could overlook. The
-// policy accepts UDP and SCTP at port 80 only.
+// policy accepts UDP and SCTP only on port 80.
 func TestRulesHoldForEveryPacket(t *testing.T) {
 	f := newFixture(t)
 	f.lease("shop", "web")
@@ -138,12 +138,12 @@ func TestRulesHoldForEveryPacket(t *testing.T) {
 		{protocol: unix.IPPROTO_IPIP, id: 105, payload: packet{protocol: unix.IPPROTO_UDP, payload: allowed}.encode(netip.IPv4Unspecified(), netip.IPv4Unspecified())},
 		{protocol: unix.IPPROTO_ICMP, id: 106, payload: append([]byte{8, 0, 0xf7, 0xff}, make([]byte, 4)...)},
 		{protocol: unix.IPPROTO_UDP, id: 107, options: noOperation, payload: denied},
-		// A datagram in two fragments, of which the second one has no port.
+		// A datagram in two fragments. The second fragment has no port.
 		{protocol: unix.IPPROTO_UDP, id: 108, fragment: moreFragments, payload: denied[:16]},
 		{protocol: unix.IPPROTO_UDP, id: 108, fragment: 2, payload: denied[16:]},
-		// A last fragment without the others.
+		// A last fragment without the other fragments.
 		{protocol: unix.IPPROTO_UDP, id: 109, fragment: 2, payload: denied[16:]},
-		// The second fragment overlaps the first one, which has the allowed port.
+		// The second fragment overlaps the first fragment, which has the allowed port.
 		{protocol: unix.IPPROTO_UDP, id: 110, fragment: moreFragments, payload: allowed[:16]},
 		{protocol: unix.IPPROTO_UDP, id: 110, fragment: moreFragments, payload: denied[:24]},
 		{protocol: unix.IPPROTO_UDP, id: 110, fragment: 3, payload: denied[24:]},

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// peers returns the matches of a rule's peers. A packet that satisfies one of them is from or to a
-// peer. A rule without peers has one match that every packet satisfies. All pods are in one set.
+// peers returns the matches for a rule's peers. A packet that satisfies one of the matches is from
+// or to a peer. A rule without peers has one match that every packet satisfies. All pods are in one
+// set.
 func (c *compiler) peers(d direction, namespace string, peers []networkingv1.NetworkPolicyPeer) (matches []string) {
 	if len(peers) == 0 {
 		return []string{""}
@@ -46,8 +47,8 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 	return matches
 }
 
-// prefixes returns the networks of the IP family among CIDRs. It omits a network that another one
-// contains.
+// prefixes returns the CIDRs in the IP family. It omits networks that are contained in another
+// network.
 func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	for _, cidr := range cidrs {
 		if prefix, err := netip.ParsePrefix(cidr); err == nil && ipfamily.Of(prefix.Addr()) == s.family {
@@ -57,11 +58,12 @@ func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	return widest(result)
 }
 
-// widest removes networks that another one contains. The remaining networks do not overlap.
+// widest removes networks that are contained in another network. The remaining networks do not
+// overlap.
 func widest(networks []netip.Prefix) (result []netip.Prefix) {
 	slices.SortFunc(networks, func(a, b netip.Prefix) int { return cmp.Or(a.Addr().Compare(b.Addr()), a.Bits()-b.Bits()) })
 	for _, network := range networks {
-		// Networks are disjoint, or one contains the other and precedes it.
+		// Two networks are disjoint, or one of them contains the other and precedes it.
 		if last := len(result) - 1; last < 0 || !result[last].Overlaps(network) {
 			result = append(result, network)
 		}
@@ -69,7 +71,7 @@ func widest(networks []netip.Prefix) (result []netip.Prefix) {
 	return result
 }
 
-// literal returns a set of networks in the syntax of nft.
+// literal returns a set of networks in nft syntax.
 func literal(networks []netip.Prefix) string {
 	var texts []string
 	for _, network := range networks {
@@ -78,8 +80,8 @@ func literal(networks []netip.Prefix) string {
 	return "{ " + strings.Join(texts, ", ") + " }"
 }
 
-// peerSet returns the name of the set of the pods that any of the peers selects. Equal selectors
-// share a set.
+// peerSet returns the name of the set that contains the pods selected by any of the peers. Equal
+// selectors share a set.
 func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyPeer) string {
 	var keys, descriptions []string
 	for _, peer := range peers {
@@ -106,8 +108,9 @@ func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyP
 	})
 }
 
-// share adds a set to the draft. create returns a set with the work for it. A set that exceeds the
-// budget can be incomplete: the project is closed, and no other rule shares the set.
+// share adds a set to the draft. create returns a set with the work that it took. A set that
+// exceeds the budget can be incomplete, because the project is then closed and no other rule shares
+// the set.
 func (c *compiler) share(name string, create func() measuredSet) string {
 	measured, exists := c.sets[name]
 	if !exists {
@@ -121,8 +124,8 @@ func (c *compiler) share(name string, create func() measuredSet) string {
 	return name
 }
 
-// selectPeers adds the addresses of the pods that a peer selects, and returns the work. An invalid
-// selector, which the API server accepts in no policy, selects nothing.
+// selectPeers adds the addresses of the pods that a peer selects, and returns the work that it
+// took. An invalid selector selects nothing. The API server rejects invalid selectors in policies.
 func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer, elements map[string]bool) (work int) {
 	work = values(peer.PodSelector) + values(peer.NamespaceSelector)
 	if work > c.budget.remaining {
@@ -166,7 +169,7 @@ func selectorOrEverything(selector *metav1.LabelSelector) (labels.Selector, erro
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// describe returns the comment of a peer's set, which administrators see in `nft list table`.
+// describe returns the comment on a peer's set, which administrators see in `nft list table`.
 func describe(namespace string, peer networkingv1.NetworkPolicyPeer) string {
 	text := "project " + namespace
 	if peer.NamespaceSelector != nil {
