@@ -53,7 +53,7 @@ type Pod struct {
 type Table struct {
 	nft    knftables.Interface
 	tunnel string
-	// current is the script that produced the kernel's state. It is empty if the state is unknown.
+	// current describes the state in the kernel. It is empty if the state is unknown.
 	current string
 }
 

@@ -1,9 +1,9 @@
-// Package policy enforces the network policies of pods (networking.k8s.io/v1) and the egress
-// firewalls of projects (EgressNetworkPolicy of network.openshift.io/v1) on a node.
+// Package policy enforces pods' network policies (networking.k8s.io/v1) and projects' egress
+// firewalls (EgressNetworkPolicy in network.openshift.io/v1) on a node.
 //
 // A pod that a policy selects is isolated: its connections in the direction of the policy are
 // dropped unless a policy allows them. The rules are in an nftables table at the forward hook,
-// which all packets between pods, and between pods and other hosts, pass:
+// which all packets between pods, and between pods and other hosts, traverse:
 //
 //	packet ── egress chain ── ingress chain ── pod
 //	          map: source      map: destination
@@ -15,28 +15,28 @@
 //	            └─ drop
 //
 // An egress firewall restricts the connections of a project's pods to addresses outside of the
-// cluster, and to the pods' own node. The pods share its chain, which has the rules in their order.
-// The addresses of a DNS name are a set. The node's DNS server adds them (see Names) before a pod
-// gets its response.
+// cluster, and to the pods' own node. The project's pods share the firewall's chain, which has the
+// rules in their order. The addresses of a DNS name form a set. The node's DNS server adds
+// addresses to the set (see Names) before a pod receives the response.
 //
 //	packet ── external chain ── chain of the project ── first rule that matches
 //	          map: source
 //
-// The ClusterNetwork "default" names the network plugin, which decides what the component
+// The ClusterNetwork "default" names the network plugin, which determines what the component
 // enforces:
 //
 //   - redhat/openshift-ovs-networkpolicy: network policies and egress firewalls;
-//   - redhat/openshift-ovs-multitenant: these, and it isolates projects with different network IDs
-//     (see addNetworks);
+//   - redhat/openshift-ovs-multitenant: network policies, egress firewalls, and the isolation of
+//     projects with different network IDs (see addNetworks);
 //   - redhat/openshift-ovs-subnet: nothing.
 //
 // The CNI plugin calls the component before a pod starts (see cni.Config.PolicySocket). The call
-// returns when the rules for the pod are in the kernel, so no packet precedes them. The component
-// identifies the pods of its node by the plugin's leases, not by status.podIP, which arrives later
-// and can be stale. If the labels of a pod in a project with policies are unknown, it drops all
-// packets of the pod.
+// returns when the rules for the pod are in the kernel, so the pod cannot send or receive packets
+// before that. The component identifies its node's pods by the plugin's leases, not by
+// status.podIP, which arrives later and can be stale. If the labels of a pod in a project with
+// policies are unknown, the component drops all of the pod's packets.
 //
-// If the component ends, the kernel keeps enforcing the rules, and no pod starts.
+// If the component stops, the kernel keeps enforcing the rules, and no new pod starts.
 //
 // Source: Kubernetes documentation, Network Policies; OpenShift Container Platform 3.11 Cluster
 // Administration, Enabling NetworkPolicy, and Using an Egress Firewall to Limit Access to External
@@ -66,39 +66,39 @@ import (
 
 // Enforcer is the component that enforces network policies on a node.
 type Enforcer struct {
-	// NodeName is the name of the node.
+	// NodeName is the node's name.
 	NodeName string
-	// Client can watch pods, namespaces, network policies and the services of the project default,
+	// Client can watch pods, namespaces, network policies and the services in the default project,
 	// and create events.
 	Client kubernetes.Interface
 	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
 	Network networkclient.Interface
-	// Networks are the networks of the cluster, and Second the networks of its second IP family;
-	// optional.
+	// Networks holds the cluster's networks, and Second the cluster's networks in the second IP
+	// family; Second is optional.
 	Networks, Second Networks
-	// DualStack derives the second subnets of hosts; optional without Second.
+	// DualStack derives the hosts' second subnets; optional without Second.
 	DualStack dualstack.Networks
-	// Names gets the addresses of DNS names from the node's DNS server.
+	// Names receives the addresses of DNS names from the node's DNS server.
 	Names *Names
-	// Resolver is the address and port of that server.
+	// Resolver is the address and port of the node's DNS server.
 	Resolver string
-	// Table is the name of the component's nftables tables: in family ip and, with Second, ip6 for
-	// policies, and in family netdev for multicast.
+	// Table is the name of the component's nftables tables: one in the ip family and, with Second,
+	// one in the ip6 family for policies, and one in the netdev family for multicast.
 	Table string
-	// Socket is the path of the Unix socket for the CNI plugin.
+	// Socket is the path of the Unix socket that the CNI plugin connects to.
 	Socket string
 	// LeaseDir is the directory of the CNI plugin's leases.
 	LeaseDir string
-	// Tunnel gets the network IDs of the node's pods.
+	// Tunnel receives the network IDs of the node's pods.
 	Tunnel *vxlan.Tunnel
-	// CheckInterval is the time between two checks that the table exists; the default is 30 s.
+	// CheckInterval is the interval between two checks that the table exists; the default is 30s.
 	CheckInterval time.Duration
 
 	note    func(text string)
 	monitor egressip.Monitor
 }
 
-// errStopped means that the component ends. The CNI plugin retries.
+// errStopped means that the component is stopping. The CNI plugin retries.
 var errStopped = errors.New("the component network-policy is stopping")
 
 const (
@@ -110,11 +110,12 @@ const (
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
 
-// Notes sets the function that reports policies without the effect that users expect: projects that
-// are closed because their policies are too large, and egress firewalls that do not apply.
+// Notes sets the function that reports policies that do not have the effect that users expect:
+// projects that are closed because their policies are too large, and egress firewalls that do not
+// apply.
 func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
-// Run enforces policies until ctx ends. The rules remain in effect when it returns.
+// Run enforces policies until ctx is done. The rules remain in effect after Run returns.
 func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	tables, err := e.openTables()
 	if err != nil {
@@ -143,7 +144,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 		default: // a value is already pending
 		}
 	}
-	// The multicast of other hosts arrives through the device.
+	// Multicast packets from other hosts arrive through the VXLAN device.
 	e.Tunnel.Follow(e.networks(objects), e.monitor.Changed)
 	server, err := listen(e.Socket, objects, e.Tunnel)
 	if err != nil {
@@ -166,7 +167,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// openTables returns the tables of policies, one for each IP family.
+// openTables returns the policy tables, one for each IP family.
 func (e *Enforcer) openTables() (tables []*table, err error) {
 	for _, networks := range []Networks{e.Networks, e.Second} {
 		if networks == e.Second && !networks.Pods.IsValid() {
@@ -192,7 +193,7 @@ type enforcement struct {
 	plugin   string // the network plugin of the cluster
 }
 
-// loop writes the rules after each change and each request, until ctx ends. One write serves all
+// loop writes the rules after each change and each request, until ctx is done. One write covers all
 // changes and requests that preceded it.
 func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 	ticker := time.NewTicker(cmp.Or(s.CheckInterval, defaultCheckInterval))
@@ -229,7 +230,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 			retry = time.After(retryBackoff)
 		}
 		if !namesOnly {
-			// A failure does not keep new pods from starting.
+			// A failure does not prevent new pods from starting.
 			if err := s.deliver(ctx); err != nil && ctx.Err() == nil {
 				slog.Error("cannot deliver multicast", "error", err)
 				retry = time.After(retryBackoff)
@@ -252,7 +253,7 @@ func drain(requests <-chan chan<- error) (waiting []chan<- error) {
 	}
 }
 
-// restore reads the addresses of DNS names from the rules of a previous process.
+// restore reads the DNS names' addresses from the rules of a previous process.
 func (s *enforcement) restore(ctx context.Context) error {
 	if s.objects.plugin() == networkplugin.Subnet {
 		return nil
@@ -272,7 +273,7 @@ func (s *enforcement) restore(ctx context.Context) error {
 	return nil
 }
 
-// each calls a function with the table of each IP family.
+// each calls a function with each IP family's table.
 func (s *enforcement) each(f func(t *table) error) error {
 	var errs []error
 	for _, t := range s.tables {
@@ -283,7 +284,8 @@ func (s *enforcement) each(f func(t *table) error) error {
 
 // sync makes the kernel enforce the current policies.
 func (s *enforcement) sync(ctx context.Context) error {
-	// If an administrator deletes the object, it is missing for a moment.
+	// If an administrator deletes the object, it is missing until the control plane creates it
+	// again.
 	s.plugin = cmp.Or(s.objects.plugin(), s.plugin)
 	exits := s.objects.exits(s.monitor.Alive)
 	s.monitor.Watch(s.objects.hostsOf(exits))

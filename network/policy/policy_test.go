@@ -37,7 +37,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// fixture is a node with the component and pods, which are network namespaces.
+// fixture is a node that runs the component, with pods that are network namespaces.
 type fixture struct {
 	*testing.T
 	enforcer *Enforcer
@@ -55,7 +55,8 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	client, network := fake.NewClientset(), networkfake.NewClientset()
-	// The fake sends no bookmark after the initial objects of a watch, so reflectors must list.
+	// The fake client sends no bookmark after the initial objects of a watch, so reflectors must
+	// list.
 	network.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		options := action.(clienttesting.WatchActionImpl).ListOptions
 		if options.SendInitialEvents != nil {
@@ -85,7 +86,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// start runs the component until stop or the end of the test.
+// start runs the component until stop is called or the test ends.
 func (f *fixture) start() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -106,7 +107,7 @@ func (f *fixture) start() {
 	f.Cleanup(f.stop)
 }
 
-// lease creates a pod's network and its lease, as the CNI plugin does. The pod serves port 80.
+// lease creates a pod's network and lease, as the CNI plugin does. The pod serves port 80.
 func (f *fixture) lease(namespace, name string) {
 	f.Helper()
 	index := len(f.pods) + 1
@@ -118,7 +119,7 @@ func (f *fixture) lease(namespace, name string) {
 	f.must(os.WriteFile(filepath.Join(f.enforcer.LeaseDir, f.address[name]+".json"), []byte(lease), 0o600))
 }
 
-// object returns the API's object of a pod.
+// object returns a pod's API object.
 func object(namespace, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{"app": name}},
@@ -132,7 +133,7 @@ func (f *fixture) create(namespace, name string) {
 	f.must(err)
 }
 
-// policy creates or replaces a policy of the project shop.
+// policy creates or replaces a policy in the shop project.
 func (f *fixture) policy(name, spec string) {
 	f.Helper()
 	policy, policies := policyOf(f.T, name, spec), f.client.NetworkingV1().NetworkPolicies("shop")
@@ -143,8 +144,8 @@ func (f *fixture) policy(name, spec string) {
 	f.must(err)
 }
 
-// reaches checks which connections the node forwards, such as "web>db bank>web". All other
-// connections between the pods must fail.
+// reaches checks that the node forwards exactly the given connections, such as "web>db bank>web".
+// All other connections between the pods must fail.
 func (f *fixture) reaches(want string) {
 	f.Helper()
 	eventually.Equal(f.T, "connections", func() string {
@@ -235,7 +236,7 @@ func TestPolicyPrecedesPod(t *testing.T) {
 	f.reaches("known>till known>unknown till>known till>unknown unknown>known unknown>till")
 }
 
-// connection opens a connection between two pods. The result reports whether it still works.
+// connection opens a connection between two pods. echo reports whether the connection still works.
 func (f *fixture) connection(from, to string) (echo func() bool) {
 	f.Helper()
 	f.pods[to].Do(f.T, func() error {
@@ -289,7 +290,8 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	f.policy("one", `{podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {app: former}}}]}]}`)
 	f.start()
 	f.reaches("former>web web>former")
-	// The pod ends, and another project's pod gets its address. The API still has the previous pod.
+	// The pod is deleted, and a pod in another project gets its address. The API still has the
+	// previous pod.
 	lease := filepath.Join(f.enforcer.LeaseDir, f.address["former"]+".json")
 	f.must(os.WriteFile(lease, []byte(fmt.Sprintf(`{"address": %q, "pod": {"namespace": "bank", "name": "new", "uid": "uid-new"}}`, f.address["former"])), 0o600))
 	f.create("bank", "new")
@@ -302,7 +304,7 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	}
 }
 
-// nft runs commands of nft and returns their output.
+// nft runs nft commands and returns their output.
 func (f *fixture) nft(commands string) string {
 	f.Helper()
 	command := exec.Command("nft", "-f", "-")

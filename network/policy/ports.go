@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// portRange is a range of port numbers; both ends are included.
+// portRange is an inclusive range of port numbers.
 type portRange struct{ first, last int32 }
 
 var allPorts = portRange{0, 65535}
@@ -23,9 +23,10 @@ func (r portRange) String() string {
 	return fmt.Sprintf("%d-%d", r.first, r.last)
 }
 
-// ports returns the matches of a rule's ports. A packet that satisfies one of them is to one of the
-// ports. A rule without ports has one match that every packet satisfies, of any protocol. All named
-// ports are in one set; a name means the port of that name of each destination.
+// ports returns the matches for a rule's ports. A packet that satisfies one of the matches is sent
+// to one of the ports. A rule without ports has one match that every packet satisfies, regardless
+// of its protocol. All named ports are in one set; a name refers to each destination's port of that
+// name.
 func (c *compiler) ports(destinations []pod, ports []networkingv1.NetworkPolicyPort) (matches []string) {
 	if len(ports) == 0 {
 		return []string{""}
@@ -63,7 +64,7 @@ func (c *compiler) ports(destinations []pod, ports []networkingv1.NetworkPolicyP
 	return matches
 }
 
-// portName is a name of ports with a protocol.
+// portName is a port name with a protocol.
 type portName struct{ protocol, name string }
 
 func protocolOf(protocol *corev1.Protocol) string {
@@ -73,7 +74,7 @@ func protocolOf(protocol *corev1.Protocol) string {
 	return strings.ToLower(string(*protocol))
 }
 
-// merge joins ranges that overlap or touch.
+// merge joins ranges that overlap or are adjacent.
 func merge(ranges []portRange) (result []portRange) {
 	slices.SortFunc(ranges, func(a, b portRange) int { return cmp.Compare(a.first, b.first) })
 	for _, r := range ranges {
@@ -86,7 +87,8 @@ func merge(ranges []portRange) (result []portRange) {
 	return result
 }
 
-// portSet returns the name of the set of the destinations' ports with one of the names.
+// portSet returns the name of the set that contains the destinations' ports that have one of the
+// names.
 func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 	key := []string{""}
 	if len(destinations) < len(c.pods) {
@@ -110,8 +112,8 @@ func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 	})
 }
 
-// namedPorts returns the number of each named port. As in Services, the first container that has
-// the name decides.
+// namedPorts returns the number of each named port. As in Services, the first container that
+// defines the name takes precedence.
 func namedPorts(containers []corev1.Container) map[portName]int32 {
 	result := map[portName]int32{}
 	for _, container := range containers {

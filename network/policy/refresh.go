@@ -11,20 +11,20 @@ import (
 )
 
 const (
-	// defaultTTL applies to responses without a TTL, as in OpenShift 3.11.
+	// defaultTTL is the TTL for responses without a TTL, as in OpenShift 3.11.
 	defaultTTL = 30 * time.Second
-	// minTTL limits how often a name is resolved.
+	// minTTL is the minimum interval at which a name is resolved.
 	minTTL = 5 * time.Second
 	// resolveBackoff is the delay after a failure to resolve a name.
 	resolveBackoff = 2 * time.Second
-	// resolveTimeout limits one query.
+	// resolveTimeout is the timeout of one query.
 	resolveTimeout = 5 * time.Second
-	// maxQueries limits the queries at the same time.
+	// maxQueries is the maximum number of concurrent queries.
 	maxQueries = 16
 )
 
-// refresh resolves each name when it is new, and again when the TTL of its response ends, until ctx
-// ends. The DNS server of the node calls Observe for the responses. Names below a wildcard are
+// refresh resolves each name when it is new, and again when the TTL of its response expires, until
+// ctx is done. The node's DNS server calls Observe for the responses. Names below a wildcard are
 // unknown until a pod resolves them.
 func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, name string) (time.Duration, error)) {
 	due := map[string]time.Time{}
@@ -46,7 +46,7 @@ func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, n
 	}
 }
 
-// resolveDue resolves the names that are due. It returns the times at which each name is due next.
+// resolveDue resolves the names that are due. It returns the time at which each name is next due.
 func resolveDue(ctx context.Context, names []string, due map[string]time.Time, resolve func(context.Context, string) (time.Duration, error)) map[string]time.Time {
 	var group errgroup.Group
 	group.SetLimit(maxQueries)
@@ -72,7 +72,7 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 	return next
 }
 
-// resolver returns a function that sends queries for records of a name to a DNS server. It returns
+// resolver returns a function that queries a DNS server for a name's records. The function returns
 // the time after which a response can change.
 func resolver(server string, types []uint16) func(ctx context.Context, name string) (time.Duration, error) {
 	client := dns.Client{Timeout: resolveTimeout}

@@ -15,7 +15,7 @@ import (
 )
 
 // reporter reports closed projects as a note of the component. It reports egress firewalls whose
-// rules do not apply as a note, and as events of their policies.
+// rules do not apply as a note, and as events on their policies.
 type reporter struct {
 	client  kubernetes.Interface
 	node    string
@@ -25,7 +25,7 @@ type reporter struct {
 	written map[string]bool      // by the name of the event
 }
 
-// reason is the reason of the events.
+// reason is the events' reason.
 const reason = "EgressNetworkPolicyNotApplied"
 
 func newReporter(e *Enforcer) *reporter {
@@ -36,8 +36,9 @@ func newReporter(e *Enforcer) *reporter {
 	return r
 }
 
-// report reports the closed projects, and the problems of firewalls and of egress addresses. held
-// is the error of holding addresses at this host. It does not wait for the API server.
+// report reports the closed projects, and the problems with firewalls and egress addresses. held is
+// the error from assigning egress addresses to this host's device. report does not wait for the API
+// server.
 func (r *reporter) report(closed []string, firewalls map[string]firewall, exits map[string]egressip.Exit, held error) {
 	var notes []string
 	if len(closed) > 0 {
@@ -76,7 +77,7 @@ func (r *reporter) report(closed []string, firewalls map[string]firewall, exits 
 	r.events <- events
 }
 
-// event returns the event of a problem. All nodes use the same name, so there is one
+// event returns an event for a problem. All nodes use the same event name, so there is only one
 // event.
 func (r *reporter) event(policy *networkv1.EgressNetworkPolicy, problem string) *corev1.Event {
 	now := metav1.Now()
@@ -92,8 +93,8 @@ func (r *reporter) event(policy *networkv1.EgressNetworkPolicy, problem string) 
 	}
 }
 
-// egressEvent returns the event of an egress address that cannot be used. Events of objects without
-// a namespace are in the namespace "default".
+// egressEvent returns an event for an egress address that cannot be used. Events for objects
+// without a namespace are in the default namespace.
 func (r *reporter) egressEvent(kind, name, problem string) *corev1.Event {
 	now := metav1.Now()
 	return &corev1.Event{
@@ -105,7 +106,8 @@ func (r *reporter) egressEvent(kind, name, problem string) *corev1.Event {
 	}
 }
 
-// run creates events until ctx ends. The next report repeats an event that the API server rejects.
+// run creates events until ctx is done. If the API server rejects an event, the event is created
+// again after the next report.
 func (r *reporter) run(ctx context.Context) {
 	for {
 		select {

@@ -11,22 +11,21 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// ruleset is the content of the nftables table of an IP family that depends on the cluster.
+// ruleset is the part of an IP family's nftables table that depends on the cluster.
 type ruleset struct {
 	sets   map[string]set
 	chains map[string]chain
-	// pods contains the chain of each isolated pod of this node.
+	// pods holds the name of the chain for each isolated pod on this node.
 	pods map[direction]map[netip.Addr]string
-	// closed are the projects whose policies exceed the budget of their owner, in order.
+	// closed lists the projects whose policies exceed their owner's budget, in order.
 	closed []string
-	// multitenant isolates the networks of projects.
+	// multitenant means that projects' networks are isolated from each other.
 	multitenant bool
-	// exits gives projects their own source addresses outside of the cluster.
+	// exits means that projects have their own source addresses outside of the cluster.
 	exits bool
 }
 
-// set is an nftables set, or a map if its type contains a colon. Its elements are in the syntax of
-// nft.
+// set is an nftables set, or a map if its type contains a colon. Its elements are in nft syntax.
 type set struct {
 	kind     string // type of the elements
 	interval bool   // elements are networks
@@ -40,9 +39,9 @@ type chain struct {
 	rules   []string
 }
 
-// direction is the direction of connections, from the view of the isolated pod. External
+// direction is the direction of connections, from the isolated pod's point of view. External
 // connections are the connections that an egress firewall restricts. Source and target are the
-// directions of packets in multitenant mode, from the view of a pod of this node.
+// directions of packets in multitenant mode, from the point of view of a pod on this node.
 type direction int
 
 const (
@@ -53,10 +52,10 @@ const (
 	target
 )
 
-// policyDirections are the directions of every ruleset.
+// policyDirections returns the directions that every ruleset has.
 func policyDirections() []direction { return []direction{egress, ingress, external} }
 
-// directions are the directions of a ruleset.
+// directions returns the directions of a ruleset.
 func (r *ruleset) directions() []direction {
 	if r.multitenant {
 		return append(policyDirections(), source, target)
@@ -68,7 +67,7 @@ func (d direction) String() string {
 	return [...]string{"egress", "ingress", "external", "network-source", "network-target"}[d]
 }
 
-// own and peer return the fields with the addresses of the isolated pod and of the other end.
+// own and peer return the header fields with the addresses of the isolated pod and of its peer.
 func (d direction) own(f ipfamily.Family) string {
 	if d == ingress || d == target {
 		return f.Header() + " daddr"
@@ -86,11 +85,12 @@ func (d direction) peer(f ipfamily.Family) string {
 // podMap returns the name of the nftables map from pods to chains.
 func (d direction) podMap() string { return d.String() + "-pods" }
 
-// Sets of every ruleset.
+// Sets that every ruleset has.
 const (
-	// selfSet contains isolated pods, each as source and destination: a pod always reaches itself.
+	// selfSet contains isolated pods, each as source and destination: a pod can always reach
+	// itself.
 	selfSet = "self"
-	// platformSet contains the addresses of services that egress firewalls never restrict.
+	// platformSet contains the service addresses that egress firewalls never restrict.
 	platformSet = "platform-services"
 )
 
@@ -105,13 +105,13 @@ func newRuleset(f ipfamily.Family) *ruleset {
 	}
 }
 
-// close adds a closed project.
+// close marks a project as closed.
 func (r *ruleset) close(project string) {
 	at, _ := slices.BinarySearch(r.closed, project)
 	r.closed = slices.Insert(r.closed, at, project)
 }
 
-// withNames returns the ruleset with other addresses of DNS names.
+// withNames returns the ruleset with the DNS names' addresses replaced.
 func (r *ruleset) withNames(names map[string][]netip.Addr) *ruleset {
 	result := *r
 	result.sets = maps.Clone(r.sets)
@@ -137,10 +137,10 @@ func (c chain) equal(other chain) bool {
 	return c.comment == other.comment && slices.Equal(c.rules, other.rules)
 }
 
-// sortedKeys returns the keys of a map in order, so that transactions are reproducible.
+// sortedKeys returns a map's keys in sorted order, so that transactions are reproducible.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// hash returns a short name for text, such as a part of a chain's name.
+// hash returns a short name for text. The short name can be part of a chain's name.
 func hash(text ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(text, "\x00")))
 	return hex.EncodeToString(sum[:16])

@@ -20,18 +20,19 @@ import (
 )
 
 const (
-	// labelTimeout limits the wait for the labels of a new pod. The kubelet and this component watch
-	// pods separately, so either can be first. Afterwards, the pod is isolated until they arrive.
+	// labelTimeout is the maximum time to wait for the labels of a new pod. The kubelet and this
+	// component watch pods separately, so either of them can see the pod first. After the timeout,
+	// the pod is isolated until its labels arrive.
 	labelTimeout = 2 * time.Second
 	labelPoll    = 20 * time.Millisecond
-	// networkTimeout limits the wait for the network ID of a new project. Without an ID, the pod does
-	// not start, and the kubelet retries.
+	// networkTimeout is the maximum time to wait for the network ID of a new project. Without an
+	// ID, the pod does not start, and the kubelet retries.
 	networkTimeout = 5 * time.Second
-	// requestTimeout limits the time to read a request and to write the response.
+	// requestTimeout is the maximum time to read a request and to write the response.
 	requestTimeout = 10 * time.Second
 )
 
-// server serves requests of the CNI plugin. Each connection is for one pod.
+// server serves requests from the CNI plugin. Each connection is for one pod.
 type server struct {
 	listener net.Listener
 	requests chan chan<- error
@@ -40,7 +41,7 @@ type server struct {
 	tasks    sync.WaitGroup
 }
 
-// listen creates the socket, which only root can use.
+// listen creates the socket, which only root can connect to.
 func listen(path string, o *objects, tunnel *vxlan.Tunnel) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create directory of socket: %w", err)
@@ -52,7 +53,7 @@ func listen(path string, o *objects, tunnel *vxlan.Tunnel) (*server, error) {
 	return &server{listener: listener, requests: make(chan chan<- error), objects: o, tunnel: tunnel}, nil
 }
 
-// serve accepts connections until close.
+// serve accepts connections until close is called.
 func (s *server) serve(ctx context.Context) {
 	for {
 		conn, err := s.listener.Accept()
@@ -75,7 +76,7 @@ func (s *server) serve(ctx context.Context) {
 	}
 }
 
-// await waits until the kernel enforces the policies of a new pod.
+// await waits until the kernel enforces a new pod's policies.
 func (s *server) await(ctx context.Context, pod cni.Pod) error {
 	if plugin := s.objects.plugin(); plugin == networkplugin.Multitenant || plugin != networkplugin.Subnet && s.tunnel.Active() {
 		err := wait.PollUntilContextTimeout(ctx, labelPoll, networkTimeout, true, func(context.Context) (bool, error) {
@@ -106,7 +107,8 @@ func (s *server) await(ctx context.Context, pod cni.Pod) error {
 	}
 }
 
-// close stops the server and waits for its connections, whose context must have ended.
+// close stops the server and waits until its connections are closed. The connections' context must
+// be done.
 func (s *server) close() {
 	s.listener.Close()
 	s.tasks.Wait()

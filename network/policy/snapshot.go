@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// snapshot is the state of the cluster that decides which packets a node forwards. A pod with two
+// snapshot is the cluster state that determines which packets a node forwards. A pod with two
 // addresses occurs twice.
 type snapshot struct {
 	family     ipfamily.Family       // of the addresses, in the result of of
@@ -32,18 +32,18 @@ type snapshot struct {
 	exits map[string]egressip.Exit // ways to the outside, by project
 }
 
-// pod is a pod with an address of the pod network.
+// pod is a pod with an address in the pod network.
 type pod struct {
 	namespace string
 	labels    labels.Set
 	ports     map[portName]int32 // by name
 	address   netip.Addr
 	local     bool // runs on this node
-	// unknown means that the cache does not have the pod's labels yet.
+	// unknown means that the cache does not contain the pod's labels yet.
 	unknown bool
 }
 
-// of returns the snapshot with the addresses of one IP family.
+// of returns the snapshot with only the addresses in one IP family.
 func (s snapshot) of(f ipfamily.Family) snapshot {
 	s.family = f
 	s.pods = slices.DeleteFunc(slices.Clone(s.pods), func(p pod) bool { return ipfamily.Of(p.address) != f })
@@ -52,7 +52,7 @@ func (s snapshot) of(f ipfamily.Family) snapshot {
 	return s
 }
 
-// namesIn returns the addresses of DNS names in an IP family.
+// namesIn returns the DNS names' addresses in an IP family.
 func namesIn(f ipfamily.Family, names map[string][]netip.Addr) map[string][]netip.Addr {
 	result := map[string][]netip.Addr{}
 	for name, addresses := range names {
@@ -65,7 +65,7 @@ func inFamily(f ipfamily.Family, addresses []netip.Addr) []netip.Addr {
 	return slices.DeleteFunc(slices.Clone(addresses), func(a netip.Addr) bool { return ipfamily.Of(a) != f })
 }
 
-// byNamespace returns the pods of each namespace.
+// byNamespace groups the pods by namespace.
 func (s snapshot) byNamespace() map[string][]pod {
 	result := map[string][]pod{}
 	for _, p := range s.pods {

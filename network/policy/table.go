@@ -14,18 +14,18 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// table is the nftables table of a node for an IP family. Each change is one transaction: the
-// kernel applies all of it or nothing, so there is no moment without rules.
+// table is a node's nftables table for an IP family. Each change is one transaction, which the
+// kernel applies atomically, so there is no moment without rules.
 type table struct {
 	nft      knftables.Interface
 	networks Networks
 	current  *ruleset // the state in the kernel; nil if unknown
 }
 
-// Networks are the networks of a cluster in an IP family. Other addresses are external.
+// Networks holds a cluster's networks in an IP family. All other addresses are external.
 type Networks struct {
 	Pods, Services netip.Prefix
-	// Tunnel is the name of the device to other hosts.
+	// Tunnel is the name of the device that leads to other hosts.
 	Tunnel string
 }
 
@@ -60,7 +60,7 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	return nil
 }
 
-// check drops the recorded content of the table if another program has removed the table, so that
+// check forgets the recorded content of the table if another program has removed the table, so that
 // the next apply creates it.
 func (t *table) check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
@@ -79,7 +79,7 @@ func (t *table) check(ctx context.Context) error {
 	return nil
 }
 
-// addresses returns the elements of a set of addresses; none if the set does not exist.
+// addresses returns the elements of a set of addresses, or none if the set does not exist.
 func (t *table) addresses(ctx context.Context, set string) (addresses []netip.Addr, err error) {
 	elements, err := t.nft.ListElements(ctx, "set", set)
 	if err != nil && !knftables.IsNotFound(err) {
@@ -93,8 +93,9 @@ func (t *table) addresses(ctx context.Context, set string) (addresses []netip.Ad
 	return addresses, nil
 }
 
-// Isolation returns a function that reports whether network policies, egress firewalls and the
-// networks of projects can restrict packets from a pod to an address, by the table of an Enforcer.
+// Isolation returns a function that reports whether network policies, egress firewalls or network
+// isolation between projects can restrict packets from a pod to an address. The function reads an
+// Enforcer's table.
 func Isolation(name string, networks Networks) func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
 		t, err := openTable(name, networks)
@@ -121,8 +122,8 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 	}
 }
 
-// baseChain is a chain at a hook. Different priorities define the order of the chains at a hook. A
-// packet must pass all of them.
+// baseChain is a chain at a hook. The chains' priorities define their order at a hook. A packet
+// must pass all of them.
 type baseChain struct {
 	name     string
 	hook     knftables.BaseChainHook
@@ -131,17 +132,18 @@ type baseChain struct {
 	kind     knftables.BaseChainType // FilterType by default
 }
 
-// replies are packets that no policy checks.
+// replies matches packets that no policy checks.
 //
-// All other packets are checked, including those of established connections, so that a changed
-// policy also ends connections.
+// All other packets are checked, including those of established connections, so a changed policy
+// also ends connections.
 const replies = "ct state established,related ct direction reply accept"
 
 // baseChains returns the chains at the hooks.
 //
-// The forward hook sees packets after the translation of service addresses to pods, and before the
-// translation of source addresses. It does not see packets between a pod and its node, which
-// network policies do not restrict. Egress firewalls do, except for DNS and services.
+// The forward hook sees packets after service addresses are translated to pods, and before source
+// addresses are translated. It does not see packets between a pod and its node, which network
+// policies do not restrict. Egress firewalls restrict these packets too, except for DNS and
+// services.
 func baseChains(n Networks, r *ruleset) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	pod := func(d direction) string { return d.own(family) + " vmap @" + d.podMap() }
@@ -167,8 +169,8 @@ func baseChains(n Networks, r *ruleset) []baseChain {
 	return chains
 }
 
-// create replaces the table. The new table contains only the chains at the hooks of a ruleset, and
-// the objects to which these refer.
+// create replaces the table. The new table contains only the ruleset's base chains and the objects
+// that these chains refer to.
 func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
@@ -202,7 +204,7 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 }
 
 // update changes the content of the table from one ruleset to another. It creates objects before
-// rules refer to them, and deletes them when no rule does.
+// rules refer to them, and deletes objects when no rule refers to them anymore.
 func update(tx *knftables.Transaction, from, to *ruleset) {
 	updateSets(tx, from, to)
 	for _, name := range sortedKeys(to.chains) {
@@ -229,7 +231,7 @@ func updateSets(tx *knftables.Transaction, from, to *ruleset) {
 		if !exists {
 			tx.Add(to.sets[name].object(name))
 		}
-		// Networks of a set must not overlap, so deletions come first.
+		// The networks in a set must not overlap, so deletions come first.
 		for _, element := range sortedKeys(present.elements) {
 			if !to.sets[name].elements[element] {
 				tx.Delete(present.element(name, element))
@@ -243,7 +245,7 @@ func updateSets(tx *knftables.Transaction, from, to *ruleset) {
 	}
 }
 
-// object returns the set or map of the table.
+// object returns the set or map as an nftables object.
 func (s set) object(name string) knftables.Object {
 	if strings.Contains(s.kind, ":") {
 		return &knftables.Map{Name: name, Type: s.kind, Comment: comment(s.comment)}
@@ -255,7 +257,7 @@ func (s set) object(name string) knftables.Object {
 	return object
 }
 
-// element returns an element of the set or map.
+// element returns one of the set's or map's elements as an nftables object.
 func (s set) element(name, text string) *knftables.Element {
 	if key, value, isMap := strings.Cut(text, " : "); isMap {
 		return &knftables.Element{Map: name, Key: []string{key}, Value: []string{value}}
@@ -279,7 +281,8 @@ func updatePods(tx *knftables.Transaction, from, to *ruleset) {
 	}
 }
 
-// removeUnused flushes chains before it deletes any, because chains jump to others.
+// removeUnused flushes all unused chains before it deletes any of them, because chains jump to
+// other chains.
 func removeUnused(tx *knftables.Transaction, from, to *ruleset) {
 	unused := maps.Clone(from.chains)
 	maps.DeleteFunc(unused, func(name string, _ chain) bool { _, used := to.chains[name]; return used })
@@ -296,7 +299,7 @@ func removeUnused(tx *knftables.Transaction, from, to *ruleset) {
 	}
 }
 
-// comment returns a comment that nft accepts, or nil.
+// comment returns text as a comment that nft accepts, or nil if text is empty.
 func comment(text string) *string {
 	if text == "" {
 		return nil
