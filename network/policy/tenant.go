@@ -14,30 +14,32 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// Sets of multitenant mode.
+// Sets in multitenant mode.
 const (
-	// localSet contains the pods of this node.
+	// localSet contains this node's pods.
 	localSet = "network-pods"
-	// hostSet contains the addresses that hosts have in the pod network, and the subnets of hosts that
-	// are not nodes.
+	// hostSet contains the hosts' addresses in the pod network, and the subnets of hosts that are
+	// not nodes.
 	hostSet = "network-hosts"
 )
 
-// networkSet returns the name of the set of all pods of the cluster in a network.
+// networkSet returns the name of the set that contains all pods in a network, on all nodes.
 func networkSet(id uint32) string { return fmt.Sprintf("network-%d", id) }
 
-// networkChain returns the name of the chain of this node's pods in a network.
+// networkChain returns the name of the chain for this node's pods in a network.
 func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d, id) }
 
-// addNetworks isolates the pods of different networks in multitenant mode.
+// addNetworks isolates pods in different networks in multitenant mode.
 //
-// A packet between two pods passes if both have the same network ID, or one of them has ID 0. The
-// nodes of both pods check it: each node has the networks of its own pods without delay, and gets
-// the networks of other pods from the API. A packet passes at the moment of a change only if both
-// agree. A pod without a known network exchanges packets with pods of the global network only.
+// A packet between two pods passes if the pods have the same network ID, or if one of them has ID
+// 0. Both pods' nodes check the packet: each node knows the networks of its own pods without delay,
+// and gets the networks of other pods from the API. While a network is changing, a packet passes
+// only if both nodes agree. A pod whose network is unknown can only exchange packets with pods in
+// the global network.
 //
-// The packet is looked up twice, regardless of the number of projects and pods: the chain of the
-// network of this node's pod in a map, and the address of the other pod in the set of that network.
+// Each packet needs two lookups, regardless of the number of projects and pods: a map lookup finds
+// the chain for the network of this node's pod, and a set lookup checks whether the other pod's
+// address is in that network.
 func (c *compiler) addNetworks() {
 	if c.plugin != networkplugin.Multitenant {
 		return
@@ -68,14 +70,13 @@ func (c *compiler) addNetworks() {
 	}
 }
 
-// netID returns the network ID of a project. known is false until the control plane has assigned
-// one.
+// netID returns a project's network ID. known is false until the control plane has assigned an ID.
 func (s snapshot) netID(project string) (id uint32, known bool) {
 	id, known = s.netIDs[project]
 	return id, known
 }
 
-// network adds the set and the chains of a network.
+// network adds a network's set and chains.
 func (c *compiler) network(id uint32) {
 	name := networkSet(id)
 	if _, exists := c.result.sets[name]; exists {
@@ -93,16 +94,16 @@ func (c *compiler) network(id uint32) {
 	}
 }
 
-// tenantChains returns the chains at the hooks of multitenant mode.
+// tenantChains returns the base chains for multitenant mode.
 //
-// Packets of hosts and of other machines are not restricted, as in OpenShift 3.11: the router,
-// probes and node ports reach all pods. In VXLAN, nodes send with their addresses in the pod
-// network. A host that is not a node has a subnet there. Package vxlan checks the network IDs of
-// its packets.
+// Packets from hosts and other machines are not restricted, as in OpenShift 3.11: the router,
+// probes and node ports can reach all pods. Through VXLAN, nodes send with their addresses in the
+// pod network. A host that is not a node has a subnet in the pod network. Package vxlan checks the
+// network IDs of packets from such hosts.
 //
-// A packet with a source in the pod network must arrive from
-// the device that leads to this pod, so that other machines cannot send with the addresses of the
-// pods of this node.
+// A packet that has the address of one of this node's pods as its source must arrive through the
+// device that leads to that pod, so that other machines cannot send with the addresses of this
+// node's pods.
 func tenantChains(n Networks) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	return []baseChain{
@@ -117,8 +118,8 @@ func tenantChains(n Networks) []baseChain {
 	}
 }
 
-// separates reports whether multitenant mode drops packets from a pod to an address, such as the
-// address of another pod.
+// separates reports whether multitenant mode drops packets from a pod to an address, such as
+// another pod's address.
 func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
 	if !t.networks.Pods.Contains(from) || !t.networks.Pods.Contains(to) {
 		return false, nil
@@ -150,7 +151,7 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 	return true, nil
 }
 
-// networks returns the function that returns the network IDs of the node's pods.
+// networks returns a function that returns the network IDs of the node's pods.
 func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 	return func() (vxlan.Networks, error) {
 		local, err := cni.ListPods(e.LeaseDir)

@@ -54,8 +54,8 @@ func TestCompileNetworks(t *testing.T) {
 	}
 }
 
-// networkText returns the rules of multitenant mode for the packets of a pod, with the content of
-// sets instead of their names.
+// networkText returns the multitenant rules for a pod's packets, with set names replaced by the
+// sets' content.
 func (r *ruleset) networkText(d direction, address string) string {
 	name, isolated := r.pods[d][netip.MustParseAddr(address)]
 	if !isolated {
@@ -121,7 +121,7 @@ func TestHostSubnetsReachIsolatedPods(t *testing.T) {
 	f.reaches("db>web web>db")
 }
 
-// plugin sets the network plugin of the cluster.
+// plugin sets the cluster's network plugin.
 func (f *fixture) plugin(name string) {
 	f.Helper()
 	network := &networkv1.ClusterNetwork{ObjectMeta: metav1.ObjectMeta{Name: networkv1.ClusterNetworkDefault}, PluginName: name}
@@ -129,7 +129,7 @@ func (f *fixture) plugin(name string) {
 	f.must(err)
 }
 
-// netID creates or replaces the network ID of a project.
+// netID sets a project's network ID.
 func (f *fixture) netID(project string, id uint32) {
 	f.Helper()
 	namespace := &networkv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: project}, NetName: project, NetID: id}
@@ -143,7 +143,7 @@ func (f *fixture) netID(project string, id uint32) {
 	f.must(err)
 }
 
-// newTenants starts the component in multitenant mode with pods of two projects.
+// newTenants starts the component in multitenant mode with pods in two projects.
 func newTenants(t *testing.T) *fixture {
 	f := newFixture(t)
 	for _, pod := range [][2]string{{"shop", "web"}, {"shop", "db"}, {"bank", "till"}} {
@@ -227,7 +227,7 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	if response := f.await("new", "pod"); response.Error != "" {
 		t.Fatal(response.Error)
 	}
-	// The kernel has the rules, though the API does not have the pod.
+	// The kernel has the rules, although the API does not have the pod.
 	for _, from := range []string{"web", "pod"} {
 		if _, err := f.pods[from].Ask("udp4", f.address["db"]+":80"); err != nil {
 			t.Errorf("%s: %v", from, err)
@@ -235,8 +235,8 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	}
 }
 
-// TestOtherMachinesCannotSendAsPods sends packets with the address of a pod of the node from
-// another machine.
+// TestOtherMachinesCannotSendAsPods sends packets from another machine with the address of a pod on
+// the node.
 func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 	f := newTenants(t)
 	f.newOutside()
@@ -262,7 +262,7 @@ func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 	}
 }
 
-// receive returns the source addresses of the datagrams that arrive at port 90 of a pod.
+// receive returns the source addresses of the datagrams that arrive on port 90 of a pod.
 func (f *fixture) receive(pod string) <-chan string {
 	f.Helper()
 	sources := make(chan string, 16)
@@ -288,7 +288,8 @@ func (f *fixture) receive(pod string) <-chan string {
 	return sources
 }
 
-// sendAs sends a datagram to port 90 of a pod with a source address, which the machine gets.
+// sendAs sends a datagram to port 90 of a pod with the given source address, which is first
+// assigned to the machine.
 func (f *fixture) sendAs(source, pod string) {
 	f.Helper()
 	f.outside.Do(f.T, func() error {

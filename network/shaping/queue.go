@@ -10,12 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prefixes of the names of pods' devices and of their queues. The rest of both names is the same.
+// Prefixes of the names of pod devices and their queues. The rest of the name is the same for a
+// device and its queue.
 const podPrefix, queuePrefix = "pod", "ifb"
 
 func queueName(device string) string { return queuePrefix + strings.TrimPrefix(device, podPrefix) }
 
-// ensureQueue returns the device in whose queue the packets of a pod wait.
+// ensureQueue creates the device that queues a pod's packets if it does not exist, and returns the
+// device.
 func ensureQueue(pod netlink.Link) (netlink.Link, error) {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.MTU = queueName(pod.Attrs().Name), pod.Attrs().MTU
@@ -35,7 +37,7 @@ func ensureQueue(pod netlink.Link) (netlink.Link, error) {
 	return queue, nil
 }
 
-// Read returns the current limits of a pod's device.
+// Read returns the current limits on a pod's device.
 func Read(device string) (Limits, error) {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
@@ -63,7 +65,7 @@ func Read(device string) (Limits, error) {
 	return Limits{ingress, egress}, nil
 }
 
-// findQueue returns the queue of a pod's device, nil if it has none.
+// findQueue returns the queue of a pod's device, or nil if it has none.
 func findQueue(device string) (netlink.Link, error) {
 	queue, err := netlinksafe.LinkByName(queueName(device))
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -75,8 +77,8 @@ func findQueue(device string) (netlink.Link, error) {
 	return queue, nil
 }
 
-// Remove removes the queue of a pod's device. The device need not exist. The kernel removes the
-// other parts of the limits with the device.
+// Remove removes the queue of a pod's device. The pod's device does not have to exist. The kernel
+// removes everything else that belongs to the limits with the pod's device.
 func Remove(device string) error {
 	queue, err := findQueue(device)
 	if err != nil || queue == nil {
@@ -92,7 +94,7 @@ func remove(queue netlink.Link) error {
 	return nil
 }
 
-// RemoveOrphans removes the queues of devices that are gone.
+// RemoveOrphans removes the queues of devices that no longer exist.
 func RemoveOrphans() error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -105,7 +107,7 @@ func RemoveOrphans() error {
 	var errs []error
 	for _, link := range links {
 		id, isQueue := strings.CutPrefix(link.Attrs().Name, queuePrefix)
-		// Devices of other programs, such as ifb0, have shorter names.
+		// Other programs' devices, such as ifb0, have shorter names.
 		if isQueue && len(id) == unix.IFNAMSIZ-1-len(queuePrefix) && link.Type() == "ifb" && !exists[podPrefix+id] {
 			errs = append(errs, remove(link))
 		}

@@ -1,20 +1,20 @@
-// Package shaping limits the bandwidth of pods with the kernel's traffic control.
+// Package shaping limits pods' bandwidth with the kernel's traffic control.
 //
-// Packets to a pod queue at the host end of the pod's veth, in a token bucket filter (tbf). Packets
-// from a pod arrive there, where the kernel has no queue. A filter redirects them to a device of
-// type ifb, which has a queue of the same kind and then passes them on as if they had just arrived
-// at the veth:
+// Packets to a pod are queued at the host end of the pod's veth device, in a token bucket filter
+// (tbf). Packets from a pod arrive at the host end, where the kernel has no queue. A filter
+// redirects them to an ifb device, which has a queue of the same kind and then passes them on as if
+// they had just arrived at the veth device:
 //
 //	to the pod     bridge ── tbf ── veth ── pod
 //	from the pod   pod ── veth ── u32 filter ── tbf of the ifb device ── veth ── bridge
 //
-// Redirected packets bypass the check of package spoofcheck at the veth. Therefore, the filters
-// match what that check accepts: IP packets from the pod's addresses to the gateway, and of IPv6
-// only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most are dropped, and ARP
-// and ICMPv6 frames are usually few.
+// Redirected packets bypass package spoofcheck's check at the veth device. Therefore, the filters
+// match only what that check accepts: IP packets from the pod's addresses to the gateway and, for
+// IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most of them are
+// dropped, and ARP and ICMPv6 frames are usually few.
 //
-// A queue that is full drops packets. The ifb device is named after the veth, so that it can be
-// found after a crash. The kernel removes the rest with the veth.
+// A full queue drops packets. The ifb device is named after the veth device, so that it can be
+// found after a crash. The kernel removes everything else with the veth device.
 package shaping
 
 import (
@@ -32,13 +32,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits are bandwidths in bits per second. Zero means no limit.
+// Limits holds bandwidths in bits per second. Zero means no limit.
 type Limits struct {
 	Ingress uint64 // to the pod
 	Egress  uint64 // from the pod
 }
 
-// Pod is the attachment of a pod.
+// Pod describes how a pod is attached to the network.
 type Pod struct {
 	Device          string     // host end of the pod's veth
 	Address         netip.Addr // IPv4
@@ -48,17 +48,17 @@ type Pod struct {
 
 const (
 	etherHeaderBytes = 14
-	// burstPeriod is the period whose unused bandwidth a pod can use later. It exceeds the delay of
-	// the kernel's timers on a busy machine.
+	// burstPeriod is the period whose unused bandwidth a pod can use later. It is longer than the
+	// delay of the kernel's timers on a busy machine.
 	burstPeriod = 50 * time.Millisecond
-	// queuePeriod is the time that a packet waits in a full queue.
+	// queuePeriod is how long a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond
-	// Bounds of a queue, in frames and in bytes.
+	// Minimum size of a queue in frames, and maximum size in bytes.
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
 )
 
-// Apply sets the limits of a pod, whose device must exist. It changes nothing if the device has
-// these limits.
+// Apply sets a pod's limits. The pod's device must exist. Apply is a no-op if the device has these
+// limits.
 func Apply(p Pod, l Limits) error {
 	link, err := netlinksafe.LinkByName(p.Device)
 	if err != nil {
@@ -86,7 +86,7 @@ func Apply(p Pod, l Limits) error {
 	return nil
 }
 
-// setRate limits the rate at which a device sends. Zero removes the limit.
+// setRate limits the rate, in bits per second, at which a device sends. Zero removes the limit.
 func setRate(link netlink.Link, bits uint64) error {
 	present, err := rate(link)
 	if err != nil || present == bits {
@@ -98,7 +98,7 @@ func setRate(link netlink.Link, bits uint64) error {
 	}
 	bytes := max(bits/8, 1)
 	frame := uint64(link.Attrs().MTU + etherHeaderBytes)
-	// Microseconds. The bucket must have space for a frame.
+	// burst is in microseconds. The bucket must have space for a frame.
 	burst := max(float64(burstPeriod.Microseconds()), float64(2*frame)/float64(bytes)*1e6)
 	queue := float64(bytes) * (burstPeriod + queuePeriod).Seconds()
 	return netlink.QdiscReplace(&netlink.Tbf{
@@ -109,8 +109,8 @@ func setRate(link netlink.Link, bits uint64) error {
 	})
 }
 
-// rate returns the rate in bits per second to which setRate limits a device. A rate is a multiple
-// of 8.
+// rate returns the rate, in bits per second, to which setRate has limited a device. It is a
+// multiple of 8.
 func rate(link netlink.Link) (uint64, error) {
 	qdiscs, err := netlink.QdiscList(link)
 	if err != nil {
@@ -124,7 +124,7 @@ func rate(link netlink.Link) (uint64, error) {
 	return 0, nil
 }
 
-// redirect redirects the packets of a pod to the queue.
+// redirect redirects a pod's packets to the queue.
 func (p Pod) redirect(link, queue netlink.Link) error {
 	selectors := p.selectors()
 	present, err := redirects(link, queue)
@@ -150,7 +150,8 @@ func (p Pod) redirect(link, queue netlink.Link) error {
 	return nil
 }
 
-// selectors match the packets to redirect: IPv4 packets first, then IPv6 packets by protocol.
+// selectors returns the selectors that match the packets to redirect: IPv4 packets first, then IPv6
+// packets by protocol.
 func (p Pod) selectors() []*netlink.TcU32Sel {
 	const ipv4Source, ipv6Source, ipv6Protocol = 12, 8, 4
 	list := []*netlink.TcU32Sel{p.selector(unix.ETH_P_IP, p.Address.AsSlice(), ipv4Source)}
@@ -164,8 +165,9 @@ func (p Pod) selectors() []*netlink.TcU32Sel {
 	return list
 }
 
-// selector matches packets from the pod's MAC address and an IP address at an offset to the
-// gateway. The offsets are relative to the IP header, which the Ethernet header precedes.
+// selector returns a selector that matches packets to the gateway from the pod's MAC address and
+// from the IP address source, which is at the given offset. Offsets are relative to the IP header,
+// which follows the Ethernet header.
 func (p Pod) selector(etherType uint16, source []byte, offset int, keys ...netlink.TcU32Key) *netlink.TcU32Sel {
 	const exact = math.MaxUint32
 	header := binary.BigEndian.AppendUint16(slices.Concat(p.GatewayMAC, p.MAC), etherType)
@@ -182,7 +184,7 @@ func (p Pod) selector(etherType uint16, source []byte, offset int, keys ...netli
 	return &netlink.TcU32Sel{Flags: netlink.TC_U32_TERMINAL, Nkeys: uint8(len(keys)), Keys: keys}
 }
 
-// redirects returns the number of filters of a device that redirect packets to the queue.
+// redirects returns the number of filters on a device that redirect packets to the queue.
 func redirects(link, queue netlink.Link) (count int, err error) {
 	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
 	if err != nil {

@@ -16,7 +16,7 @@ var (
 	arpTypes = []byte{0, 1, 0x08, 0x00, 6, 4}
 )
 
-// Offsets of fields, in bytes.
+// Field offsets, in bytes.
 const (
 	etherSource    = 6
 	arpSender      = 8
@@ -26,12 +26,12 @@ const (
 	ipv6SourceAddr = 8
 )
 
-// The messages of neighbor discovery (RFC 4861): from router solicitation to redirect.
+// Types of the neighbor discovery messages (RFC 4861), from router solicitation to redirect.
 const firstDiscovery, lastDiscovery = 133, 137
 
-// rules returns the rules of the pod's chain. nftables removes a VLAN tag from a frame before the
-// hook, but adds it again for expressions that read the Ethernet header. So frames with a tag
-// match no rule.
+// rules returns the rules in the pod's chain. nftables removes a VLAN tag from a frame before the
+// hook, but restores it for expressions that read the Ethernet header. So tagged frames match no
+// rule.
 func (p Pod) rules() [][]expr.Any {
 	address, gateway := p.Address.AsSlice(), p.GatewayAddress.AsSlice()
 	rules := [][]expr.Any{
@@ -59,13 +59,14 @@ func (p Pod) rules() [][]expr.Any {
 			&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Len: 1},
 			&expr.Range{Op: expr.CmpOpNeq, Register: 1, FromData: []byte{firstDiscovery}, ToData: []byte{lastDiscovery}},
 		}),
-		// Fragments have no ICMP header. The kernel ignores neighbor discovery in fragments (RFC 6980).
+		// Fragments have no ICMP header. The kernel ignores neighbor discovery messages in
+		// fragments (RFC 6980).
 		accept(source, field(expr.PayloadBaseNetworkHeader, ipv6NextHeader, []byte{unix.IPPROTO_FRAGMENT})),
 	)
 }
 
-// protocol compares the protocol after the extension headers of IPv6. It matches no packet with
-// headers that the kernel cannot read.
+// protocol compares the protocol that follows the IPv6 extension headers. It matches no packets
+// whose headers the kernel cannot parse.
 func protocol(op expr.CmpOp, number byte) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
@@ -73,7 +74,7 @@ func protocol(op expr.CmpOp, number byte) []expr.Any {
 	}
 }
 
-// field matches frames whose header has the given bytes, at most 16, at an offset.
+// field matches frames whose header contains the given bytes, at most 16, at an offset.
 func field(header expr.PayloadBase, offset uint32, values ...[]byte) []expr.Any {
 	data := slices.Concat(values...)
 	return []expr.Any{
@@ -82,7 +83,7 @@ func field(header expr.PayloadBase, offset uint32, values ...[]byte) []expr.Any 
 	}
 }
 
-// accept ends the rule that consists of the given matches.
+// accept returns a rule that accepts the frames that satisfy all of the matches.
 func accept(matches ...[]expr.Any) []expr.Any {
 	return append(slices.Concat(matches...), &expr.Verdict{Kind: expr.VerdictAccept})
 }

@@ -1,21 +1,21 @@
-// Package spoofcheck drops the frames of a pod that do not come from the pod's own addresses.
+// Package spoofcheck drops a pod's frames that do not come from the pod's own addresses.
 //
 // A pod can have raw sockets, so it can send any frame. Its frames pass if they are
 //
 //   - IP packets from the pod's MAC and IP addresses to the gateway's MAC address, or
 //   - ARP packets from the same addresses about the gateway's address.
 //
-// Everything else is dropped: other sources, frames to other pods, multicast and broadcast, IPv6 of
-// pods without an IPv6 address, the messages of IPv6 hosts and routers about themselves (neighbor
-// discovery, RFC 4861), VLAN tags, and the protocols of bridges. Pods do not need these frames,
-// because the gateway is their only neighbor (see package cni). Package multicast copies the pods'
-// multicast packets before this check.
+// All other frames are dropped: frames from other source addresses, frames to other pods,
+// multicasts and broadcasts, IPv6 packets from pods without an IPv6 address, messages that IPv6
+// hosts and routers send about themselves (neighbor discovery, RFC 4861), frames with VLAN tags,
+// and bridge protocols. Pods do not need these frames, because the gateway is their only neighbor
+// (see package cni). Package multicast copies the pods' multicast packets before this check.
 //
-// The table is `netdev <name>`. Each pod has a chain there, which is named after the pod's device
-// on the host, at the ingress hook of that device. The hook precedes the bridge, its learning of
-// addresses, and the firewall of bridged frames. So the check does not depend on what the device is
-// connected to. Programs at the same device (tc, tcx) run before the hook. A program that redirects
-// frames must check their source itself.
+// The table is `netdev <name>`. Each pod has a chain in the table, at the ingress hook of the pod's
+// device on the host. The chain is named after the device. The hook precedes the bridge, its
+// address learning, and the firewall for bridged frames. So the check does not depend on what the
+// device is connected to. Programs on the same device (tc, tcx) run before the hook. A program that
+// redirects frames must check their source itself.
 package spoofcheck
 
 import (
@@ -40,7 +40,7 @@ type Pod struct {
 	GatewayMAC     net.HardwareAddr
 }
 
-// Check creates or replaces the chain of a pod, whose device must exist.
+// Check creates or replaces a pod's chain. The pod's device must exist.
 func Check(table string, p Pod) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -61,8 +61,8 @@ func Check(table string, p Pod) error {
 	return nil
 }
 
-// Remove removes the chain of a device. A missing chain is not an error: kernels before 6.16 remove
-// it with the device.
+// Remove removes a device's chain. It ignores a missing chain, because kernels before 6.16 remove
+// the chain with the device.
 func Remove(table, device string) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -75,10 +75,10 @@ func Remove(table, device string) error {
 	return nil
 }
 
-// Chains are the rules of a table, by device.
+// Chains holds a table's rules by device.
 type Chains map[string][]*nftables.Rule
 
-// List returns the chains of a table. A missing table has none.
+// List returns a table's chains. It returns none if the table is missing.
 func List(table string) (Chains, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {
@@ -118,7 +118,7 @@ func tableOf(name string) *nftables.Table {
 	return &nftables.Table{Family: nftables.TableFamilyNetdev, Name: name}
 }
 
-// comment identifies the rules of the pod.
+// comment returns the comment that identifies the pod's rules.
 func (p Pod) comment() []byte {
 	text := p.Address.String() + " via " + p.GatewayAddress.String()
 	if p.SecondAddress.IsValid() {

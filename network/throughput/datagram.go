@@ -15,30 +15,32 @@ import (
 )
 
 const (
-	// datagramBytes is the size of a datagram, which suits every device and tunnel.
+	// datagramBytes is the payload size of a datagram, in bytes. It fits into a packet on every
+	// device and tunnel.
 	datagramBytes = 1200
-	// tokenBytes is the size of the token at the start of each datagram of a measurement.
+	// tokenBytes is the size, in bytes, of the token at the start of each of a measurement's
+	// datagrams.
 	tokenBytes = 16
-	// After quietPeriod without datagrams, no datagram is in transit.
+	// After quietPeriod without datagrams, no datagram is considered to be in transit.
 	quietPeriod = 200 * time.Millisecond
-	// batchPeriod is the longest time by which a client may be ahead of its rate.
+	// batchPeriod is the maximum time by which a client may be ahead of its rate.
 	batchPeriod = time.Millisecond
 )
 
-// Datagrams are the figures of a measurement with UDP.
+// Datagrams holds the results of a UDP measurement.
 type Datagrams struct {
 	Sent, Received int64 // number of datagrams
 	Duration       time.Duration
 }
 
-// Rates returns the bits per second that were sent and received, without the headers of UDP and IP.
+// Rates returns the bits per second that were sent and received, without UDP and IP headers.
 func (d Datagrams) Rates() (sent, received float64) {
 	bits := datagramBytes * 8 / d.Duration.Seconds()
 	return float64(d.Sent) * bits, float64(d.Received) * bits
 }
 
-// countDatagrams counts the datagrams that begin with the token of a connection, until the client
-// ends its half of the connection. It then sends their number.
+// countDatagrams counts the datagrams that begin with a connection's token, until the client closes
+// its sending side of the connection. It then sends the number of datagrams.
 func countDatagrams(conn net.Conn, packets net.PacketConn) {
 	token := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(conn, token); err != nil {
@@ -74,7 +76,7 @@ func countDatagrams(conn net.Conn, packets net.PacketConn) {
 	_, _ = conn.Write(binary.BigEndian.AppendUint64(nil, received))
 }
 
-// MeasureDatagrams sends datagrams to a server for a duration. rate is in bits per second.
+// MeasureDatagrams sends datagrams to a server for the given duration. rate is in bits per second.
 func MeasureDatagrams(ctx context.Context, dial Dial, duration time.Duration, rate float64) (Datagrams, error) {
 	control, err := open(ctx, dial, count)
 	if err != nil {
@@ -108,7 +110,7 @@ func MeasureDatagrams(ctx context.Context, dial Dial, duration time.Duration, ra
 	return r, nil
 }
 
-// send sends datagrams at a rate.
+// send sends datagrams at the given rate.
 func send(ctx context.Context, dial Dial, token []byte, duration time.Duration, rate float64) (r Datagrams, err error) {
 	conn, err := dial("udp")
 	if err != nil {
@@ -127,7 +129,7 @@ func send(ctx context.Context, dial Dial, token []byte, duration time.Duration, 
 			}
 			continue
 		}
-		// A full queue of the device, and a rejection, lose the datagram.
+		// A datagram is lost if the device's queue is full or the datagram is rejected.
 		_, err := conn.Write(datagram)
 		if err != nil && !errors.Is(err, syscall.ENOBUFS) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return r, err
@@ -136,7 +138,7 @@ func send(ctx context.Context, dial Dial, token []byte, duration time.Duration, 
 	}
 }
 
-// pause waits for a duration, or until ctx ends.
+// pause waits for the given duration, or until ctx is done.
 func pause(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

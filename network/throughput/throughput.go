@@ -1,5 +1,5 @@
-// Package throughput measures how many bytes per second two programs exchange over TCP, how long
-// the round trip of a byte takes, and how many UDP datagrams arrive. It is a small replacement for
+// Package throughput measures how many bytes per second two programs can exchange over TCP, the
+// round-trip time of a byte, and how many UDP datagrams arrive. It is a small replacement for
 // iperf3, which hosts and images might not have.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Port is the default port of a server. It is also iperf3's.
+// Port is a server's default port, which is the same as iperf3's.
 const Port = 5201
 
 // The first byte of a connection selects the server's action.
@@ -27,15 +27,15 @@ const (
 )
 
 const (
-	// rounds is the number of single bytes that measure the latency.
+	// rounds is the number of single bytes that are sent to measure the latency.
 	rounds = 1000
-	// bufferBytes is the number of bytes of a write.
+	// bufferBytes is the number of bytes per write.
 	bufferBytes = 128 << 10
-	// idleTimeout ends connections without any bytes.
+	// idleTimeout is the time after which a connection without any traffic is closed.
 	idleTimeout = 10 * time.Second
 )
 
-// Result contains the figures of a measurement.
+// Result holds the results of a TCP measurement.
 type Result struct {
 	Bytes    int64
 	Duration time.Duration
@@ -46,10 +46,10 @@ type Result struct {
 // Rate returns the bits per second.
 func (r Result) Rate() float64 { return float64(r.Bytes) * 8 / r.Duration.Seconds() }
 
-// Dial connects to a server over a network: "tcp" or "udp".
+// Dial connects to a server over the given network: "tcp" or "udp".
 type Dial func(network string) (net.Conn, error)
 
-// Serve serves measurements until ctx ends. packets has the address of the listener.
+// Serve serves measurements until ctx is done. packets has the same address as the listener.
 func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) error {
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	for {
@@ -60,7 +60,8 @@ func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) e
 		if err != nil {
 			return fmt.Errorf("accept connection: %w", err)
 		}
-		// One measurement at a time: others would change its figures.
+		// Serve one measurement at a time, because concurrent measurements would affect its
+		// results.
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		serve(conn, packets)
 		stop()
@@ -68,7 +69,7 @@ func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) e
 	}
 }
 
-// serve serves a connection. An error ends it, which the client notices.
+// serve serves a connection. An error closes the connection, which the client notices.
 func serve(conn net.Conn, packets net.PacketConn) {
 	buffer := make([]byte, bufferBytes)
 	kind := buffer[:1]
@@ -98,7 +99,7 @@ func serve(conn net.Conn, packets net.PacketConn) {
 	}
 }
 
-// Measure measures a connection to a server for a duration.
+// Measure measures a connection to a server for the given duration.
 func Measure(ctx context.Context, dial Dial, duration time.Duration) (r Result, err error) {
 	if r.Median, r.P99, err = latency(ctx, dial); err != nil {
 		return r, fmt.Errorf("measure latency: %w", err)
@@ -109,7 +110,7 @@ func Measure(ctx context.Context, dial Dial, duration time.Duration) (r Result, 
 	return r, nil
 }
 
-// latency sends single bytes and waits for each.
+// latency sends single bytes and waits until each of them is returned.
 func latency(ctx context.Context, dial Dial) (median, p99 time.Duration, err error) {
 	conn, err := open(ctx, dial, echo)
 	if err != nil {
@@ -158,7 +159,7 @@ func stream(ctx context.Context, dial Dial, duration time.Duration) (sent int64,
 	return sent, time.Since(start), nil
 }
 
-// open connects to the server. The connection ends with ctx.
+// open connects to the server. The connection is closed when ctx is done.
 func open(ctx context.Context, dial Dial, kind byte) (net.Conn, error) {
 	conn, err := dial("tcp")
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// newServer starts a server, which ends with the test.
+// newServer starts a server that stops when the test ends.
 func newServer(t *testing.T) Dial {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -66,7 +66,7 @@ func TestDatagramsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// 10 Mbit/s for 50 ms are 52 datagrams, and fewer only if the machine stalls.
+		// At 10 Mbit/s, 52 datagrams are sent in 50 ms. Fewer are sent only if the machine stalls.
 		if r.Sent < 1 || r.Sent > 60 || r.Received < 1 || r.Received > r.Sent || r.Duration <= 0 {
 			t.Errorf("the result is %+v", r)
 		}

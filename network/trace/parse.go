@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// event is a line of `nft monitor trace`.
+// event is a line in the output of `nft monitor trace`.
 type event struct {
 	Step
 	enters bool // the packet enters the chain
@@ -15,7 +15,7 @@ type event struct {
 
 func (e event) chainID() string { return e.Table + " " + e.Chain }
 
-// subject identifies the chain to which the rule jumps, or else the chain of the rule.
+// subject identifies the chain that the rule jumps to, or the rule's own chain if it does not jump.
 func (e event) subject() string {
 	for _, verdict := range []string{"jump ", "goto "} {
 		if chain, jumps := strings.CutPrefix(e.Verdict, verdict); jumps {
@@ -25,7 +25,7 @@ func (e event) subject() string {
 	return e.chainID()
 }
 
-// parse reads a line of `nft monitor trace`, such as
+// parse parses a line of `nft monitor trace`, such as
 //
 //	trace id 1a2d3711 ip filter input packet: iif "eth0" ip saddr 192.0.2.1 ...
 //	trace id 1a2d3711 ip filter input rule tcp dport 22 accept (verdict accept)
@@ -57,7 +57,7 @@ func parse(line string) (e event, ok bool) {
 	return e, true
 }
 
-// chainComments returns the comments of all chains, by table and chain.
+// chainComments returns the comments on all chains, by table and chain.
 func chainComments(ctx context.Context) (map[string]string, error) {
 	output, err := exec.CommandContext(ctx, "nft", "list", "chains").Output()
 	if err != nil {

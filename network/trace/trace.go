@@ -1,6 +1,6 @@
-// Package trace follows a packet through the nftables rules of this host, and reports which rule
-// decides about it. The kernel reports each rule that the packet matches, so that the result
-// includes rules of other programs.
+// Package trace follows a packet through this host's nftables rules, and reports which rule
+// determines what happens to the packet. The kernel reports each rule that the packet matches, so
+// the result includes other programs' rules.
 package trace
 
 import (
@@ -27,15 +27,15 @@ type Packet struct {
 
 func (p Packet) family() ipfamily.Family { return ipfamily.Of(p.From) }
 
-// Step is a rule or the policy of a chain that the packet matches.
+// Step is a rule that the packet matches, or a chain's policy that applies to the packet.
 type Step struct {
 	Table, Chain string
 	// Rule is the text of the rule, or "policy".
 	Rule string
 	// Verdict is the kernel's verdict, such as accept, drop, continue or jump CHAIN.
 	Verdict string
-	// Comment is the comment of the chain, or of the chain to which the rule jumps, such as the name
-	// of a network policy, or "".
+	// Comment is the comment on the chain that the rule jumps to, or on the rule's own chain, such
+	// as the name of a network policy. It is "" if the chain has no comment.
 	Comment string
 }
 
@@ -43,17 +43,18 @@ type Step struct {
 func (s Step) Drops() bool { return s.Verdict == "drop" || strings.HasPrefix(s.Rule, "reject") }
 
 const (
-	// table is the table that marks the packet while Follow runs.
+	// table is the name of the table that marks the packet while Follow runs.
 	table = "slipway-trace"
-	// After quietPeriod without a report, the packet has left the host, or is stuck.
+	// After quietPeriod without a report, the packet has left the host or is stuck.
 	quietPeriod = 500 * time.Millisecond
-	// sendInterval is the time between two attempts, because nft prints nothing when it is ready.
+	// sendInterval is the time between two attempts. More than one attempt can be needed, because
+	// nft prints nothing when it is ready.
 	sendInterval = time.Second
 )
 
-// Follow calls send, which sends the packet, repeatedly until the kernel has reported the path of
-// the packet on this host. It returns no step if ctx ends first. It needs root and the program
-// nft.
+// Follow calls send, which sends the packet, repeatedly until the kernel has reported the packet's
+// path on this host. It returns no steps if ctx is done before that. It requires root and the nft
+// program.
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
 	nft, err := knftables.New(packet.family().Table(), table)
 	if err != nil {
@@ -89,7 +90,7 @@ func Follow(ctx context.Context, packet Packet, send func(context.Context)) (ste
 	return steps, nil
 }
 
-// mark creates the table. Its chains precede all others at their hooks.
+// mark creates the table. The table's chains precede all other chains at their hooks.
 func mark(ctx context.Context, nft knftables.Interface, packet Packet) error {
 	tx := nft.NewTransaction()
 	tx.Add(&knftables.Table{})
@@ -116,7 +117,7 @@ func unmark(ctx context.Context, nft knftables.Interface) error {
 	return nil
 }
 
-// repeat calls send until ctx ends.
+// repeat calls send at intervals until ctx is done.
 func repeat(ctx context.Context, send func(context.Context)) {
 	ticker := time.NewTicker(sendInterval)
 	defer ticker.Stop()
@@ -129,7 +130,7 @@ func repeat(ctx context.Context, send func(context.Context)) {
 	}
 }
 
-// readLines passes the lines of a reader on until its end.
+// readLines sends the lines from a reader to a channel until the end of the input.
 func readLines(ctx context.Context, reader io.Reader, lines chan<- string) {
 	for scanner := bufio.NewScanner(reader); scanner.Scan(); {
 		select {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// rules drop connections to all ports but 81 of 127.0.0.2.
+// rules drop connections to all ports of 127.0.0.2 except 81.
 const rules = `table ip policies {
 	map pods { type ipv4_addr : verdict; elements = { 127.0.0.2 : jump pod }; }
 	chain web { comment "shop/web"; tcp dport 81 accept; }

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/program"
 )
 
-// FindPrograms returns the programs of this machine that share addresses.
+// FindPrograms returns this machine's programs for sharing addresses.
 func FindPrograms() (Programs, error) {
 	var programs Programs
 	var errs []error
@@ -22,7 +22,7 @@ func FindPrograms() (Programs, error) {
 	return programs, errors.Join(errs...)
 }
 
-// FindImagePrograms returns the programs of this machine for the image of pods that share
+// FindImagePrograms returns this machine's programs to include in the image for pods that share
 // addresses: keepalived, nft, and bash for scripts if the machine has it.
 func FindImagePrograms() ([]string, error) {
 	var paths []string
