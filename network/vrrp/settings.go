@@ -12,45 +12,47 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Settings are the settings from the environment variables.
+// Settings holds the settings from the environment variables.
 type Settings struct {
-	// Name is the name of the configuration and of its VRRP instances.
+	// Name is the name of the configuration and its VRRP instances.
 	Name string
-	// Interface is the device for the addresses. The default is the device of the default route.
+	// Interface is the device for the addresses. It defaults to the default route's device.
 	Interface string
 	Addresses []netip.Addr
-	// Groups is the number of groups of addresses that move together. If 0, each address is a
-	// group.
+	// Groups is the number of groups of addresses that move together. If 0, each address forms its
+	// own group.
 	Groups int
 	// Replicas is the number of hosts that share the addresses.
 	Replicas int
-	// FirstID is the VRRP ID of the first group.
+	// FirstID is the first group's VRRP ID.
 	FirstID int
-	// Port is the port that must accept connections on a host with addresses, or 0.
+	// Port is the port that must accept connections on a host with addresses. If 0, no port is
+	// checked.
 	Port int
 	// CheckScript is the path of a script that replaces the port check. NotifyScript is the path of
-	// a script that runs when the state of a group changes.
+	// a script that runs when a group's state changes.
 	CheckScript, NotifyScript string
 	// CheckInterval is the interval between two checks.
 	CheckInterval time.Duration
 	// Preemption is empty, "nopreempt" or "preempt_delay SECONDS". It determines whether a host
 	// takes addresses back from a host with lower priority.
 	Preemption string
-	// Chain is the chain of the table `ip filter` that must accept VRRP, or empty.
+	// Chain is the chain in the `ip filter` table that must accept VRRP, or empty.
 	Chain string
 }
 
 // maxID is the highest VRRP ID.
 const maxID = 255
 
-// Values that are written to keepalived's configuration.
+// Patterns for values that are written to keepalived's configuration.
 var (
 	names   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	devices = regexp.MustCompile(`^[A-Za-z0-9._@-]{1,15}$`)
 	paths   = regexp.MustCompile(`^/[A-Za-z0-9._/@+-]+$`)
 )
 
-// Read reads the variables with lookup, such as os.LookupEnv. It returns all errors together.
+// Read reads the environment variables with lookup, such as os.LookupEnv. It returns all errors
+// together.
 func Read(lookup func(string) (string, bool)) (*Settings, error) {
 	r := &reader{lookup: lookup}
 	s := &Settings{
@@ -86,7 +88,8 @@ type reader struct {
 	errs   []error
 }
 
-// value returns a variable without surrounding spaces. set is false if it does not exist.
+// value returns an environment variable without surrounding whitespace. set is false if the
+// variable does not exist.
 func (r *reader) value(name string) (value string, set bool) {
 	value, set = r.lookup(prefix + name)
 	return strings.TrimSpace(value), set
@@ -120,7 +123,7 @@ func (r *reader) number(name string, defaultValue, minValue, maxValue int) int {
 	return n
 }
 
-// preemption parses the strategy: nopreempt, preempt_delay with a number of seconds, or
+// preemption parses the preemption strategy: nopreempt, preempt_delay with a number of seconds, or
 // preempt_nodelay, whose number is ignored.
 func (r *reader) preemption() string {
 	const name, maxDelay = "PREEMPTION", 1000
@@ -139,7 +142,7 @@ func (r *reader) preemption() string {
 	return ""
 }
 
-// groups returns the addresses that move together.
+// groups returns the groups of addresses that move together.
 func (s *Settings) groups() [][]netip.Addr {
 	count := len(s.Addresses)
 	if s.Groups > 0 && s.Groups < count {

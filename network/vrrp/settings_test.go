@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// read reads settings from variables of the form NAME=value, where NAME has no prefix.
+// read reads settings from environment variables in the form NAME=value, where NAME lacks the
+// prefix.
 func read(variables ...string) (*Settings, error) {
 	values := map[string]string{}
 	for _, variable := range variables {
@@ -62,7 +63,7 @@ func TestDefaultSettings(t *testing.T) {
 	}
 }
 
-// With two groups and three hosts, two hosts have one group each, and the third is a backup.
+// With two groups and three hosts, two hosts have one group each, and the third host is a backup.
 func TestPriorities(t *testing.T) {
 	s, err := read("VIRTUAL_IPS=192.0.2.1-2", "REPLICA_COUNT=3")
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package vrrp shares virtual addresses among hosts with keepalived: each address is on one host,
-// and moves to another host if that host or its service fails. It runs in the pods of `oc adm
-// ipfailover` and is configured by environment variables.
+// and moves to another host if that host or its service fails. The package runs in the pods of `oc
+// adm ipfailover` and is configured by environment variables.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, high availability: the
-// variables OPENSHIFT_HA_*; keepalived.conf(5).
+// OPENSHIFT_HA_* environment variables; keepalived.conf(5).
 package vrrp
 
 import (
@@ -25,15 +25,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Programs contains the paths of the programs that are used.
+// Programs holds the paths of the programs to run.
 type Programs struct {
 	// Netcat is busybox's nc.
 	Keepalived, Nft, Netcat string
 }
 
-// Prepare writes keepalived's configuration to a directory, allows VRRP in the host's filter, and
-// returns the command that shares the addresses. The command runs until it is terminated, and then
-// releases the addresses.
+// Prepare writes keepalived's configuration to a directory, allows VRRP in the host's packet
+// filter, and returns the command that shares the addresses. The command runs until it is
+// terminated, and then releases the addresses.
 func (s *Settings) Prepare(ctx context.Context, dir string, programs Programs) (command []string, err error) {
 	device, address, err := s.device()
 	if err != nil {
@@ -54,7 +54,7 @@ func (s *Settings) Prepare(ctx context.Context, dir string, programs Programs) (
 		"--pid=" + filepath.Join(dir, "keepalived.pid"), "--vrrp_pid=" + filepath.Join(dir, "vrrp.pid")}, nil
 }
 
-// device returns the device for the addresses, and the first address of the device.
+// device returns the device for the addresses, and the device's first address.
 func (s *Settings) device() (name string, address netip.Addr, err error) {
 	name = s.Interface
 	if name == "" {
@@ -90,7 +90,7 @@ func (s *Settings) device() (name string, address netip.Addr, err error) {
 	return "", address, fmt.Errorf("find address of device %q: it has no IPv4 address; set %sNETWORK_INTERFACE", name, prefix)
 }
 
-// multicast is the multicast address of VRRP.
+// multicast is the VRRP multicast address.
 const multicast = "224.0.0.18"
 
 // allowVRRP adds a rule that accepts VRRP to the chain if the chain exists and lacks the rule.
@@ -98,8 +98,8 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	if s.Chain == "" {
 		return nil
 	}
-	// List all chains first: nft's error for a chain that does not exist cannot be distinguished from
-	// other errors.
+	// List all chains first, because nft's error for a chain that does not exist cannot be
+	// distinguished from other errors.
 	chains, err := run(ctx, nft, "list", "chains", "ip")
 	if err != nil {
 		return fmt.Errorf("list chains of the filter to allow VRRP: %w", err)
@@ -120,7 +120,7 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	return nil
 }
 
-// run runs a program and returns its output. An error contains the program's standard error.
+// run runs a program and returns its output. The error contains the program's standard error.
 func run(ctx context.Context, program string, args ...string) (string, error) {
 	output, err := exec.CommandContext(ctx, program, args...).Output()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -129,7 +129,7 @@ func run(ctx context.Context, program string, args ...string) (string, error) {
 	return string(output), err
 }
 
-// hasChain reports whether a list of chains, as nft prints it, contains a chain of a table.
+// hasChain reports whether a list of chains in nft's format contains the given chain of a table.
 func hasChain(list, table, chain string) bool {
 	current := ""
 	for line := range strings.Lines(list) {
@@ -143,7 +143,7 @@ func hasChain(list, table, chain string) bool {
 	return false
 }
 
-// config returns keepalived's configuration of a host.
+// config returns a host's keepalived configuration.
 func (s *Settings) config(device string, address netip.Addr, programs Programs) ([]byte, error) {
 	type instance struct {
 		ID, Priority    int
@@ -167,15 +167,16 @@ func (s *Settings) config(device string, address netip.Addr, programs Programs) 
 }
 
 const (
-	// maxPriority is the priority of the preferred host of a group. The priorities of other hosts
-	// are lower, in steps.
+	// maxPriority is the priority of a group's preferred host. The priorities of the other hosts
+	// decrease in steps.
 	maxPriority, minPriority = 250, 1
-	// maxAdvertised is the number of a group's addresses that keepalived includes in its messages.
+	// maxAdvertised is the maximum number of a group's addresses that keepalived includes in its
+	// messages.
 	maxAdvertised = 20
 )
 
-// priority returns the priority of a host for a group. Hosts have different preferred groups
-// according to the order of their addresses, so that the groups are spread over the hosts.
+// priority returns a host's priority for a group. The order of the hosts' addresses determines
+// which groups they are preferred for, so that the groups are spread across the hosts.
 func (s *Settings) priority(group int, address netip.Addr) int {
 	bytes := address.As4()
 	slot := int(binary.BigEndian.Uint32(bytes[:]) % uint32(s.Replicas))

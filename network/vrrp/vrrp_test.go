@@ -27,7 +27,7 @@ type host struct {
 	process *exec.Cmd
 }
 
-// machines creates hosts on one bridge, with the addresses 198.51.100.1, .2 and so on.
+// machines creates hosts on one bridge, with the addresses 198.51.100.1, 198.51.100.2 and so on.
 func machines(t *testing.T, count int) (hosts []*host) {
 	t.Helper()
 	attributes := netlink.NewLinkAttrs()
@@ -107,7 +107,7 @@ func (h *host) run(t *testing.T, variables ...string) {
 	})
 }
 
-// kill kills keepalived before it can release addresses, like a crash of the machine.
+// kill kills keepalived before it can release addresses, as if the machine had crashed.
 func (h *host) kill() {
 	_ = syscall.Kill(-h.process.Process.Pid, syscall.SIGKILL) // it might have exited
 	_ = h.process.Wait()

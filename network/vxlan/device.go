@@ -18,12 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// gateway returns the address that a node has in the subnet of its pods.
+// gateway returns a node's address in its pod subnet.
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
-// ensure creates or repairs the device. It is up only when it has the programs: without them, it
-// would accept packets from any sender. isNew means that it has replaced the previous one, if
-// any.
+// ensure creates or repairs the device. The device is up only if it has the programs: without them,
+// it would accept packets from any sender. isNew means that ensure created the device or replaced
+// the previous one.
 func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, err error) {
 	link, isNew, err := d.create()
 	if err != nil {
@@ -32,7 +32,7 @@ func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, er
 	return isNew, d.configure(link, p, peers)
 }
 
-// configure adds the programs to the device and sets it up.
+// configure attaches the programs to the device and sets the device up.
 func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix]Peer) error {
 	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
 		if err := attach(link, parent, program); err != nil {
@@ -58,7 +58,8 @@ func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix
 	return setNeighbors(link, peers)
 }
 
-// create returns the device. It replaces one with other settings.
+// create returns the device. It creates the device if necessary, and replaces a device that has
+// other settings.
 func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	link, err = find(d.Name)
 	if err != nil {
@@ -91,8 +92,8 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	return link, true, nil
 }
 
-// attach makes a program the only one at a tc hook of the device. It replaces the program of a
-// previous process in one step.
+// attach makes a program the only program at a tc hook of the device. It atomically replaces a
+// previous process's program.
 func attach(link netlink.Link, parent uint32, program *ebpf.Program) error {
 	index := link.Attrs().Index
 	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
@@ -117,8 +118,8 @@ func (d Device) subnets() []netip.Prefix {
 	return []netip.Prefix{d.Subnet}
 }
 
-// setAddress gives the device an address of the node in the pod network, from which the node sends
-// to pods of other hosts.
+// setAddress gives the device one of the node's addresses in the pod network. The node uses it as
+// the source address for packets to pods on other hosts.
 func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 	desired := &netlink.Addr{
 		IPNet: &net.IPNet{IP: node.AsSlice(), Mask: net.CIDRMask(node.BitLen(), node.BitLen())}, Flags: cni.AddressFlags(node),
@@ -138,9 +139,9 @@ func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 	return nil
 }
 
-// setSysctls makes the device forward packets, and respond to other hosts' ARP requests for the
-// pods of this node. It enables IPv6 only if pods have such addresses. The program checks the
-// source of packets, so the kernel can accept packets whose responses take another path.
+// setSysctls makes the device forward packets, and respond to other hosts' ARP requests for this
+// node's pods. It enables IPv6 only if pods have IPv6 addresses. The program checks the source of
+// packets, so the kernel can accept packets whose responses take another path.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
@@ -159,14 +160,14 @@ func (d Device) setSysctls() error {
 	return cni.SetIPv6(d.Name, d.SecondSubnet.IsValid())
 }
 
-// setNeighbors sets the MAC addresses of other nodes, which derive theirs as this node does. Hosts
-// that are not nodes respond to ARP requests.
+// setNeighbors sets the MAC addresses of other nodes, which derive their MAC addresses as this node
+// does. Hosts that are not nodes respond to ARP requests.
 func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("list neighbors of device %q: %w", link.Attrs().Name, err)
 	}
-	// Each address, and the IPv4 address from which its MAC address is derived.
+	// desired maps each address to the IPv4 address from which its MAC address is derived.
 	desired := map[netip.Addr]netip.Addr{NextHop(): NextHop()}
 	for subnet, peer := range peers {
 		switch node := gateway(subnet); {
@@ -213,7 +214,7 @@ func removeDevice(name string) error {
 	return nil
 }
 
-// find returns nil if the device does not exist.
+// find returns a device, or nil if the device does not exist.
 func find(name string) (netlink.Link, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// TestPacketsLeaveAtTheHostWithTheAddress sends from a pod of a host to a machine outside of the
-// cluster, through another host. A rule for the mark of the packet leads to the device.
+// TestPacketsLeaveAtTheHostWithTheAddress sends packets from a pod on one host through another host
+// to a machine outside of the cluster. A routing rule for the packets' mark leads to the device.
 func TestPacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
 	one, two := newHosts(t)
 	one.networks.Exits = map[netip.Addr]Exit{one.pod("web"): {Host: two.address, VNI: 12}}

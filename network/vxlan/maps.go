@@ -22,26 +22,27 @@ const (
 	flagEnabled               // pods have addresses of the IP family
 )
 
-// Settings of the IP families, by number.
+// Keys of the IP families' settings.
 const (
 	settings4 = iota
 	settings6
 	settingsCount
 )
 
-// addressSize is the size of an address that the programs compare with addresses of packets. It has
-// the byte order of the network. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291, 2.5.5.2).
+// addressSize is the size, in bytes, of an address that the programs compare with addresses in
+// packets. It is in network byte order. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291,
+// 2.5.5.2).
 const addressSize = 16
 
-// Fields of the settings of an IP family, and of a peer. A network is an address and its mask.
-// Addresses of hosts have 4 bytes in the byte order of the host, as numbers do.
+// Field offsets in an IP family's settings and in a peer. A network consists of an address and its
+// mask. Host addresses are 4 bytes in host byte order, as are numbers.
 const (
 	settingsSubnet  = 0
 	settingsCluster = settingsSubnet + 2*addressSize
 	settingsGateway = settingsCluster + 2*addressSize
 	settingsAddress = settingsGateway + addressSize
 	settingsFlags   = settingsAddress + 4
-	// settingsReplicas is the number of hosts that get multicast packets.
+	// settingsReplicas is the offset of the number of hosts that receive multicast packets.
 	settingsReplicas = settingsFlags + 4
 	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
@@ -50,21 +51,22 @@ const (
 	peerSize = 12
 )
 
-// maxEntries limits the pods of a node, and the other hosts. The maps use memory for their entries
-// only.
+// maxEntries is the maximum number of pods on a node, and of other hosts. The maps only use memory
+// for their entries.
 const maxEntries = 1 << 16
 
-// kernelMaps are the maps of the programs.
+// kernelMaps holds the programs' maps.
 type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
-	// exits are the hosts at which packets of this node's pods leave the cluster, as peers. gates are
-	// the marks of projects that leave it here, by network ID. owners are the hosts in exits.
+	// exits holds, as peers, the hosts at which packets from this node's pods leave the cluster.
+	// gates holds the marks of projects whose packets leave the cluster at this node, by network
+	// ID. owners holds the hosts that can send responses from machines outside of the cluster.
 	exits, gates, owners *ebpf.Map
-	// replicas are the hosts that get multicast packets, by number.
+	// replicas holds the hosts that receive multicast packets, by number.
 	replicas *ebpf.Map
 }
 
-// programs are the two programs, and the content of their maps.
+// programs holds the two programs, and the content of their maps.
 type programs struct {
 	kernelMaps
 	egress, ingress *ebpf.Program
@@ -145,7 +147,8 @@ func (p *programs) maps() []*ebpf.Map {
 	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas}
 }
 
-// close closes the files of programs and maps. A device that has the programs keeps them.
+// close closes the file descriptors of the programs and maps. A device that has the programs keeps
+// them.
 func (p *programs) close() {
 	for _, m := range p.maps() {
 		if m != nil {
@@ -191,13 +194,13 @@ func (p *programs) encodeSettings(d Device, subnet, cluster netip.Prefix, flags 
 	return value
 }
 
-// encodeAddress returns the form of an address in the maps.
+// encodeAddress returns an address in the form that the maps use.
 func encodeAddress(address netip.Addr) []byte {
 	octets := address.As16()
 	return octets[:]
 }
 
-// length returns the number of bits of a network in the maps.
+// length returns the prefix length of a network in the form that the maps use.
 func length(network netip.Prefix) int {
 	return 8*addressSize - network.Addr().BitLen() + network.Bits()
 }
@@ -221,7 +224,7 @@ func (p Peer) encode() []byte {
 	return value
 }
 
-// setExits sets the exits of packets from the cluster.
+// setExits sets the exits of packets that leave the cluster.
 func (p *programs) setExits(n Networks) error {
 	owners := map[netip.Addr]bool{}
 	for _, exit := range n.Exits {
@@ -238,8 +241,9 @@ func (p *programs) setExits(n Networks) error {
 	)
 }
 
-// setReplicas sets the hosts that get multicast packets: hosts that are nodes. An element of the
-// map cannot be deleted, so the settings have their number, which must be written afterwards.
+// setReplicas sets the hosts that receive multicast packets, which are the hosts that are nodes.
+// Elements of this map cannot be deleted, so the settings contain the number of hosts, which must
+// be written afterwards.
 func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 	var hosts []netip.Addr
 	for subnet, peer := range peers {
@@ -263,7 +267,7 @@ func (p *programs) setPods(pods map[netip.Addr]uint32) error {
 		func(address netip.Addr) any { return encodeAddress(address) }, func(id uint32) any { return id })
 }
 
-// set makes a kernel map contain the entries of desired. present is the current content of the map.
+// set makes a kernel map contain the entries in desired. present is the map's current content.
 func set[K, V comparable](kernel *ebpf.Map, present, desired map[K]V, encodeKey func(K) any, encodeValue func(V) any) error {
 	for key := range maps.Clone(present) {
 		if _, exists := desired[key]; exists {
@@ -286,7 +290,7 @@ func set[K, V comparable](kernel *ebpf.Map, present, desired map[K]V, encodeKey 
 	return nil
 }
 
-// number returns an IPv4 address in the byte order of the host, or 0.
+// number returns an IPv4 address in host byte order, or 0 if the address is not an IPv4 address.
 func number(address netip.Addr) uint32 {
 	if !address.Is4() {
 		return 0

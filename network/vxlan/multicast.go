@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReplicas limits the hosts that get copies of a multicast packet. The loop of the program needs
-// a limit.
+// maxReplicas is the maximum number of hosts that receive copies of a multicast packet. The
+// program's loop needs a bound.
 const maxReplicas = 1024
 
-// copyMark marks a copy on its way through the device. Package egressip does not use the bit.
+// copyMark marks a copy while it is sent through the device. Package egressip does not use this
+// bit.
 const copyMark = 1 << 27
 
-// isMulticast jumps to a label if the destination of the packet is a multicast address. It changes
-// R1.
+// isMulticast jumps to a label if the packet's destination is a multicast address. It changes R1.
 func isMulticast(label string) asm.Instructions {
 	octet := func(value byte) int32 { return int32(binary.NativeEndian.Uint32([]byte{value, 0, 0, 0})) }
 	const unicast = " is unicast"
@@ -28,7 +28,7 @@ func isMulticast(label string) asm.Instructions {
 	}
 }
 
-// isCopy passes a packet from copies, which has its tunnel key already.
+// isCopy passes packets that were sent by copies, because they already have a tunnel key.
 func isCopy() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R1, asm.R6, skbMark, asm.Word),
@@ -40,7 +40,7 @@ func isCopy() asm.Instructions {
 }
 
 // copies sends a copy of a multicast packet to each host, through the device again, and drops the
-// packet. It has the network ID of its sender.
+// original packet. The copies have the sender's network ID.
 func copies(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/vxlanpacket"
 )
 
-// TestMulticastReachesAllNodes sends from pods of a host to a group that two other hosts have
-// joined.
+// TestMulticastReachesAllNodes sends packets from pods on one host to a group that two other hosts
+// have joined.
 func TestMulticastReachesAllNodes(t *testing.T) {
 	one, two := newHosts(t)
 	three, appliance := newHost(t, "three", 3), newHost(t, "four", 4)
@@ -104,7 +104,8 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	if vni := wire.vni("last"); vni != 12 {
 		t.Errorf("the network ID is %d", vni)
 	}
-	// The host that is not a node gets no copy: its first packet is another one.
+	// The host that is not a node gets no copy: the first packet that it receives is another
+	// packet.
 	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
 	one.Do(t, func() error {
 		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, Port).String())

@@ -13,7 +13,7 @@ const (
 	verdictDrop = 2 // TC_ACT_SHOT
 )
 
-// Offsets of addresses from the start of a frame, and of fields of skb.
+// Offsets of addresses from the start of a frame, and of fields in skb.
 const (
 	ipv4Source, ipv4Target = 26, 30
 	arpSource, arpTarget   = 28, 38
@@ -22,12 +22,12 @@ const (
 	skbDevice              = 40
 )
 
-// protocol returns the value of skb->protocol, which has the byte order of the network.
+// protocol returns the value of skb->protocol, which is in network byte order.
 func protocol(etherType uint16) int32 {
 	return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, etherType)))
 }
 
-// Fields of the stack, from its top. Addresses have the byte order of the network.
+// Offsets of stack fields from the top of the stack. Addresses are in network byte order.
 const (
 	stackSource    = -16
 	stackTarget    = -32
@@ -36,7 +36,7 @@ const (
 	stackTunnelKey = -104 // struct bpf_tunnel_key
 )
 
-// Fields and sizes of struct bpf_tunnel_key. Its addresses have the byte order of the host.
+// Field offsets in struct bpf_tunnel_key, and its sizes. Its addresses are in host byte order.
 const (
 	keyVNI, keyRemote, keyLocal = 0, 4, 28
 	keySize                     = 44
@@ -46,8 +46,8 @@ const (
 // withoutChecksum is BPF_F_ZERO_CSUM_TX. Some devices and kernels compute wrong UDP checksums.
 const withoutChecksum = 1 << 1
 
-// egressProgram returns the program for packets that the node sends. It sets the host of the
-// destination and the network ID of the sender.
+// egressProgram returns the program for packets that the node sends. It sets the destination's host
+// and the sender's network ID.
 func egressProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		addresses(),
@@ -73,11 +73,12 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.Ja.Label("send"),
 			asm.Mov.Imm(asm.R1, 0).WithSymbol("not a pod"),
 		},
-		// The node has ID 0. The network of a new pod might not be known yet.
+		// The node has ID 0. A new pod's network might not be known yet.
 		isNode(stackSource, "not the node"),
 		asm.Instructions{
 			asm.Ja.Label("send"),
-			// Responses of other machines to packets that left the cluster at this node.
+			// These are responses from other machines to packets that left the cluster at this
+			// node.
 			asm.LoadMem(asm.R2, asm.R8, settingsFlags, asm.Word).WithSymbol("not the node"),
 			asm.And.Imm(asm.R2, flagGate),
 			asm.JEq.Imm(asm.R2, 0, "drop"),
@@ -93,7 +94,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R0, 0, "drop"),
 			asm.Mov.Reg(asm.R9, asm.R0),
 			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
-			// The mark would lead the packet to the host through this device too.
+			// The mark would also route the packet to the host through this device.
 			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
 		},
 		send(),
@@ -111,9 +112,9 @@ func send() asm.Instructions {
 	)
 }
 
-// tunnelKey sets the tunnel key from the address of a host in R2 and the network ID in R7, and
-// jumps to a label. It continues after an error. Kernels before 6.0 do not accept the address of
-// the sender. They choose it by the route.
+// tunnelKey sets the tunnel key from the host address in R2 and the network ID in R7, and jumps to
+// a label. If there is an error, it continues with the next instruction. Kernels before 6.0 do not
+// accept the sender's address. They choose it according to the route.
 func tunnelKey(done string) asm.Instructions {
 	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0)}
 	for offset := int16(0); offset < keySize; offset += 4 {
@@ -149,16 +150,16 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.Mov.Imm(asm.R3, keySizeWithoutLocal), asm.Mov.Imm(asm.R4, 0), asm.FnSkbGetTunnelKey.Call(),
 			asm.JNE.Imm(asm.R0, 0, "drop"), // also VXLAN in IPv6
 		},
-		// The host has the subnet of the sender.
+		// The host has the sender's subnet.
 		peerOf(m, stackSource, "response"),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
 			asm.LoadMem(asm.R2, asm.RFP, stackTunnelKey+keyRemote, asm.Word),
 			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
 		},
-		// Package multicast delivers it.
+		// Package multicast delivers the packet.
 		isMulticast("multicast"),
-		// This node has the subnet of the destination.
+		// This node has the destination's subnet.
 		isIn(stackTarget, settingsSubnet, "gate"),
 		asm.Instructions{
 			// The network IDs are compatible.
@@ -192,8 +193,8 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// gate accepts packets to the outside from projects with an egress address of this node. The sender
-// does not set the MAC address of this node.
+// gate accepts packets to outside addresses from projects that have an egress address on this node.
+// The sender does not set this node's MAC address as the destination.
 func gate(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -227,8 +228,8 @@ func response(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// isOutside drops the packet if its source is an address of the pod network. Otherwise it continues
-// at a label, which it defines. It changes R1 and R2.
+// isOutside drops the packet if its source is an address in the pod network. Otherwise, it
+// continues at a label, which it defines. It changes R1 and R2.
 func isOutside(label string) asm.Instructions {
 	return join(
 		isIn(stackSource, settingsCluster, label),
@@ -236,7 +237,7 @@ func isOutside(label string) asm.Instructions {
 	)
 }
 
-// isIn jumps to a label unless an address is in a network of the settings. It changes R1 and R2.
+// isIn jumps to a label unless an address is in a network from the settings. It changes R1 and R2.
 func isIn(address, network int16, missing string) (list asm.Instructions) {
 	for at := int16(0); at < addressSize; at += 8 {
 		list = append(list,
@@ -262,8 +263,8 @@ func isNode(address int16, missing string) (list asm.Instructions) {
 	return list
 }
 
-// addresses stores the addresses of an IP or ARP packet, and the number of the settings of its IP
-// family. It drops other packets. R6 is the packet, and R7 is its protocol.
+// addresses stores the addresses of an IP or ARP packet, and the key of its IP family's settings.
+// It drops other packets. R6 holds the packet, and R7 holds its protocol.
 func addresses() asm.Instructions {
 	family := func(number int32) asm.Instructions {
 		return asm.Instructions{asm.Mov.Imm(asm.R1, number), asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word)}
@@ -300,7 +301,8 @@ func addresses() asm.Instructions {
 	)
 }
 
-// copyBytes copies bytes of the packet to the stack. An instruction makes R2 their offset.
+// copyBytes copies bytes from the packet to the stack. The instruction offset sets R2 to their
+// offset.
 func copyBytes(offset asm.Instruction, to int16, size int32) asm.Instructions {
 	return join(
 		asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), offset},
@@ -309,8 +311,8 @@ func copyBytes(offset asm.Instruction, to int16, size int32) asm.Instructions {
 	)
 }
 
-// settings makes R8 the settings of the packet's IP family. It drops a packet of a family without
-// pods.
+// settings sets R8 to the settings of the packet's IP family. It drops a packet if pods have no
+// addresses in its family.
 func settings(m *kernelMaps) asm.Instructions {
 	return join(
 		lookup(m.settings.FD(), stackIndex),
@@ -323,7 +325,8 @@ func settings(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// peerOf makes R0 the host that has the subnet of an address. Without one, it jumps to a label.
+// peerOf sets R0 to the host that has the subnet of an address. If there is no such host, it jumps
+// to a label.
 func peerOf(m *kernelMaps, address int16, missing string) asm.Instructions {
 	var words asm.Instructions
 	for at := int16(0); at < addressSize; at += 4 {
@@ -337,7 +340,7 @@ func peerOf(m *kernelMaps, address int16, missing string) asm.Instructions {
 	)
 }
 
-// podOf makes R0 the network ID of a pod of this node, or 0.
+// podOf sets R0 to the network ID of a pod on this node, or to 0.
 func podOf(m *kernelMaps, address int16) asm.Instructions { return lookup(m.pods.FD(), address) }
 
 func lookup(fd int, key int16) asm.Instructions {

@@ -1,31 +1,34 @@
-// Package vxlan connects the pods of hosts that do not share a network segment. A Tunnel is the
-// VXLAN device of a node with its programs.
+// Package vxlan connects the pods on hosts that do not share a network segment. A Tunnel is a
+// node's VXLAN device with its programs.
 //
 //	pod ── bridge ── route to the subnet of a host ── device ── UDP to that host
 //	                                                    │
 //	                                     program: host of the subnet,
 //	                                     network ID of the pod's project
 //
-// The network ID of a packet (VNI) is the network ID of the sender's project, as in OpenShift 3.11:
-// 0 for global projects and for nodes. A receiver accepts a packet only if
+// A packet's network ID (VNI) is the network ID of the sender's project, as in OpenShift 3.11: 0
+// for global projects and for nodes. A receiver accepts a packet only if
 //
-//   - the packet comes from the host that has the subnet of the sender,
-//   - the destination is in the subnet of this node, and
-//   - in multitenant mode, the network ID of packet or destination is 0, or both are equal.
+//   - the packet comes from the host that has the sender's subnet,
+//   - the destination is in this node's subnet, and
+//   - in multitenant mode, the network ID of the packet or of the destination is 0, or both are
+//     equal.
 //
 // The device itself has no network ID (metadata mode). Two eBPF programs at its tc hooks set and
-// check the IDs. Their maps contain the subnets of other hosts and the network IDs of this node's
-// pods, so the cost of a packet depends neither on the number of hosts nor of pods. If this
-// process ends, the kernel keeps device, programs and maps.
+// check the IDs. The programs' maps contain the subnets of other hosts and the network IDs of this
+// node's pods, so the cost of a packet depends neither on the number of hosts nor on the number of
+// pods. If this process exits, the kernel keeps the device, the programs and the maps.
 //
-// Packets to the outside leave the cluster at the host with the egress address of their project
-// (package egressip). They get there over a route through the device to NextHop. The receiver marks
-// the packets by their network ID. Only the hosts with egress addresses send the responses.
+// Packets to outside addresses leave the cluster at the host that has their project's egress
+// address (package egressip). They reach this host over a route through the device to NextHop. The
+// receiver marks the packets according to their network ID. Only the hosts with egress addresses
+// send the responses.
 //
-// Each other node gets a copy of a pod's multicast packet. Package multicast delivers it there.
+// Each of the other nodes receives a copy of a pod's multicast packet, which package multicast
+// delivers there.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The checks have
-// the order of OpenShift 3.11's flows.
+// the same order as OpenShift 3.11's flows.
 package vxlan
 
 import (
@@ -38,72 +41,74 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Port is the UDP port of VXLAN if the ClusterNetwork names none.
+// Port is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
 const Port = 4789
 
-// NextHop returns the gateway of routes to the outside through the device: the dummy address of RFC
-// 7600. The program of the device finds the host.
+// NextHop returns the gateway of the routes that lead through the device to outside addresses: the
+// dummy address of RFC 7600. The device's program determines the host.
 func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
 
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50
 
-// Device contains the settings of the device.
+// Device holds the settings of the device.
 type Device struct {
 	Name string
 	Port int
 	MTU  int
-	// Subnet contains the addresses of this node's pods. The device has the first one.
+	// Subnet is the subnet of this node's pods. The device has its first address.
 	Subnet netip.Prefix
-	// Cluster contains the addresses of all pods.
+	// Cluster is the network of all pods.
 	Cluster netip.Prefix
 	// SecondSubnet and SecondCluster are the corresponding IPv6 networks; optional.
 	SecondSubnet, SecondCluster netip.Prefix
-	// Address is the address of this node, from which it sends.
+	// Address is this node's address, which is the source address of VXLAN packets.
 	Address netip.Addr
 }
 
 // Peer is another host.
 type Peer struct {
-	// Address is the address of the host.
+	// Address is the host's address.
 	Address netip.Addr
-	// SecondAddress is its IPv6 address, if it has one. The VXLAN device does not use it.
+	// SecondAddress is the host's IPv6 address, if it has one. The VXLAN device does not use it.
 	SecondAddress netip.Addr
-	// Gateway is the host's address in its IPv4 subnet. Optional for that subnet.
+	// Gateway is the host's address in its IPv4 subnet. It is optional for the IPv4 subnet itself.
 	Gateway netip.Addr
 	// External means that the host is not a node. It responds to ARP requests for its addresses.
 	External bool
-	// FixedVNI means that packets to the host have the ID VNI, regardless of the sender's project.
+	// FixedVNI means that packets to the host have the network ID VNI, regardless of the sender's
+	// project.
 	FixedVNI bool
 	VNI      uint32
 }
 
-// Networks are the network IDs of projects on a node.
+// Networks holds the network IDs of projects on a node.
 type Networks struct {
-	// Plugin is the network plugin of the cluster.
+	// Plugin is the cluster's network plugin.
 	Plugin string
-	// Pods are the network IDs of the node's pods. A pod without a known network ID is missing.
+	// Pods holds the network IDs of the node's pods. It omits pods whose network ID is not known.
 	Pods map[netip.Addr]uint32
-	// Exits define how packets of this node's pods leave the cluster at other hosts.
+	// Exits defines at which other hosts packets from this node's pods leave the cluster, by pod
+	// address.
 	Exits map[netip.Addr]Exit
-	// Gates are the marks that packets to the outside get if they leave the cluster at this node, by
-	// the network ID of their project.
+	// Gates holds, by project network ID, the marks for packets that leave the cluster at this
+	// node.
 	Gates map[uint32]uint32
-	// Owners are hosts that can send responses of machines outside of the cluster.
+	// Owners lists hosts that can send responses from machines outside of the cluster.
 	Owners []netip.Addr
-	// Multicast means that nodes exchange multicast packets of pods (package multicast).
+	// Multicast means that nodes exchange pods' multicast packets (package multicast).
 	Multicast bool
 }
 
-// Exit is the host at which packets of a pod leave the cluster.
+// Exit is the host at which a pod's packets leave the cluster.
 type Exit struct {
-	// Host is the address of the host.
+	// Host is the host's address.
 	Host netip.Addr
 	// VNI is the network ID of the pod's project.
 	VNI uint32
 }
 
-// Tunnel is the VXLAN device of a node. Its methods can be called concurrently.
+// Tunnel is a node's VXLAN device. Its methods can be called concurrently.
 type Tunnel struct {
 	mu       sync.Mutex
 	source   func() (Networks, error)
@@ -113,8 +118,8 @@ type Tunnel struct {
 	peers    map[netip.Prefix]Peer
 }
 
-// Follow sets the function that returns the current networks, and a callback that runs when the
-// device has been created or replaced. The callback must not call methods of the tunnel.
+// Follow sets the function that returns the current networks, and a callback that is called when
+// the device has been created or replaced. The callback must not call methods of the tunnel.
 func (t *Tunnel) Follow(source func() (Networks, error), created func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,7 +133,7 @@ func (t *Tunnel) Active() bool {
 	return t.programs != nil
 }
 
-// Refresh makes the programs use the current networks. It does nothing without a device.
+// Refresh makes the programs use the current networks. It is a no-op if there is no device.
 func (t *Tunnel) Refresh() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +143,7 @@ func (t *Tunnel) Refresh() error {
 	return t.refresh(t.programs)
 }
 
-// Ensure creates or repairs the device, which connects to the given hosts.
+// Ensure creates or repairs the device, which connects this node to the given hosts.
 func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -156,7 +161,8 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 		}
 		return fmt.Errorf("set up VXLAN: %w", err)
 	}
-	// A restarted process replaces the programs of the previous one when its own are complete.
+	// After a restart, the process replaces the previous process's programs when its own programs
+	// are complete.
 	t.programs = current
 	isNew, err := device.ensure(current, t.peers)
 	if err != nil {
@@ -179,7 +185,7 @@ func (t *Tunnel) Remove(name string) error {
 	return removeDevice(name)
 }
 
-// refresh writes the current networks to the maps of programs.
+// refresh writes the current networks to the programs' maps.
 func (t *Tunnel) refresh(p *programs) error {
 	if t.source == nil {
 		return errors.New("the networks of projects are not available yet")
