@@ -10,10 +10,10 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// abandonAge is the time without writes after which an upload counts as abandoned.
+// abandonAge is the time without writes after which an upload is considered abandoned.
 const abandonAge = 45 * time.Minute
 
-// abandoned removes the remains of interrupted pushes: abandoned uploads, and files that the
+// abandoned removes what interrupted pushes have left: abandoned uploads, and files that the
 // registry was writing when it was killed.
 func (c *collection) abandoned(ctx context.Context) error {
 	changed, sizes := map[string]time.Time{}, map[string]int64{}
@@ -55,7 +55,7 @@ func (c *collection) abandoned(ctx context.Context) error {
 	return nil
 }
 
-// upload returns the directory of the upload to which a file belongs, or "".
+// upload returns the directory of the upload that a file belongs to, or "" if it belongs to none.
 func upload(file string) string {
 	before, after, ok := strings.Cut(file, "/"+uploadsDir+"/")
 	if !ok {
@@ -65,9 +65,10 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// lastWrite returns the time at which a client last wrote to an upload, or the zero time if only
-// the modification times of its files contain it. Storage other than files does not record the
-// time. There, for an upload from before the start of this process, it is the time of the start.
+// lastWrite returns the time at which a client last wrote to an upload. It returns the zero time if
+// only the modification times of the upload's files can tell. Storage other than files does not
+// record the time. For such storage, lastWrite returns the time at which this process started if
+// the upload is older.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

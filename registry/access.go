@@ -21,16 +21,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Users authenticate with a token of the API server: as the password of basic authentication, or as
-// a bearer token that tokenPath issued.
+// Users authenticate with an API server token: as the password in basic authentication, or as a
+// bearer token that tokenPath issued.
 
-// tokenPath serves Docker's token protocol.
+// tokenPath is the path that implements Docker's token protocol.
 const tokenPath = "/openshift/token"
 
-// anonymousToken is the bearer token of clients without credentials.
+// anonymousToken is the bearer token for clients without credentials.
 const anonymousToken = "anonymous"
 
-// caller is the sender of a request: a user, or an anonymous client.
+// caller is the sender of a request: a user or an anonymous client.
 type caller struct {
 	token          string
 	hasCredentials bool   // the request has credentials
@@ -55,7 +55,7 @@ func callerOf(r *http.Request) caller {
 	return caller{token, true, address}
 }
 
-// as returns a client configuration with the permissions of the caller.
+// as returns a client configuration with the caller's permissions.
 func (s *server) as(c caller) *rest.Config {
 	config := rest.AnonymousClientConfig(s.Client)
 	config.BearerToken = c.token
@@ -83,8 +83,8 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits for a slot for a request to the API server, both of the caller's address and of its
-// token. It returns a function that releases the slots.
+// turn waits until requests to the API server are possible for both the caller's address and its
+// token, and takes a slot from each. It returns a function that releases the slots.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
 		return func() {}, nil
@@ -105,7 +105,7 @@ func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 }
 
 // may reports whether the caller has a permission. Concurrent requests that need the same
-// permission, such as those of many nodes that start one image, share one access review.
+// permission, such as requests from many nodes that start the same image, share one access review.
 func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.turn(ctx, c)
 	if err != nil {
@@ -115,7 +115,8 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	results := s.reviewed.DoChan(question, func() (any, error) {
-		// The review must not end with this request, because other requests wait for the result too.
+		// The review must not be canceled with this request, because other requests wait for the
+		// result too.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)
@@ -129,10 +130,10 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	}
 }
 
-// reviewTimeout limits the duration of an access review.
+// reviewTimeout is the maximum duration of an access review.
 const reviewTimeout = time.Minute
 
-// review sends an access review of the caller's permission to the API server.
+// review sends an access review for the caller's permission to the API server.
 func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1.ResourceAttributes) (bool, error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
@@ -158,7 +159,7 @@ func (s *server) review(ctx context.Context, c caller, right kubeauthorizationv1
 	return err == nil && response.Status.Allowed, err
 }
 
-// layers returns the permission for a verb, get or update, on the layers of an image stream.
+// layers returns the permission for a verb, get or update, on an image stream's layers.
 func layers(verb, namespace, stream string) kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Namespace: namespace, Resource: "imagestreams", Subresource: "layers", Name: stream}
 }
@@ -168,7 +169,8 @@ func pruning() kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
-// allowed reports whether the caller has a permission. If not, it sends the error response.
+// allowed reports whether the caller has a permission. If the caller lacks the permission, allowed
+// sends the error response.
 func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeauthorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -200,7 +202,7 @@ func resourceOf(right kubeauthorizationv1.ResourceAttributes) string {
 	return right.Resource + "/" + right.Subresource + " of " + fmt.Sprintf("%q", right.Name)
 }
 
-// challenge sends an error response that names the URL at which clients get tokens.
+// challenge sends an error response that contains the URL where clients get tokens.
 func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "https://"+r.Host+tokenPath))
 	serveError(w, err)
@@ -209,7 +211,7 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
 // serveToken returns the token from basic authentication as a bearer token, if the API server
-// accepts it. Clients without credentials get anonymousToken.
+// accepts the token. Clients without credentials get anonymousToken.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // clients then retry with GET
 		w.Header().Set("Allow", http.MethodGet)
@@ -233,7 +235,7 @@ func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"token": token, "access_token": token})
 }
 
-// serveBase serves /v2/, which clients request to check their credentials.
+// serveBase serves /v2/, which clients request to verify their credentials.
 func (s *server) serveBase(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.hasCredentials {

@@ -10,14 +10,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobPath returns the path of the content with a digest in the storage.
+// blobPath returns the path in the storage of the content with the given digest.
 func blobPath(id digest.Digest) string {
 	return path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
 }
 
 // serveBlob serves a blob. Distribution checks access and sets the headers. If the blob is a file,
-// serveBlob sends the file, which the kernel copies if there is no TLS. Distribution would copy it
-// through 4 MiB of memory for each client.
+// serveBlob sends the file itself, and the kernel copies it if there is no TLS. Distribution would
+// copy the file through a 4 MiB buffer for each client.
 func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	t, _ := routeOf(r)
 	w = named(w, t.digest)

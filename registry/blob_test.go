@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobResponse contains the parts of a response that clients read.
+// blobResponse holds the parts of a response that clients read.
 type blobResponse struct {
 	Status int
 	Header http.Header
@@ -63,7 +63,7 @@ func TestBlobsAreServedLikeDistribution(t *testing.T) {
 		}
 	}
 	if got := registry.fetch(http.MethodGet, blob, http.Header{"If-Match": {`"other"`}}); got.Status != http.StatusPreconditionFailed || got.Body != "" {
-		// Distribution announces a body there, and sends none.
+		// In this case, distribution announces a body but sends none.
 		t.Errorf("If-Match with the ETag of another blob: %+v", got)
 	}
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// directories is storage whose directories can disappear during a walk: the directory of an upload,
-// for instance, is removed when the upload ends. Distribution's walk would stop there, or fail.
+// directories is storage whose directories can disappear during a walk. For example, an upload's
+// directory is removed when the upload ends. Distribution's walk would stop or fail at such a
+// directory.
 type directories struct{ driver.StorageDriver }
 
 // Walk implements driver.StorageDriver.

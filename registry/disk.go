@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// checkSpace returns a refusal if less than the reserve is free on the disk of a directory.
+// checkSpace returns a refusal if the free space on a directory's disk is less than the reserve.
 func checkSpace(dir string, reserve diskspace.Reserve) error {
 	err := reserve.Check(dir)
 	full := (*diskspace.Full)(nil)

@@ -14,20 +14,21 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// insecureRepository is an annotation of image streams. With the value "true", the certificates of
-// the registries of the stream's images are not verified.
+// insecureRepository is an image stream annotation. If its value is "true", the certificates of the
+// registries that hold the stream's images are not verified.
 const insecureRepository = "openshift.io/image.insecureRepository"
 
-// location is the place where an image of a stream is stored.
+// location is the place where an image in a stream is stored.
 type location struct {
 	digest string
 	source source
-	// unproven means that the stream names the image without proof that the project may have it. Then
-	// only the location in the stream is used, and no Image object.
+	// unproven means that the stream names the image without proof that the project may have it. In
+	// this case, only the location in the stream is used, and no Image object.
 	unproven bool
 }
 
-// find looks up a tag or a digest in a stream. ok is false if the stream or image does not exist.
+// find looks up a tag or a digest in a stream. ok is false if the stream or the image does not
+// exist.
 func (s *server) find(ctx context.Context, t target) (at location, ok bool, err error) {
 	free, err := s.lookups.take(ctx)
 	if err != nil {
@@ -60,7 +61,7 @@ func (s *server) find(ctx context.Context, t target) (at location, ok bool, err 
 	return s.findInIndexes(ctx, stream, t.reference)
 }
 
-// findInIndexes looks up an image in the indexes of the stream.
+// findInIndexes looks up an image in the stream's indexes.
 func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	digest string) (location, bool, error) {
 	content, err := s.images.ImageStreams(stream.Namespace).Layers(ctx, stream.Name, metav1.GetOptions{})
@@ -79,7 +80,7 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	return location{}, false, nil
 }
 
-// findBlob returns the location of an image of the stream that contains a blob.
+// findBlob returns the location of an image in the stream that contains the blob.
 func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	if at, ok := s.blobs.get(blobOf{t.repository(), t.digest}); ok {
 		return at, true, nil
@@ -117,14 +118,14 @@ func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 	return slices.ContainsFunc(blobs.Manifests, func(child string) bool { return holds(content, child, digest) })
 }
 
-// digestIn returns the digest in the image reference of a tag event, or "".
+// digestIn returns the digest in a tag event's image reference, or "" if it has none.
 func digestIn(event imagev1.TagEvent) string {
-	// sourceOf reports an invalid reference
+	// sourceOf reports an invalid reference.
 	parsed, _ := record.ParseReference(event.DockerImageReference)
 	return parsed.Digest
 }
 
-// sourceOf returns the location of an image of the stream.
+// sourceOf returns the location of an image in the stream.
 func (s *server) sourceOf(stream *imagev1.ImageStream, tag string,
 	event imagev1.TagEvent) (source, error) {
 	reference, err := record.ParseReference(event.DockerImageReference)

@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// fullMessage is the message for clients if the disk is full.
+// fullMessage is the error message for clients if the disk is full.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
-// upload forwards a request of an upload to distribution. If the disk is full or failure returns an
+// upload forwards an upload request to distribution. If the disk is full or failure returns an
 // error, it sends the error and removes the upload.
 func (s *store) upload(w http.ResponseWriter, r *http.Request, failure func() error) {
 	response := &failing{ResponseWriter: named(w, r.URL.Query().Get("digest"))}
@@ -36,7 +36,7 @@ func (s *store) upload(w http.ResponseWriter, r *http.Request, failure func() er
 	s.rejectUpload(w, r, err)
 }
 
-// noLimit is the argument of upload if uploads have no size limit.
+// noLimit is passed to upload if uploads have no size limit.
 func noLimit() error { return nil }
 
 // rejectUpload sends an error and, if the request continues an upload, removes the upload.
@@ -59,8 +59,8 @@ func serveRefusal(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// full reports whether a response of distribution reports that the disk or the file system's quota
-// is full. Distribution encodes causes as text, or as JSON of errors.
+// full reports whether a response from distribution says that the disk or the file system's quota
+// is full. Distribution encodes causes as text, or as errors in JSON.
 func full(response []byte) bool {
 	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if bytes.Contains(response, []byte(problem.Error())) || bytes.Contains(response, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {
@@ -79,7 +79,8 @@ func serveProblem(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// serveFull sends status 507. Clients show its text, unlike the text of other server errors.
+// serveFull sends status 507. Clients show the text of this status, unlike the text of other server
+// errors.
 func serveFull(w http.ResponseWriter, message string) {
 	header := w.Header()
 	header.Del("Content-Length")
@@ -89,10 +90,10 @@ func serveFull(w http.ResponseWriter, message string) {
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":"DENIED","message":%q}]}`+"\n", message)
 }
 
-// maxFailure limits the buffered part of a response, in bytes.
+// maxFailure is the maximum size of the buffered part of a response, in bytes.
 const maxFailure = 64 << 10
 
-// failing buffers responses with server errors and forwards others.
+// failing is a response writer that buffers server error responses and forwards all others.
 type failing struct {
 	http.ResponseWriter
 	status   int

@@ -15,23 +15,23 @@ import (
 )
 
 // uploadAge is the minimum age of garbage. Younger manifests and blobs without references can
-// belong to pushes in progress.
+// belong to pushes that are still in progress.
 const uploadAge = time.Hour
 
-// collection is one run of the garbage collection. No manifest is stored while it runs.
+// collection is one run of the garbage collection. No manifest is stored during a run.
 type collection struct {
 	*store
 	request record.GarbageRequest
-	// images maps the name of each Image object to its blobs. streams maps each repository to the
-	// images of its image stream.
+	// images maps each Image object's name to its blobs. streams maps each repository to the images
+	// in its image stream.
 	images  map[string][]string
 	streams map[string][]string
 	now     time.Time
-	// skip contains projects whose repositories are treated as removed.
+	// skip holds projects whose repositories are treated as removed.
 	skip map[string]bool
-	// promises, if set, contains the blobs that must be kept.
+	// promises, if set, holds the blobs that must be kept.
 	promises *promises
-	// uploads, if set, contains the times of clients' last writes.
+	// uploads, if set, holds the times of clients' last writes to uploads.
 	uploads *uploads
 
 	dryRemoved map[string]bool // images that a dry run treats as removed
@@ -106,9 +106,9 @@ func (c *collection) keepImages() {
 // removeUnused removes layers from repositories and then blobs from the storage, so that no
 // repository ever refers to a missing blob.
 //
-// It removes a blob to which no repository links even if an Image object names it. A manifest can
-// name layers that its project never had, such as those of another project. No quota counts such
-// layers, and no client can pull them.
+// It removes a blob that no repository links to, even if an Image object names the blob. A manifest
+// can name layers that its project never had, such as another project's layers. No quota counts
+// such layers, and no client can pull them.
 func (c *collection) removeUnused(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
@@ -179,7 +179,7 @@ func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id d
 }
 
 // removable reports whether an unused blob can be removed. If the request names images, the blob
-// must belong to a removed image. Otherwise, it must be old.
+// must belong to a removed image. Otherwise, the blob must be older than uploadAge.
 func (c *collection) removable(ctx context.Context, of link, file string) bool {
 	if c.candidates != nil {
 		return c.candidates[of.name.String()] || c.candidates[of.id.String()]
@@ -187,8 +187,8 @@ func (c *collection) removable(ctx context.Context, of link, file string) bool {
 	return !c.young(ctx, file)
 }
 
-// young reports whether a push in progress could need a file, because the file is new or its age is
-// unknown.
+// young reports whether a push that is in progress could need a file, because the file is new or
+// its age is unknown.
 func (c *collection) young(ctx context.Context, file string) bool {
 	info, err := c.driver.Stat(ctx, file)
 	return err != nil || c.now.Sub(info.ModTime()) < uploadAge

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// testRegistry is a store to which tests push, and from which they pull, without a cluster.
+// testRegistry is a store that tests push to and pull from without a cluster.
 type testRegistry struct {
 	*store
 	t    *testing.T
@@ -62,7 +62,7 @@ func (g *testRegistry) layer() v1.Layer {
 	return layer
 }
 
-// push pushes an image that consists of layers and returns its digest.
+// push pushes an image that consists of the given layers and returns its digest.
 func (g *testRegistry) push(repository string, layers ...v1.Layer) string {
 	g.t.Helper()
 	image := g.image(layers...)
@@ -237,7 +237,8 @@ func TestImageDoesNotKeepLayersOfOtherProject(t *testing.T) {
 			g := newTestRegistry(t)
 			layer := g.layer()
 			old, evil := g.push("shop/app", layer), g.push("evil/app", g.layer())
-			// The record of mallory's image names alice's layer, because mallory's manifest refers to it.
+			// The Image object of mallory's image names alice's layer, because mallory's manifest
+			// refers to it.
 			images := map[string][]string{evil: {digestOf(t, layer)}}
 			streams := map[string][]string{"evil/app": {evil}}
 			now := time.Now().Add(2 * uploadAge)
@@ -255,7 +256,7 @@ func TestImageDoesNotKeepLayersOfOtherProject(t *testing.T) {
 	}
 }
 
-// exists reports whether the content of a digest is stored.
+// exists reports whether the content with a digest is stored.
 func exists(t *testing.T, s *store, id string) bool {
 	t.Helper()
 	_, err := s.driver.Stat(t.Context(), blobPath(digest.Digest(id)))

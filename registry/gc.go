@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// The intervals of the checks for a full disk and for abandoned uploads.
+// Intervals of the checks for a full disk and for abandoned uploads.
 const (
 	diskInterval   = 10 * time.Second
 	uploadInterval = 10 * time.Minute
 )
 
 // collectGarbage periodically removes abandoned uploads and the content of deleted projects until
-// ctx is done. When it changes, it passes to note the reason why pushes are rejected, or "".
+// ctx is done. When the reason why pushes are rejected changes, collectGarbage passes it to note,
+// or "" if pushes are accepted.
 func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 	ticker := time.NewTicker(diskInterval)
 	defer ticker.Stop()
@@ -53,8 +54,8 @@ func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 	}
 }
 
-// inUse returns the store if it contains content or was used, and nil otherwise, so that an unused
-// registry stays closed.
+// inUse returns the store if it contains content or was used. Otherwise, it returns nil, so that an
+// unused registry stays closed.
 func (s *server) inUse() *store {
 	if s.guard != nil && s.guard.dir != "" {
 		if _, err := os.Stat(filepath.Join(s.guard.dir, rootDir)); err != nil {
@@ -70,7 +71,7 @@ func (s *server) inUse() *store {
 	return store
 }
 
-// diskNote returns the reason why the registry rejects pushes, or "".
+// diskNote returns the reason why the registry rejects pushes, or "" if it accepts them.
 func (s *server) diskNote() string {
 	if s.guard == nil || s.guard.dir == "" {
 		return ""

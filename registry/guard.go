@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// QuotaAnnotation is an annotation of namespaces. It contains the maximum size of the project's
-// content in the registry, such as "100Gi", or "none" for no limit. It overrides the cluster's
-// quota. Administrators of a project cannot change it.
+// QuotaAnnotation is a namespace annotation that holds the maximum size of the project's content in
+// the registry, such as "100Gi", or "none" for no limit. It overrides the cluster's quota. Project
+// administrators cannot change it.
 const QuotaAnnotation = "slipway.openshift.io/registry-quota"
 
-// Unlimited is the quota of projects without a limit.
+// Unlimited is the quota for projects without a limit.
 const Unlimited = -1
 
 // ParseQuota parses a quota such as "50Gi" or "none" and returns it in bytes.
@@ -50,18 +50,18 @@ func (r *refusal) serve(w http.ResponseWriter) {
 	serveError(w, errcode.ErrorCodeDenied.WithMessage(r.message))
 }
 
-// guard rejects content that exceeds the quota of the project or the space on the disk.
+// guard rejects content that exceeds the project's quota or the free space on the disk.
 type guard struct {
 	// dir is a directory on the disk that stores images. It is empty if images are not stored on a
 	// disk.
 	dir     string
 	reserve diskspace.Reserve
 	usage   *usage
-	// quota returns the maximum number of bytes of a project, or Unlimited.
+	// quota returns a project's maximum number of bytes, or Unlimited.
 	quota func(project string) int64
 }
 
-// take reserves bytes for a project. If there are not enough, the error is a refusal.
+// take reserves bytes for a project. If there is not enough space, the error is a refusal.
 func (g *guard) take(ctx context.Context, store *store, project string, bytes int64) error {
 	if g == nil {
 		return nil
@@ -81,14 +81,14 @@ func (g *guard) give(project string, bytes int64) {
 	}
 }
 
-// entryBytes is the estimated overhead of a blob or an upload: its directories and links use blocks
-// and inodes.
+// entryBytes is the estimated overhead of a blob or an upload, in bytes: its directories and links
+// use blocks and inodes.
 const entryBytes = 4 << 10
 
-// meterStep is the number of bytes of an upload that are reserved at a time.
+// meterStep is the number of an upload's bytes that are reserved at a time.
 const meterStep = 64 << 10
 
-// meter is the body of an upload. Reading fails if the project's quota or the disk is full.
+// meter is the body of an upload request. Reads fail if the project's quota or the disk is full.
 type meter struct {
 	io.Reader
 	take     func(bytes int64) error
@@ -96,7 +96,7 @@ type meter struct {
 	err      error // the refusal
 }
 
-// Read reads bytes after reserving them.
+// Read reserves bytes and then reads them.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.err != nil {
 		return 0, m.err
@@ -160,7 +160,7 @@ func storedBlob(r *http.Request) digest.Digest {
 	return ""
 }
 
-// statusWriter records the status of a response.
+// statusWriter is a response writer that records the status of the response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int

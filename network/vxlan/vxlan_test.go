@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // device is the name of the VXLAN device.
 const device = "vxlan_sys_4789"
 
-// host is a node whose pods are addresses of a bridge. A router is between all hosts.
+// host is a node whose pods are addresses on a bridge. A router connects all hosts.
 type host struct {
 	hosttest.Namespace
 	t        *testing.T
@@ -36,8 +36,8 @@ type host struct {
 	dualStack bool
 }
 
-// newHost creates a host on its own network segment. Its pods are web, with network ID 12, and
-// till, with 13, and admin, which is global.
+// newHost creates a host on its own network segment. Its pods are web, with network ID 12, till,
+// with network ID 13, and admin, which is global.
 func newHost(t *testing.T, name string, number int) *host {
 	t.Helper()
 	h := &host{
@@ -61,19 +61,19 @@ func newHost(t *testing.T, name string, number int) *host {
 	return h
 }
 
-// follow makes the tunnel follow the networks.
+// follow makes the tunnel follow the host's networks.
 func (h *host) follow() {
 	h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }, func() {})
 }
 
-// pod returns the address of a pod. The network of the pod "new" is unknown.
+// pod returns a pod's address. The network of the pod "new" is unknown.
 func (h *host) pod(name string) netip.Addr {
 	octets := h.subnet.Addr().As4()
 	octets[3] = map[string]byte{"node": 1, "web": 2, "till": 3, "admin": 4, "new": 5}[name]
 	return netip.AddrFrom4(octets)
 }
 
-// secondSubnet returns the IPv6 subnet of the host, and second the IPv6 address of a pod.
+// secondSubnet returns the host's IPv6 subnet, and second returns a pod's IPv6 address.
 func (h *host) secondSubnet() netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 1: 1, 7: h.subnet.Addr().As4()[2]}), 64)
 }
@@ -84,7 +84,7 @@ func (h *host) second(name string) netip.Addr {
 	return netip.AddrFrom16(octets)
 }
 
-// enableIPv6 gives the pods of a host IPv6 addresses that another host can reach.
+// enableIPv6 gives the host's pods IPv6 addresses that another host can reach.
 func (h *host) enableIPv6(other *host) {
 	h.t.Helper()
 	h.dualStack = true
@@ -111,7 +111,7 @@ func (h *host) run(command ...string) string {
 	return string(output)
 }
 
-// ensure creates or repairs the device of the host.
+// ensure creates or repairs the host's device.
 func (h *host) ensure() {
 	h.t.Helper()
 	h.Do(h.t, func() error {
@@ -135,7 +135,7 @@ func (h *host) refresh() {
 	h.Do(h.t, h.tunnel.Refresh)
 }
 
-// newHosts returns two hosts, each in the other's settings.
+// newHosts returns two hosts that are peers of each other.
 func newHosts(t *testing.T) (one, two *host) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
@@ -148,7 +148,7 @@ func newHosts(t *testing.T) (one, two *host) {
 	return one, two
 }
 
-// listener receives datagrams at port 80 of all pods of a host.
+// listener receives datagrams on port 80 of all pods on a host.
 type listener struct {
 	net.PacketConn
 	t *testing.T
@@ -177,7 +177,7 @@ func (l listener) next() string {
 	return string(buffer[:size])
 }
 
-// send sends a datagram from a pod or the node to an address of another host.
+// send sends a datagram from a pod or the node to an address on another host.
 func (h *host) send(from string, to netip.Addr, text string) {
 	h.t.Helper()
 	h.Do(h.t, func() error {
@@ -196,7 +196,7 @@ func (h *host) send(from string, to netip.Addr, text string) {
 	})
 }
 
-// capture receives the frames between the router and a host.
+// capture captures the frames between the router and a host.
 type capture struct {
 	*vxlanpacket.Capture
 	t *testing.T
@@ -212,7 +212,7 @@ func newCapture(t *testing.T, h *host) capture {
 	return capture{c, t}
 }
 
-// vni returns the network ID of the VXLAN packet that contains a text.
+// vni returns the network ID of the VXLAN packet that contains the given text.
 func (c capture) vni(text string) uint32 {
 	c.t.Helper()
 	packet, err := c.Next(Port, func(p vxlanpacket.Packet) bool { return strings.Contains(p.Payload, text) })
@@ -283,7 +283,7 @@ func TestNetworksChangeForRunningPods(t *testing.T) {
 	}
 }
 
-// forgery is a VXLAN packet that a program writes.
+// forgery is a VXLAN packet that a program forges.
 type forgery struct {
 	from     *host // the host whose address the UDP packet has
 	vni      uint32
@@ -352,8 +352,8 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 	}
 }
 
-// TestApplianceExchangesPackets connects a host that, like an appliance, uses the kernel's
-// own VXLAN device.
+// TestApplianceExchangesPackets connects a host that uses the kernel's own VXLAN device, as an
+// appliance would.
 func TestApplianceExchangesPackets(t *testing.T) {
 	one, _ := newHosts(t)
 	appliance := newHost(t, "appliance", 3)
@@ -393,7 +393,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 	if got := listener.next(); got != "before" {
 		t.Errorf("%q arrived", got)
 	}
-	// The process ends: its files are closed, and the kernel keeps the device and the programs.
+	// If the process exits, its files are closed, and the kernel keeps the device and the programs.
 	two.tunnel.programs.close()
 	one.send("web", two.pod("web"), "without a process")
 	if got := listener.next(); got != "without a process" {
@@ -432,7 +432,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 	}
 }
 
-// TestTunnelWithoutNetworksAcceptsNothing checks that a device is not up before its programs have
+// TestTunnelWithoutNetworksAcceptsNothing verifies that a device is not up before its programs have
 // the networks.
 func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)
@@ -474,7 +474,7 @@ func TestIPv6PacketsHaveTheNetworkIDOfTheSender(t *testing.T) {
 			t.Errorf("%s to %s: %q arrives, want %q", tt.from, tt.to, got, text)
 		}
 	}
-	// Packets of other networks and of unknown pods do not arrive. The last one does.
+	// Packets from other networks and to unknown pods do not arrive. The last packet arrives.
 	one.send("till", two.second("web"), "other network")
 	one.send("web", two.second("new"), "to a pod without a network")
 	one.send("new", two.second("web"), "from a pod without a network")
@@ -482,7 +482,7 @@ func TestIPv6PacketsHaveTheNetworkIDOfTheSender(t *testing.T) {
 	if got := listener.next(); got != "same network" {
 		t.Errorf("%q arrives", got)
 	}
-	// Without IPv6 addresses of its pods, a host drops such packets.
+	// If its pods have no IPv6 addresses, a host drops IPv6 packets.
 	two.dualStack = false
 	delete(two.peers, one.secondSubnet())
 	two.ensure()
