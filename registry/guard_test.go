@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// project starts a server that serves the uploads of the project shop with a guard.
+// project starts a server that serves the shop project's uploads with a guard.
 func project(t *testing.T, quota int64, reserve diskspace.Reserve, dir string) (*server, *testRegistry, *httptest.Server) {
 	t.Helper()
 	g := testRegistryOn(t, Directory(dir, false))
@@ -145,7 +145,7 @@ func TestBlobsOfProjectAreCountedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Four blobs of the first image; the second adds a manifest and a configuration.
+	// The first image has four blobs; the second adds a manifest and a configuration.
 	if once < 4*entryBytes || once > 4*entryBytes+4<<10 || twice-once < 2*entryBytes || twice-once > 2*entryBytes+2<<10 {
 		t.Errorf("counted %d bytes, then %d", once, twice)
 	}
@@ -189,7 +189,7 @@ func age(t *testing.T, dir string, by time.Duration) {
 	}
 }
 
-// uploadDirs returns the directories of uploads on the disk.
+// uploadDirs returns the upload directories on the disk.
 func (g *testRegistry) uploadDirs(t *testing.T) (dirs []string) {
 	t.Helper()
 	err := g.driver.Walk(t.Context(), repositoriesDir, func(file driver.FileInfo) error {

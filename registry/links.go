@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// The layout of distribution's directories, and the directory of referrers.
+// Layout of distribution's directories, and the directory for referrers.
 const (
 	rootDir         = "/docker/registry/v2"
 	repositoriesDir = rootDir + "/repositories"
@@ -23,14 +23,14 @@ const (
 	linkFile     = "link"
 )
 
-// link is a layer or a manifest of a repository.
+// link is a layer or a manifest in a repository.
 type link struct {
-	// name is the digest in the repository, id the digest in the storage. They differ if a client
-	// uses an algorithm other than sha256.
+	// name is the digest in the repository, and id is the digest in the storage. They differ if a
+	// client uses an algorithm other than sha256.
 	name, id digest.Digest
 }
 
-// linkDir returns the directory that records a layer or a manifest of a repository. kind is
+// linkDir returns the directory that records a layer or a manifest in a repository. kind is
 // layersDir or revisionsDir.
 func linkDir(repository, kind string, name digest.Digest) string {
 	return path.Join(repositoriesDir, repository, kind, digestPath(name))
@@ -43,7 +43,7 @@ func digestOfPath(file string) (digest.Digest, error) {
 	return digest.Parse(path.Base(path.Dir(file)) + ":" + path.Base(file))
 }
 
-// links lists the layers or manifests of a repository. kind is layersDir or revisionsDir.
+// links lists a repository's layers or manifests. kind is layersDir or revisionsDir.
 func (s *store) links(ctx context.Context, repository, kind string) (all []link, err error) {
 	err = s.driver.Walk(ctx, path.Join(repositoriesDir, repository, kind), func(file driver.FileInfo) error {
 		if file.IsDir() || path.Base(file.Path()) != linkFile {
@@ -71,7 +71,7 @@ func (s *store) links(ctx context.Context, repository, kind string) (all []link,
 	return all, err
 }
 
-// referrers returns the referrers in a repository by subject.
+// referrers returns a repository's referrers by subject.
 func (s *store) referrers(ctx context.Context,
 	repository string) (bySubject map[digest.Digest][]digest.Digest, err error) {
 	bySubject = map[digest.Digest][]digest.Digest{}

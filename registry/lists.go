@@ -31,7 +31,7 @@ func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"repositories": page} })
 }
 
-// serveTags lists the tags of a stream that have an image.
+// serveTags lists those of a stream's tags that have an image.
 func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	stream, err := s.images.ImageStreams(t.namespace).Get(r.Context(), t.stream, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -51,7 +51,8 @@ func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"name": t.repository(), "tags": page} })
 }
 
-// servePage serves the page of a list that the parameters `n` and `last` select. It sorts names.
+// servePage serves the page of a list that the query parameters `n` and `last` select. It sorts
+// names.
 func servePage(w http.ResponseWriter, r *http.Request, names []string, body func([]string) any) {
 	slices.Sort(names)
 	query := r.URL.Query()

@@ -7,7 +7,7 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// TestMain silences distribution, which logs each request.
+// TestMain disables distribution's log, which contains each request.
 func TestMain(m *testing.M) {
 	logrus.SetLevel(logrus.PanicLevel)
 	os.Exit(m.Run())

@@ -18,14 +18,14 @@ import (
 // invalidURL is distribution's error for a layer with a URL that the configuration does not allow.
 const invalidURL = "invalid URL on layer"
 
-// manifestTypes are the media types of the manifests that the registry stores.
+// manifestTypes lists the media types of the manifests that the registry stores.
 var manifestTypes = []string{
 	ocispec.MediaTypeImageManifest, ocispec.MediaTypeImageIndex,
 	string(types.DockerManifestSchema2), string(types.DockerManifestList),
 }
 
-// readManifest serves a stored manifest. If the request accepts every type, it serves the manifest
-// unchanged. Distribution would convert or reject it.
+// readManifest serves a stored manifest. If the request accepts all media types, it serves the
+// manifest unchanged, which distribution would convert or reject.
 func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 	if accept := r.Header.Values("Accept"); len(accept) == 0 || strings.Contains(strings.Join(accept, ","), "*/*") {
 		r = r.Clone(r.Context())
@@ -35,9 +35,9 @@ func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 }
 
 // putManifest stores a manifest in a repository under a tag or a digest, and sends the response. In
-// addition to distribution's work, it records the subject of the manifest and supports digests of
-// algorithms other than sha256: the content is stored under sha256, and a link with the other
-// digest refers to it, as distribution does for layers.
+// addition to what distribution does, it records the manifest's subject and supports digests with
+// algorithms other than sha256: the content is stored under its sha256 digest, and a link with the
+// other digest refers to it, as distribution does for layers.
 func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string,
 	manifest []byte) {
 	id := digest.FromBytes(manifest)

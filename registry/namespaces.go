@@ -19,7 +19,7 @@ type namespaces struct {
 	client coreclient.NamespaceInterface
 	store  cache.Store
 	synced cache.InformerSynced
-	// deleted receives a value after the deletion of a namespace.
+	// deleted receives a value after a namespace is deleted.
 	deleted chan struct{}
 }
 
@@ -45,8 +45,8 @@ func (n *namespaces) get(name string) *corev1.Namespace {
 	return object.(*corev1.Namespace)
 }
 
-// uid returns the UID of a namespace, or "" if the namespace does not exist. If it is not in the
-// cache, uid requests it from the API server.
+// uid returns a namespace's UID, or "" if the namespace does not exist. If the namespace is not in
+// the cache, uid requests it from the API server.
 func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	if namespace := n.get(name); namespace != nil {
 		return namespace.UID, nil
@@ -61,8 +61,8 @@ func (n *namespaces) uid(ctx context.Context, name string) (types.UID, error) {
 	return namespace.UID, nil
 }
 
-// quota returns the quota in the annotation of a namespace. If the annotation is missing or
-// invalid, it returns standard.
+// quota returns the quota in a namespace's annotation. If the annotation is missing or invalid, it
+// returns standard.
 func (n *namespaces) quota(name string, standard int64) int64 {
 	namespace := n.get(name)
 	if namespace == nil || namespace.Annotations[QuotaAnnotation] == "" {

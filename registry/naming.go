@@ -7,14 +7,14 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// naming changes the digest in responses to the digest that the client uses. Distribution uses the
-// sha256 digest.
+// naming is a response writer that replaces the sha256 digest that distribution uses with the
+// digest that the client uses.
 type naming struct {
 	http.ResponseWriter
 	name digest.Digest
 }
 
-// named returns a writer for responses about the content with digest id, which can be invalid.
+// named returns a writer for responses about the content with the digest id, which can be invalid.
 func named(w http.ResponseWriter, id string) http.ResponseWriter {
 	name, err := digest.Parse(id)
 	if err != nil || name.Algorithm() == digest.Canonical {
@@ -23,7 +23,7 @@ func named(w http.ResponseWriter, id string) http.ResponseWriter {
 	return &naming{w, name}
 }
 
-// WriteHeader changes the digest in the header of a successful response.
+// WriteHeader replaces the digest in the header of a successful response.
 func (n *naming) WriteHeader(status int) {
 	if status < http.StatusMultipleChoices {
 		rename(n.Header(), n.name)
@@ -34,7 +34,7 @@ func (n *naming) WriteHeader(status int) {
 // Unwrap supports http.ResponseController.
 func (n *naming) Unwrap() http.ResponseWriter { return n.ResponseWriter }
 
-// rename replaces the digest in the headers of a response, if they contain one.
+// rename replaces the digest in a response's headers, if they contain a digest.
 func rename(header http.Header, name digest.Digest) {
 	current := header.Get("Docker-Content-Digest")
 	if current == "" {

@@ -60,7 +60,7 @@ func (g *testRegistry) pushBlob(repository string, id digest.Digest, content []b
 	return response
 }
 
-// manifestOf returns the manifest of an image with a configuration and a layer.
+// manifestOf returns a manifest of an image with a configuration and a layer.
 func manifestOf(t *testing.T, config []byte, layer ocispec.Descriptor, algorithm digest.Algorithm) []byte {
 	t.Helper()
 	manifest, err := json.Marshal(ocispec.Manifest{
@@ -104,7 +104,8 @@ func TestContentIsNamedByDigestOfClient(t *testing.T) {
 	if image := mapping.Image; image.DockerImageConfig != "" || len(image.DockerImageLayers) != 1 || image.DockerImageLayers[0].Name != names[1].String() {
 		t.Errorf("the record is %+v", image)
 	}
-	// The digests in the record keep the blobs. When the record is removed, the blobs are removed too.
+	// The digests in the Image object keep the blobs. When the Image object is removed, the blobs
+	// are removed too.
 	images := map[string][]string{mapping.Image.Name: record.Blobs(&mapping.Image)}
 	later := time.Now().Add(2 * uploadAge)
 	if garbage := g.collect(collection{request: record.GarbageRequest{Everything: true}, images: images, now: later}); len(garbage.Blobs) > 0 {

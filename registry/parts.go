@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// addParts adds layers and the configuration of a pushed manifest to the repository of an image
-// stream, if the repository lacks them and clients can pull them from the stream. A client that
-// pushes does not send content that the registry already serves, even if that content is in other
-// repositories or registries. Distribution reports parts that are still missing.
+// addParts adds a pushed manifest's layers and configuration to an image stream's repository, if
+// the repository lacks them and clients can pull them from the stream. A client that pushes does
+// not send content that the registry already serves, even if that content is in other repositories
+// or registries. Distribution reports parts that are still missing.
 func (s *server) addParts(r *http.Request, store *store, t target, manifest []byte) error {
 	if store.readOnly {
 		return nil
@@ -46,7 +46,7 @@ func (s *server) addParts(r *http.Request, store *store, t target, manifest []by
 	return nil
 }
 
-// linkPart adds a link to a blob of another repository.
+// linkPart adds a link to a blob in another repository.
 func (s *server) linkPart(ctx context.Context, store *store, t target, from string, id digest.Digest) error {
 	content := store.target(ctx, path.Join(linkDir(from, layersDir, id), linkFile))
 	if content == "" {

@@ -14,7 +14,7 @@ import (
 
 // TestPushReusesContentThatStreamServes pushes images to a stream that refers to a base image in
 // another repository or registry. When a client checks for the base layer, the registry responds
-// that it exists, and the client does not send it.
+// that the layer exists, so the client does not send it.
 func TestPushReusesContentThatStreamServes(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, g *testRegistry) (*testRegistry, source){
 		"another repository": func(_ *testing.T, g *testRegistry) (*testRegistry, source) {

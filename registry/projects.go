@@ -21,16 +21,16 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// The content of a project in the registry is removed when the project is deleted. A file for each
-// project records the UID of its namespace, so that a new project of the same name never gets
-// content of the deleted one.
+// When a project is deleted, its content in the registry is removed. A file for each project
+// records the UID of the project's namespace, so that a new project never gets the content of a
+// deleted project with the same name.
 
-// projectsDir contains these files. Their names are the names of the projects.
+// projectsDir is the directory that contains these files. A file's name is the name of its project.
 const projectsDir = rootDir + "/projects"
 
-// owners caches the UIDs of the namespaces to which the content of projects belongs.
+// owners caches the UIDs of the namespaces that own the content of projects.
 type owners struct {
-	// changing is locked while the content of projects is removed or assigned to a namespace.
+	// changing is locked while projects' content is removed or assigned to a namespace.
 	changing sync.Mutex
 	mu       sync.Mutex
 	uids     map[string]types.UID
@@ -42,7 +42,7 @@ func (o *owners) get(project string) types.UID {
 	return o.uids[project]
 }
 
-// set records the UID of the namespace of a project. An empty UID removes the record.
+// set records the UID of a project's namespace. An empty UID removes the record.
 func (o *owners) set(project string, uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,14 +52,14 @@ func (o *owners) set(project string, uid types.UID) {
 	o.uids[project] = uid
 }
 
-// claimProject ensures that the content of a project's repositories belongs to the current project
-// of that name. It removes content of a deleted one.
+// claimProject ensures that the content in a project's repositories belongs to the current project
+// with that name. It removes a deleted project's content.
 func (s *server) claimProject(ctx context.Context, store *store, project string) error {
 	if s.namespaces == nil {
 		return nil
 	}
 	uid, err := s.namespaces.uid(ctx, project)
-	// If the namespace does not exist, only administrators of the cluster have permissions in it.
+	// If the namespace does not exist, only cluster administrators have permissions in it.
 	if err != nil || uid == "" || s.owners.get(project) == uid {
 		return err
 	}
@@ -87,8 +87,8 @@ func (s *server) claimProject(ctx context.Context, store *store, project string)
 	return nil
 }
 
-// removeDeleted removes the content of deleted projects. Requests to a project that is created at
-// the same time wait in claimProject.
+// removeDeleted removes the content of deleted projects. If a project is created at the same time,
+// requests to the project wait in claimProject.
 func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	if !s.namespaces.synced() || store.readOnly {
 		return nil
@@ -121,10 +121,10 @@ func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	return s.removeProjects(ctx, store, deleted)
 }
 
-// removeProjects removes the repositories, uploads and blobs of projects, and the records of images
-// that no other project uses. If an image stream of another project uses an image, the image is
-// first moved to the repository of that stream. Directories are removed last, so that an
-// interrupted removal can continue. The caller must hold s.owners.changing.
+// removeProjects removes projects' repositories, uploads and blobs, and the Image objects of images
+// that no other project uses. If another project's image stream uses an image, the image is first
+// moved to that stream's repository. Directories are removed last, so that an interrupted removal
+// can continue. The caller must hold s.owners.changing.
 func (s *server) removeProjects(ctx context.Context, store *store, projects []string) error {
 	s.pushes.Lock()
 	defer s.pushes.Unlock()
@@ -197,8 +197,8 @@ func (s *server) repositoryOf(reference string) string {
 	return parsed.Repository
 }
 
-// adopt moves an image that a stream uses from a project that is being removed to the repository of
-// the stream.
+// adopt moves an image that a stream uses from a project that is being removed to the stream's
+// repository.
 func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent,
 	projects map[string]bool) error {
 	from := s.repositoryOf(event.DockerImageReference)
@@ -241,7 +241,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 	return nil
 }
 
-// linked returns the blobs to which the repositories of projects link, as digests of their content.
+// linked returns the blobs that the projects' repositories link to, as digests of their content.
 func (s *store) linked(ctx context.Context, projects []string) (blobs []string, err error) {
 	for _, project := range projects {
 		err := s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
@@ -261,8 +261,8 @@ func (s *store) linked(ctx context.Context, projects []string) (blobs []string, 
 	return blobs, nil
 }
 
-// link adds a manifest, the blobs and manifests to which it refers, and its referrers to another
-// repository. It skips missing ones.
+// link adds a manifest, the blobs and manifests that it refers to, and its referrers to another
+// repository. It skips content that is missing.
 func (s *store) link(ctx context.Context, from, to string, id digest.Digest) error {
 	if s.hasManifest(ctx, to, id) || !s.hasManifest(ctx, from, id) {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// inCluster returns a registry in a cluster. uids maps the names of its namespaces to their UIDs;
-// objects are its streams and images.
+// inCluster returns a registry in a cluster. uids maps the cluster's namespaces to their UIDs;
+// objects holds its streams and images.
 func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
 	t.Helper()
 	n := &namespaces{
@@ -39,7 +39,7 @@ func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Objec
 	}
 }
 
-// managed returns the Image object of an image that is stored in a repository.
+// managed returns the Image object for an image that is stored in a repository.
 func managed(repository, digest string) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: digest, Annotations: map[string]string{record.Managed: "true"}},
@@ -89,7 +89,7 @@ func TestContentOfDeletedProjectIsRemoved(t *testing.T) {
 	if !slices.Contains(remaining, digestOf(t, shared)) {
 		t.Error("a layer of another project was removed")
 	}
-	// A stream of another project keeps its image, including the image's referrers.
+	// Another project's stream keeps its image, including the image's referrers.
 	for _, id := range []string{promoted, bill} {
 		if !g.hasManifest(t.Context(), "shop/live", digest.Digest(id)) {
 			t.Errorf("manifest %s was not moved to the repository of the stream that uses it", id)

@@ -7,17 +7,17 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// promises contains the blobs of repositories on which a push relies until its manifest arrives:
-// the registry reported that it has them, or the client uploaded them. Garbage collection keeps
-// these blobs for uploadAge. The zero value is empty.
+// promises holds the repository blobs that a push relies on until its manifest arrives: the
+// registry reported that it has these blobs, or the client uploaded them. Garbage collection keeps
+// them for uploadAge. The zero value is empty.
 type promises struct {
 	mu    sync.Mutex
 	blobs map[digest.Digest]map[string]time.Time // by repository; the time of the promise
 }
 
-// make promises a blob of a repository. It waits for a removal in progress, so the caller must
-// check afterwards whether the blob still exists. withdraw ends the promise, unless it already
-// existed.
+// make promises a blob in a repository. It waits until a removal that is in progress has finished,
+// so the caller must check afterwards whether the blob still exists. withdraw ends the promise,
+// unless the promise already existed.
 func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,7 @@ func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	}
 }
 
-// drop ends the promises of blobs of a repository, for instance because a manifest now refers to
+// drop ends the promises for blobs in a repository, for example because a manifest now refers to
 // them.
 func (p *promises) drop(repository string, blobs ...digest.Digest) {
 	p.mu.Lock()
@@ -67,7 +67,7 @@ func (p *promises) forget(ended func(repository string, promised time.Time) bool
 }
 
 // unless calls remove unless the blob is promised to a repository. If repository is empty, a
-// promise to any repository counts. promised reports whether there is such a promise.
+// promise to any repository counts. promised reports whether such a promise exists.
 func (p *promises) unless(repository string, id digest.Digest, remove func() error) (promised bool, err error) {
 	if p == nil {
 		return false, remove()

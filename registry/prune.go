@@ -19,11 +19,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// adminBlobsPath is the path at which `oc adm prune images` removes blobs.
+// adminBlobsPath is the prefix of the paths with which `oc adm prune images` removes blobs.
 const adminBlobsPath = "/admin/blobs/"
 
 // removeBlob removes a blob from the storage. The pruning client has checked that nothing refers to
-// it.
+// the blob.
 func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodDelete {
 		w.Header().Set("Allow", http.MethodDelete)
@@ -63,7 +63,7 @@ func (t target) isTag() bool {
 	return t.route == v2.RouteNameManifest && !strings.Contains(t.reference, ":")
 }
 
-// removeTag removes a tag from its image stream with the permissions of the caller. The image stays
+// removeTag removes a tag from its image stream with the caller's permissions. The image remains
 // until it is pruned.
 func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
 	tag := t.stream + ":" + t.reference
@@ -84,12 +84,12 @@ func (s *server) removeTag(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// maxGarbageRequest limits a request to prune, in bytes. It is enough for some hundred thousand
-// layers.
+// maxGarbageRequest is the maximum size of a prune request, in bytes. It is enough for several
+// hundred thousand layers.
 const maxGarbageRequest = 64 << 20
 
-// removeGarbage removes content without references. The caller needs permission to delete images
-// and to list images and image streams.
+// removeGarbage removes unreferenced content. The caller needs permission to delete images and to
+// list images and image streams.
 func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -119,8 +119,8 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(garbage)
 }
 
-// collect removes garbage. No manifest is stored during this time, except during a dry run. It
-// lists images during the search, so that it includes images that were pushed again.
+// collect removes garbage. No manifest is stored in the meantime, except during a dry run. It lists
+// images during the search, so the list includes images that were pushed again.
 func (s *server) collect(ctx context.Context, c caller,
 	request record.GarbageRequest) (record.Garbage, error) {
 	store, err := s.store.get()

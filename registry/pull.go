@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// pullManifest serves the manifest of a stream's tag or image, wherever it is stored. If the stream
-// does not have the image, pullUnknown serves it.
+// pullManifest serves the manifest of a tag or image in a stream, wherever the manifest is stored.
+// If the stream does not have the image, pullUnknown serves the manifest.
 func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	at, ok, err := s.find(r.Context(), t)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	if at.source.remote == "" {
 		if id, err := digest.Parse(at.digest); err == nil && at.source.repository != t.repository() && store.hasManifest(r.Context(), t.repository(), id) {
-			// The image was moved here when the other project was deleted.
+			// The image was moved to this repository when the other project was deleted.
 			at.source.repository = t.repository()
 		}
 		if at.source.repository != t.repository() && !at.unproven {
@@ -47,8 +47,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	s.pullThrough(w, r, t, at)
 }
 
-// pullUnknown serves a manifest that the stream does not have: an image that is being pushed, or a
-// referrer of an image, which is in this registry or in the image's registry.
+// pullUnknown serves a manifest that the stream does not have: an image that is being pushed, or an
+// image's referrer, which is in this registry or in the image's registry.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *server) rememberImage(t target, image *imagev1.Image, at source) {
 	s.blobs.add(t.repository(), blobs, at)
 }
 
-// pullThrough serves a manifest of another registry: the copy that was imported or, if there is
-// none, that registry's response.
+// pullThrough serves a manifest from another registry: the imported copy or, if there is none, the
+// other registry's response.
 func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if at.unproven {
 		s.passOn(w, r, t, at)
@@ -111,8 +111,8 @@ func (s *server) pullThrough(w http.ResponseWriter, r *http.Request, t target, a
 	serveManifest(w, r, registryclient.Manifest{MediaType: image.DockerImageManifestMediaType, Digest: at.digest, Bytes: []byte(image.DockerImageManifest)})
 }
 
-// passOn serves a manifest from another registry. It ignores the Image objects of the cluster,
-// because they can belong to other projects.
+// passOn serves a manifest from another registry. It ignores the cluster's Image objects, because
+// they can belong to other projects.
 func (s *server) passOn(w http.ResponseWriter, r *http.Request, t target, at location) {
 	if s.isLoop(r) {
 		serveError(w, leadsBack(t, at.source))
@@ -155,11 +155,11 @@ func toResponse(err error, unknown errcode.ErrorCode) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// remoteTimeout limits requests for manifests and blobs to another registry.
+// remoteTimeout is the timeout for manifest and blob requests to another registry.
 const remoteTimeout = 30 * time.Second
 
-// client returns a client for another registry with the credentials of the stream's project. It
-// skips secrets that cannot be read.
+// client returns a client for another registry that uses the credentials of the stream's project.
+// It skips secrets that cannot be read.
 func (s *server) client(r *http.Request, t target, at source,
 	account *registryclient.Account) registryclient.Client {
 	client := s.Remotes.Client(account, at.insecure)
@@ -170,13 +170,14 @@ func (s *server) client(r *http.Request, t target, at source,
 	return client
 }
 
-// maxReturns limits how often a request can return to this registry. A stream can refer to a stream
-// of this registry under another address, and that stream can refer elsewhere.
+// maxReturns is the maximum number of times that a request can return to this registry. A stream
+// can refer to a stream in this registry under another address, and that stream can refer to
+// another registry.
 const maxReturns = 3
 
-// isLoop reports whether a request has passed through this registry too often. A stream can refer
-// to this registry by an address that the registry does not recognize. The stream would then be
-// pulled through itself forever.
+// isLoop reports whether a request has passed through this registry too often. If a stream refers
+// to this registry by an address that the registry does not recognize, the stream would be pulled
+// through itself forever.
 func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }
@@ -185,7 +186,7 @@ func leadsBack(t target, at source) errcode.Error {
 	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream: import the image from its original registry", t.repository(), at.remote))
 }
 
-// pullBlob serves a blob of a stream's images, wherever the blob is stored.
+// pullBlob serves a blob of one of a stream's images, wherever the blob is stored.
 func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.digest)
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 	}
 }
 
-// pullBlobThrough serves a blob of another registry, and stores it for later requests.
+// pullBlobThrough serves a blob from another registry, and stores it for later requests.
 func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *store, t target,
 	at source) {
 	if s.isLoop(r) {
@@ -236,13 +237,14 @@ func (s *server) pullBlobThrough(w http.ResponseWriter, r *http.Request, store *
 		return
 	}
 	if err := s.mirror(ctx, w, content, store, t, size); err != nil {
-		// The headers are sent, so only a closed connection can report the error.
+		// The headers have already been sent, so the error can only be reported by closing the
+		// connection.
 		panic(http.ErrAbortHandler)
 	}
 }
 
 // mirror copies a blob to the client and into the repository. If the blob cannot be stored, for
-// example because the disk is full, the client still gets it.
+// example because the disk is full, the client still receives it.
 func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, store *store, t target,
 	size int64) error {
 	repository, err := store.repository(ctx, t.repository())
@@ -274,7 +276,7 @@ func (s *server) mirror(ctx context.Context, w io.Writer, content io.Reader, sto
 	return nil
 }
 
-// guarded reserves bytes before it writes them.
+// guarded is a writer that reserves bytes before it writes them.
 type guarded struct {
 	io.Writer
 	take func(bytes int64) error
@@ -288,7 +290,8 @@ func (g guarded) Write(p []byte) (int, error) {
 	return g.Writer.Write(p)
 }
 
-// copier writes until the first error, and records the error. Write itself never fails.
+// copier is a writer that writes until the first error, and records the error. Its Write method
+// never fails.
 type copier struct {
 	io.Writer
 	err error

@@ -9,8 +9,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pullReferrers serves the referrers of a stream's image: referrers that were pushed to this
-// registry and, for an image of another registry, referrers in that registry. It caches the
+// pullReferrers serves the referrers of an image in a stream: those that were pushed to this
+// registry and, for an image in another registry, those in the other registry. It caches the
 // location of the other registry's referrers for later requests.
 func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	image := t

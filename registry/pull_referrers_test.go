@@ -29,7 +29,7 @@ func remotes() *registryclient.Pool {
 	return registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50)
 }
 
-// serverWith returns a registry whose stream shop/app contains one image with this digest and
+// serverWith returns a registry whose shop/app stream contains one image with the given digest and
 // reference.
 func serverWith(image, reference string) *server {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
@@ -131,7 +131,7 @@ func TestManifestOfOtherProjectIsNotServedAsReferrer(t *testing.T) {
 	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The registry of the other project has listed the manifest.
+	// The other project's registry has listed the manifest.
 	s.blobs.add("shop/app", []string{private}, source{remote: remoteName})
 	w := httptest.NewRecorder()
 	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), registry.store, target{namespace: "shop", stream: "app", reference: private})

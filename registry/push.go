@@ -20,12 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// maxManifest limits the size of a manifest in bytes. Distribution has the same limit.
+// maxManifest is the maximum size of a manifest, in bytes. Distribution has the same limit.
 const maxManifest = 4 << 20
 
-// pushManifest stores a manifest. If the client names a tag, it also tags the image into the
-// stream. A push by digest is one step of a larger push. pushManifest does not store an image that
-// the project may not have.
+// pushManifest stores a manifest. If the client names a tag, pushManifest also tags the image into
+// the stream. A push by digest is one step of a larger push. pushManifest does not store an image
+// that the project may not have.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	account := s.Remotes.Join(t.namespace)
 	defer account.Close()
@@ -80,7 +80,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	response.release(w)
 }
 
-// mayHave returns an error if the API server does not allow the image in the project.
+// mayHave returns an error if the API server does not allow the project to have the image.
 func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
 	request := mapping.DeepCopy()
 	request.Tag = ""
@@ -88,8 +88,7 @@ func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMappin
 	return err
 }
 
-// pushRefusal converts an error of the API server to the response that explains why a push is not
-// accepted.
+// pushRefusal converts an API server error to a response that explains why a push is not accepted.
 func pushRefusal(err error) errcode.Error {
 	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) {
 		return errcode.ErrorCodeDenied.WithMessage(err.Error())
@@ -97,7 +96,7 @@ func pushRefusal(err error) errcode.Error {
 	return errcode.ErrorCodeUnavailable.WithMessage(err.Error())
 }
 
-// tag tags a pushed image into a stream. If the stream is missing, it creates it with the caller's
+// tag tags a pushed image into a stream. If the stream is missing, tag creates it with the caller's
 // permissions.
 func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStreamMapping) error {
 	_, err := s.images.ImageStreamMappings(mapping.Namespace).Create(ctx, mapping, metav1.CreateOptions{})
@@ -116,8 +115,9 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 	return err
 }
 
-// mappingOf returns the object with which the API server adds a stored image to a stream. It has no
-// tag for a push by digest. It does not contain the manifest, which stays in the registry.
+// mappingOf returns the object with which the API server adds a stored image to a stream. For a
+// push by digest, the object has no tag. It does not contain the manifest, which stays in the
+// registry.
 func mappingOf(ctx context.Context, store *store, t target,
 	content record.Content) (*imagev1.ImageStreamMapping, error) {
 	if record.IsIndex(content.MediaType) {
@@ -148,7 +148,7 @@ func mappingOf(ctx context.Context, store *store, t target,
 	return mapping, nil
 }
 
-// pendingBlob buffers a response until its status is known.
+// pendingBlob is a response writer that buffers a response until its status is known.
 type pendingBlob struct {
 	header http.Header
 	status int
