@@ -17,9 +17,9 @@ import (
 )
 
 // serveRecorded serves a request. If the request has credentials, the API server's audit log
-// records it. An invalid token does not delay other requests from the same address: the container
-// runtime of a node pulls for all projects, and no client can guess a token, which has 256 random
-// bits or a signature.
+// records it. An invalid token does not delay other requests from the same address, because a
+// node's container runtime pulls for all projects, and because no client can guess a token, which
+// has 256 random bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -52,16 +52,15 @@ func serveBusy(w http.ResponseWriter, message string) {
 	serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(message))
 }
 
-// shownURL returns the URL for the audit log. It lacks the state of an upload, which is long.
+// shownURL returns the URL to record in the audit log. It omits the upload state, which is long.
 func shownURL(address *url.URL) *url.URL {
 	query := address.Query()
 	query.Del("_state")
 	return &url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: query.Encode()}
 }
 
-// describe describes a request with the resources of the API: a push, for instance, updates the
-// layers of an image stream. For a request without an image stream, it returns only the path and
-// the method.
+// describe describes a request in terms of API resources. For example, a push updates an image
+// stream's layers. For a request without an image stream, it returns only the path and the method.
 func (s *server) describe(r *http.Request) *request.RequestInfo {
 	info := &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	resource := func(verb, namespace, resource, subresource, name string) *request.RequestInfo {
@@ -93,7 +92,7 @@ func (s *server) describe(r *http.Request) *request.RequestInfo {
 	return info
 }
 
-// verbOf returns the API's verb for the method of a request.
+// verbOf returns the API verb for a request's method.
 func verbOf(r *http.Request) string {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// auditEvent stores audit events in memory.
+// auditEvent is an audit backend that stores events in memory.
 type auditEvent struct {
 	auditing.Backend
 	events []string
@@ -37,7 +37,7 @@ func (r *auditEvent) ProcessEvents(events ...*audit.Event) bool {
 	return true
 }
 
-// recording returns a server that accepts the token "alice", and its audit log.
+// recording returns a server that accepts the token "alice", and the server's audit log.
 func recording(t *testing.T) (*server, *auditEvent) {
 	t.Helper()
 	log := &auditEvent{}
@@ -101,8 +101,8 @@ func TestAuditLogContainsUserAndAction(t *testing.T) {
 	}
 }
 
-// TestInvalidTokensDoNotDelayOthers sends invalid pull secrets of one project from the address of a
-// node, which also pulls for other projects.
+// TestInvalidTokensDoNotDelayOthers sends one project's invalid pull secrets from the address of a
+// node that also pulls for other projects.
 func TestInvalidTokensDoNotDelayOthers(t *testing.T) {
 	s, _ := recording(t)
 	send := func(token string) int {

@@ -19,20 +19,20 @@ import (
 
 // Referrers are manifests that name another manifest as their subject, such as signatures and bills
 // of materials. Distribution stores them like other manifests. This package records the subjects in
-// a directory of the repository.
+// a directory in the repository.
 //
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with
 // Subject".
 
-// routeReferrers is a route that distribution's router does not have.
+// routeReferrers is the name of a route that distribution's router does not have.
 const routeReferrers = "referrers"
 
-// maxReferrers limits the number of referrers on a page, and maxPage the total size of their
-// descriptors in bytes. A descriptor usually has a few hundred bytes, and at most the size of a
-// manifest. A descriptor that is larger than a page gets its own page.
+// maxReferrers is the maximum number of referrers on a page, and maxPage is the maximum total size
+// of their descriptors, in bytes. A descriptor usually has a few hundred bytes, and at most as many
+// as a manifest. A descriptor that is larger than maxPage gets a page of its own.
 const maxReferrers, maxPage = 500, maxManifest
 
-// subjectOf returns the subject of a manifest, or "".
+// subjectOf returns the digest of a manifest's subject, or "" if it has none.
 func subjectOf(manifest []byte) digest.Digest {
 	var parsed struct {
 		Subject *ocispec.Descriptor `json:"subject"`
@@ -60,8 +60,8 @@ func referrerDir(repository string, subject, id digest.Digest) string {
 	return path.Join(repositoriesDir, repository, referrersDir, digestPath(subject), digestPath(id))
 }
 
-// noteReferrer records that a manifest refers to another one. Call it before storing the manifest:
-// a record without a manifest is not listed, but a missing record would never be written.
+// noteReferrer records that a manifest refers to another manifest. Call it before storing the
+// manifest: a record without a manifest is not listed, but a missing record would never be written.
 func (s *store) noteReferrer(ctx context.Context, repository string,
 	subject, id digest.Digest) error {
 	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
@@ -70,11 +70,11 @@ func (s *store) noteReferrer(ctx context.Context, repository string,
 	return nil
 }
 
-// remoteReferrers returns the referrers of a manifest that another registry stores.
+// remoteReferrers returns those of a manifest's referrers that another registry stores.
 type remoteReferrers func(subject digest.Digest) ([]ocispec.Descriptor, error)
 
-// serveReferrers serves the referrers of a manifest as an index. The last page includes the
-// referrers that more returns, unless more is nil.
+// serveReferrers serves a manifest's referrers as an index. The last page includes the referrers
+// that more returns, unless more is nil.
 func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repository, subject string,
 	more remoteReferrers) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -112,8 +112,8 @@ func (s *store) serveReferrers(w http.ResponseWriter, r *http.Request, repositor
 	_ = json.NewEncoder(w).Encode(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: manifests})
 }
 
-// merge appends the referrers in rest that have the desired type, or all if desired is empty. It
-// skips duplicates.
+// merge appends those referrers in rest that have the desired type, or all of them if desired is
+// empty. It skips duplicates.
 func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descriptor {
 	digests := map[digest.Digest]bool{}
 	for _, referrer := range manifests {
@@ -128,8 +128,8 @@ func merge(manifests, rest []ocispec.Descriptor, desired string) []ocispec.Descr
 	return manifests
 }
 
-// describeReferrers returns a page of the referrers of a manifest, which starts after last. If
-// there are more, next is the last referrer of the page; otherwise it is empty.
+// describeReferrers returns the page of a manifest's referrers that starts after last. If there are
+// more referrers, next is the last referrer on the page; otherwise, next is empty.
 func (s *store) describeReferrers(ctx context.Context, repository string, of digest.Digest,
 	desired, last string) (manifests []ocispec.Descriptor, next string, err error) {
 	manifests = []ocispec.Descriptor{} // an empty list, not null
@@ -158,7 +158,7 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 		if desired != "" && desc.ArtifactType != desired {
 			continue
 		}
-		// The manifest itself is authoritative.
+		// The size of the manifest is an upper bound for the size of its descriptor.
 		if size += desc.Size; size > maxPage && len(manifests) > 0 {
 			return manifests, all[i-1].String(), nil
 		}
@@ -167,7 +167,7 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	return manifests, next, nil
 }
 
-// referrersOf lists the digests of the referrers of a manifest, sorted.
+// referrersOf lists the digests of a manifest's referrers in sorted order.
 func (s *store) referrersOf(ctx context.Context, repository string,
 	subject digest.Digest) (all []digest.Digest, err error) {
 	algorithms, err := s.driver.List(ctx, path.Join(repositoriesDir, repository, referrersDir, digestPath(subject)))
@@ -189,7 +189,7 @@ func (s *store) referrersOf(ctx context.Context, repository string,
 	return all, err
 }
 
-// describe returns the descriptor of a referrer.
+// describe returns a referrer's descriptor.
 func (s *store) describe(ctx context.Context, name string,
 	id digest.Digest) (ocispec.Descriptor, error) {
 	mediaType, content, err := s.manifest(ctx, name, id)

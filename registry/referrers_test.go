@@ -23,19 +23,19 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// attach pushes an artifact that refers to a manifest of a repository, as signing tools do.
+// attach pushes an artifact that refers to a manifest in a repository, as signing tools do.
 func (g *testRegistry) attach(repository, subject string, kind types.MediaType) string {
 	g.t.Helper()
 	return g.attachWithNote(repository, subject, kind, "")
 }
 
-// attachWithNote is attach with a note in the artifact.
+// attachWithNote is like attach, but with a note in the artifact.
 func (g *testRegistry) attachWithNote(repository, subject string, kind types.MediaType, note string) string {
 	g.t.Helper()
 	return g.attachTo(repository, g.digest(repository, subject), kind, note)
 }
 
-// attachTo is attachWithNote for a subject that can be in another registry.
+// attachTo is like attachWithNote, but the subject can be in another registry.
 func (g *testRegistry) attachTo(repository string, subject name.Digest, kind types.MediaType, note string) string {
 	g.t.Helper()
 	of, err := remote.Head(subject)
@@ -58,7 +58,7 @@ func (g *testRegistry) attachTo(repository string, subject name.Digest, kind typ
 	return id
 }
 
-// referring lists the referrers of a manifest with go-containerregistry.
+// referring lists a manifest's referrers with go-containerregistry.
 func (g *testRegistry) referring(repository, subject string, options ...remote.Option) (ids []string) {
 	g.t.Helper()
 	index, err := remote.Referrers(g.digest(repository, subject), options...)
@@ -201,7 +201,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	if !g.has("shop/app", bill) || !g.has("shop/app", signature) || !slices.Equal(g.referring("shop/app", bill), []string{signature}) {
 		t.Error("a referrer of an image in use was removed")
 	}
-	// Referrers of an image that is only in the stream, and not in this repository, are kept.
+	// Referrers are kept if their image is only in the stream and not in this repository.
 	remoteImage := g.push("shop/base", g.layer())
 	if garbage := g.collect(collection{request: all, images: map[string][]string{remoteImage: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
 		t.Errorf("referrers of an image of the stream: removed %+v", garbage)
@@ -212,7 +212,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	}
 }
 
-// send sends a request and returns the status and header of the response.
+// send sends a request and returns the response's status and header.
 func (g *testRegistry) send(method, path string, header http.Header, body []byte) *http.Response {
 	g.t.Helper()
 	request, err := http.NewRequestWithContext(g.t.Context(), method, "http://"+g.host+path, bytes.NewReader(body))

@@ -1,11 +1,10 @@
-// Package registry is the cluster's image registry, at docker-registry.default.svc:5000. It
-// contains the images of image streams: a repository `<project>/<stream>` is an image stream.
-// Access to the repository requires permissions on imagestreams/layers. A push creates the stream
-// and tags the image into it. A pull also serves images that a stream only references in another
-// registry.
+// Package registry implements the cluster's image registry at docker-registry.default.svc:5000. It
+// holds the images of image streams: a repository `<project>/<stream>` is an image stream. Access
+// to the repository requires permissions on imagestreams/layers. A push creates the stream and tags
+// the image into it. A pull also serves images in other registries that a stream only references.
 //
-// github.com/distribution/distribution stores and serves blobs and manifests behind this package.
-// It is set up at the first request, so an unused registry costs only a listener.
+// Behind this package, github.com/distribution/distribution stores and serves blobs and manifests.
+// Distribution is set up at the first request, so an unused registry costs only a listener.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster
 // Administration, chapters 11 and 12; the OCI distribution specification 1.1.
@@ -44,30 +43,32 @@ import (
 type Registry struct {
 	// Address is the address to listen on, such as "0.0.0.0:5000".
 	Address string
-	// CertFile and KeyFile are the serving certificate. They are reread for each connection.
+	// CertFile and KeyFile are the files of the serving certificate and its key. They are reread
+	// for each connection.
 	CertFile, KeyFile string
-	// Hosts are additional names of this registry in image references, with ports.
+	// Hosts lists additional names, with ports, that image references use for this registry.
 	Hosts []string
-	// Client connects to the API server with the permissions of system:registry, and with permission
-	// to list and delete images. Requests of users use their own tokens.
+	// Client connects to the API server with the permissions of system:registry, and with
+	// permission to list and delete images. Requests on behalf of users use the users' own tokens.
 	Client *rest.Config
-	// Deps provides the cache of namespaces, which the controllers of the process share.
+	// Deps provides the namespace cache, which is shared by the controllers in this process.
 	Deps *controller.Deps
-	// Advertise is the host's IP address, which becomes the endpoint of the service docker-registry.
+	// Advertise is the host's IP address, which becomes the endpoint of the docker-registry
+	// service.
 	Advertise net.IP
-	// Storage configures where images are stored. Without the setting `redirect`, clients are not
-	// redirected to the storage.
+	// Storage configures where images are stored. Clients are redirected to the storage only if it
+	// has the setting `redirect`.
 	Storage configuration.Storage
 	// Remotes connects to other registries.
 	Remotes *registryclient.Pool
-	// Route is the host name of the registry's route for external clients. If it is empty, the
+	// Route is the host name of the registry's route for external clients. If Route is empty, the
 	// registry creates no route.
 	Route string
-	// Reserve is the space that pushes must leave free on the disk of Storage. It applies only if
+	// Reserve is the space that pushes must leave free on Storage's disk. It applies only if
 	// Storage is a directory.
 	Reserve diskspace.Reserve
-	// ProjectQuota is the maximum size of a project's content in bytes, or Unlimited. QuotaAnnotation
-	// overrides it for one project.
+	// ProjectQuota is the maximum size of a project's content in bytes, or Unlimited. A project's
+	// QuotaAnnotation overrides it.
 	ProjectQuota int64
 
 	// Recorder authenticates requests and records them in the API server's audit log.
@@ -76,8 +77,8 @@ type Registry struct {
 	note func(string)
 }
 
-// Notes sets a function that receives the reason why pushes are rejected, for the status of the
-// host. "" means that they are not.
+// Notes sets a function that receives, for the host's status, the reason why pushes are rejected.
+// "" means that pushes are not rejected.
 func (r *Registry) Notes(note func(string)) { r.note = note }
 
 // Name returns the name of the component.
@@ -108,8 +109,8 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// frontOf returns an HTTP server for a registry. The contexts of its requests are canceled with
-// ctx.
+// frontOf returns an HTTP server for a registry. The contexts of its requests are canceled when ctx
+// is canceled.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second,
@@ -118,8 +119,8 @@ func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// shutDown stops a server. It waits for active requests until the timeout, and then closes their
-// connections.
+// shutDown stops a server. It waits until active requests have completed or the timeout has
+// expired, and then closes the remaining connections.
 func shutDown(front *http.Server, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
@@ -168,8 +169,8 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 	}, nil
 }
 
-// settings returns distribution's settings. A secret that is derived from the registry's key signs
-// the states of uploads. Because the key stays the same, uploads can continue after a restart.
+// settings returns distribution's settings. Upload states are signed with a secret that is derived
+// from the registry's key. Because the key stays the same, uploads can continue after a restart.
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// hostGenerated is the annotation of routes whose host was generated.
+// hostGenerated is the annotation on routes whose host was generated.
 const hostGenerated = "openshift.io/host.generated"
 
-// expose creates the route docker-registry for clients outside the cluster. The route passes TLS
+// expose creates the docker-registry route for clients outside the cluster. The route passes TLS
 // through. If the route exists, expose only updates a generated host. It does not change a host
-// that a user set.
+// that a user has set.
 func expose(ctx context.Context, config *rest.Config, host string) error {
 	client, err := routeclient.NewForConfig(config)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// defaultRegion is the region in signatures if none is configured, as servers other than Amazon's
-// expect.
+// defaultRegion is the region in signatures if none is configured. Servers other than Amazon's
+// expect this region.
 const defaultRegion = "us-east-1"
 
 // connect returns a client for the configured server. It sends no request.
@@ -46,7 +46,7 @@ func (s *settings) connect() (*minio.Core, error) {
 	return client, nil
 }
 
-// signingRegion returns the region that signatures name.
+// signingRegion returns the region to use in signatures.
 func (s *settings) signingRegion() string {
 	if s.region == "" {
 		return defaultRegion
@@ -54,8 +54,8 @@ func (s *settings) signingRegion() string {
 	return s.region
 }
 
-// address returns the host to which requests are sent, with the port if the settings contain one,
-// and whether the requests use HTTPS.
+// address returns the host that receives the requests, with the port if the settings contain a
+// port, and whether the requests use HTTPS.
 func (s *settings) address() (host string, secure bool, err error) {
 	switch {
 	case s.endpoint == "" && s.fips && s.dualStack:
@@ -74,8 +74,9 @@ func (s *settings) address() (host string, secure bool, err error) {
 	return u.Host, u.Scheme == "https", nil
 }
 
-// credentials returns the configured credentials. If there are none, it returns the credentials of
-// Amazon's own tools: from the environment, from a file, or from the role of the machine or pod.
+// credentials returns the configured credentials. If there are none, it returns the credentials
+// that Amazon's own tools would use: from environment variables, from a file, or from the role of
+// the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:
@@ -89,7 +90,8 @@ func (s *settings) credentials() *credentials.Credentials {
 }
 
 // lookup returns whether URLs contain the bucket in their path or in their host. If this is not
-// configured, URLs for servers other than Amazon's contain it in their path, as in OpenShift 3.
+// configured, URLs for servers other than Amazon's contain the bucket in their path, as in
+// OpenShift 3.
 func (s *settings) lookup() minio.BucketLookupType {
 	switch {
 	case s.pathStyle != nil && *s.pathStyle:
@@ -102,14 +104,14 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// isRegion reports whether the client supports an Amazon region. For any other name, it would use a
-// default region.
+// isRegion reports whether the client supports an Amazon region. The client would use a default
+// region in place of an unsupported one.
 func isRegion(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})
 	if err != nil {
 		return false
 	}
-	// Presign sends no request that could be canceled.
+	// Presign sends no request, so there is nothing to cancel.
 	target, err := client.Presign(context.Background(), http.MethodGet, "bucket", "object", redirectPeriod, nil)
 	return err == nil && strings.Contains(target.Host, "."+region+".")
 }

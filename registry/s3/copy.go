@@ -12,7 +12,7 @@ import (
 )
 
 // uploads lists the multipart uploads of objects whose names begin with prefix. If listing fails,
-// the last element is the error.
+// the error is the last element.
 func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.ObjectMultipartInfo, error] {
 	return func(yield func(minio.ObjectMultipartInfo, error) bool) {
 		for key, id := "", ""; ; {
@@ -33,8 +33,8 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen allows more parts after a last part that is too small to be followed by another one. It
-// completes the upload, and copies the object into a new upload.
+// reopen allows more parts to be added after a last part that is too small to be followed by
+// another part. It completes the upload, and copies the object into a new upload.
 func (w *writer) reopen() error {
 	size := w.size
 	if err := w.complete(w.ctx); err != nil {
@@ -88,8 +88,8 @@ func (s *storage) copyParts(ctx context.Context, from, to string, size int64) er
 	return (&writer{storage: s, key: s.key(to), upload: upload, parts: parts}).complete(ctx)
 }
 
-// copyRange makes S3 copy the first bytes of an object to the first parts of an upload. Several
-// requests run concurrently.
+// copyRange makes S3 copy the first bytes of an object to the first parts of an upload. It sends
+// several requests concurrently.
 func (s *storage) copyRange(ctx context.Context, from, to, upload string, size int64) ([]minio.ObjectPart, error) {
 	parts := make([]minio.ObjectPart, (size+s.copyPart-1)/s.copyPart)
 	group, ctx := errgroup.WithContext(ctx)

@@ -7,8 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzSettings checks that accepted settings are within the limits of S3, and that no error
-// contains a secret.
+// FuzzSettings verifies that accepted settings are within the S3 limits, and that no error contains
+// a secret.
 func FuzzSettings(f *testing.F) {
 	for _, seed := range []string{
 		"{bucket: b, region: eu-west-1}", "{bucket: b, regionendpoint: 'https://s3.example.com', accesskey: a, secretkey: hidden-treasure}",

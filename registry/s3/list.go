@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// objects lists objects in the order of their names. If listing fails or ctx is canceled, the last
-// element is the error.
+// objects lists objects, sorted by name. If listing fails or ctx is canceled, the error is the last
+// element.
 func (s *storage) objects(ctx context.Context, options minio.ListObjectsOptions) iter.Seq2[minio.ObjectInfo, error] {
 	options.FetchOwner = new(bool)
 	return func(yield func(minio.ObjectInfo, error) bool) {
@@ -44,7 +44,8 @@ func (s *storage) List(ctx context.Context, dir string) ([]string, error) {
 	return paths, nil
 }
 
-// Walk calls visit for everything below a directory, for each directory before its content.
+// Walk calls visit for everything below a directory. It visits each directory before the
+// directory's content.
 func (s *storage) Walk(ctx context.Context, dir string, visit driver.WalkFn, with ...func(*driver.WalkOptions)) error {
 	var hints driver.WalkOptions
 	for _, set := range with {
@@ -73,7 +74,7 @@ func (s *storage) Walk(ctx context.Context, dir string, visit driver.WalkFn, wit
 	return nil
 }
 
-// walk derives directories from a sorted list of files.
+// walk derives the directories from a sorted list of files.
 type walk struct {
 	root    string // without a slash at its end
 	visit   driver.WalkFn
@@ -81,7 +82,7 @@ type walk struct {
 	skipped string // the last directory that visit skipped
 }
 
-// enter visits the directories of a file that don't contain the previous file.
+// enter visits those of a file's directories that do not contain the previous file.
 func (w *walk) enter(file string) error {
 	for i := len(w.root) + 1; i < len(file); i++ {
 		if dir := file[:i]; file[i] == '/' && !strings.HasPrefix(w.last, dir+"/") {

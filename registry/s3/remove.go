@@ -29,7 +29,7 @@ func (s *storage) Delete(ctx context.Context, path string) error {
 	return s.client.RemoveObject(ctx, s.bucket, s.key(path), minio.RemoveObjectOptions{})
 }
 
-// removeBelow removes all objects below a directory and returns their number.
+// removeBelow removes all objects below a directory and returns the number of removed objects.
 func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err error) {
 	var failure error
 	listed := func(yield func(minio.ObjectInfo) bool) {
@@ -52,8 +52,8 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 	return count, errors.Join(append(problems, failure, ctx.Err())...)
 }
 
-// abortBelow aborts the uploads of a file, or of all files in a directory, and returns their
-// number. Their parts would otherwise use space forever.
+// abortBelow aborts the uploads of a file, or of all files in a directory, and returns the number
+// of aborted uploads. The parts of these uploads would otherwise use space forever.
 func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
 	for upload, err := range s.uploads(ctx, s.key(path)) {
 		if err != nil {

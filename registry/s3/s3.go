@@ -3,7 +3,7 @@
 // which depends on a library that is no longer maintained.
 //
 // A bucket has no directories: a directory exists as long as an object's name begins with its path.
-// A file that is being written is a multipart upload, and can't be read before Commit.
+// A file that is being written is a multipart upload, and cannot be read before Commit.
 package s3
 
 import (
@@ -25,10 +25,10 @@ import (
 	"github.com/minio/minio-go/v7/pkg/signer"
 )
 
-// Names returns the names of the driver in the configuration of a registry.
+// Names returns the names that a registry's configuration can use for the driver.
 func Names() []string { return []string{"s3", "s3aws"} }
 
-// Check reports all problems of a driver's settings.
+// Check reports all problems with a driver's settings.
 func Check(parameters map[string]any) error {
 	if _, err := read(parameters); err != nil {
 		return fmt.Errorf("storage.s3: %w", err)
@@ -39,7 +39,7 @@ func Check(parameters map[string]any) error {
 // Factory creates drivers. It implements factory.StorageDriverFactory.
 type Factory struct{}
 
-// Create returns the driver that parameters describe. It reports all problems of the parameters
+// Create returns the driver that parameters describe. It reports all problems with the parameters
 // together and sends no request.
 func (Factory) Create(_ context.Context, parameters map[string]any) (driver.StorageDriver, error) {
 	s, err := read(parameters)
@@ -64,14 +64,14 @@ type storage struct {
 	options minio.PutObjectOptions // of each object that is created
 }
 
-// objectOptions returns the options with which each object is created.
+// objectOptions returns the options for creating objects.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
-	// Bodies are in memory, so requests carry their checksum. See sum.
+	// Request bodies are in memory, so requests carry the checksum of their body. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if s.storageClass != noStorageClass {
 		options.StorageClass = s.storageClass
 	}
-	// private is the default, and the only ACL that a bucket with disabled ACLs accepts.
+	// private is the default. It is also the only ACL that a bucket with disabled ACLs accepts.
 	if s.acl != "private" {
 		options.UserMetadata = map[string]string{"x-amz-acl": s.acl}
 	}
@@ -85,11 +85,11 @@ func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
 	return options, err
 }
 
-// Name is the name of the driver in errors and metrics.
+// Name returns the driver's name for errors and metrics.
 func (*storage) Name() string { return "s3" }
 
 // key returns the name of a file's object. For a directory, it returns the prefix of its objects'
-// names without the slash.
+// names, without the slash.
 func (s *storage) key(file string) string {
 	return strings.Trim(strings.TrimRight(s.root, "/")+file, "/")
 }
@@ -123,8 +123,8 @@ func (s *storage) PutContent(ctx context.Context, file string, content []byte) e
 	return explain(file, err)
 }
 
-// Reader returns a reader of a file from offset. The reader is empty if offset is at or beyond the
-// end of the file.
+// Reader returns a reader that reads a file from offset. The reader is empty if offset is at or
+// beyond the end of the file.
 func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.ReadCloser, error) {
 	options := minio.GetObjectOptions{}
 	if offset > 0 {
@@ -139,7 +139,7 @@ func (s *storage) Reader(ctx context.Context, file string, offset int64) (io.Rea
 	return content, explain(file, err)
 }
 
-// Stat describes a file or directory.
+// Stat returns information about a file or directory.
 func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error) {
 	directory := driver.FileInfoInternal{FileInfoFields: driver.FileInfoFields{Path: path, IsDir: true}}
 	if path != "/" {
@@ -163,7 +163,7 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 	return nil, driver.PathNotFoundError{Path: path}
 }
 
-// redirectPeriod is the period for which a URL that RedirectURL returns is valid.
+// redirectPeriod is how long a URL returned by RedirectURL is valid.
 const redirectPeriod = 20 * time.Minute
 
 // RedirectURL returns a signed URL from which the client can read the file. It returns "" for
@@ -182,7 +182,7 @@ func (s *storage) RedirectURL(r *http.Request, file string) (string, error) {
 	return target.String(), nil
 }
 
-// resign changes the host of a signed URL to redirectendpoint, and signs the URL again.
+// resign changes the host in a signed URL to redirectendpoint, and signs the URL again.
 func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 	to, err := url.Parse(s.redirect)
 	if err != nil {
@@ -200,8 +200,8 @@ func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 	return signer.PreSignV2(request, access.AccessKeyID, access.SecretAccessKey, period, s.lookup() == minio.BucketLookupDNS).URL, nil
 }
 
-// sum returns the checksum of a request's body, which is part of the signature. Without it, the
-// client would sign the body in chunks, which fewer servers accept.
+// sum returns the checksum of a request's body, which is part of the signature. Without the
+// checksum, the client would sign the body in chunks, which fewer servers accept.
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])
