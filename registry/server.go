@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// server authorizes registry requests and serves them. Content comes from the store, or from the
-// registry that has the image.
+// server authorizes and serves registry requests. The content comes from the store, or from the
+// registry that holds the image.
 type server struct {
 	*Registry
 	name     string // a unique token, which identifies the registry's own requests
@@ -44,11 +44,11 @@ type server struct {
 	promises   promises
 }
 
-// maxLookups limits the number of concurrent requests to the API server. Further requests wait,
+// maxLookups is the maximum number of concurrent requests to the API server. Further requests wait,
 // which uses little memory.
 const maxLookups = 32
 
-// slots limits concurrency.
+// slots limits concurrency. Its capacity is the number of slots.
 type slots chan struct{}
 
 // take waits for a slot until ctx is done. It returns a function that releases the slot.
@@ -63,7 +63,7 @@ func (s slots) take(ctx context.Context) (free func(), err error) {
 
 func (s *server) close() { s.store.close() }
 
-// target is the object of a registry request.
+// target is the object that a registry request refers to.
 type target struct {
 	route             string // one of distribution's, such as "manifest"
 	namespace, stream string
@@ -74,7 +74,7 @@ type target struct {
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }
 
-// ServeHTTP serves all paths of the registry.
+// ServeHTTP serves all of the registry's paths.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/healthz" {
 		_, _ = w.Write([]byte("ok"))
@@ -168,9 +168,9 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// noRoute returns the error for a path that the protocol does not define. For a reference that is
-// neither a tag nor a digest, the error reports that the manifest is unknown or that the tag is
-// invalid.
+// noRoute returns the error for a path that the protocol does not define. If the path has a
+// reference that is neither a tag nor a digest, the error says that the manifest is unknown or that
+// the tag is invalid.
 func noRoute(r *http.Request) error {
 	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")
 	switch {
@@ -182,8 +182,8 @@ func noRoute(r *http.Request) error {
 	return errcode.ErrorCodeNameUnknown.WithMessage(fmt.Sprintf("no resource exists at %q", r.URL.Path))
 }
 
-// routeOf parses a path as distribution does. For other paths, the route is empty. The repository
-// can have any name.
+// routeOf parses a path as distribution does. For paths that distribution does not define, the
+// route is empty. The repository can have any name.
 func routeOf(r *http.Request) (t target, repository string) {
 	var match mux.RouteMatch
 	if !v2.Router().Match(r, &match) || match.Route == nil {
@@ -193,8 +193,8 @@ func routeOf(r *http.Request) (t target, repository string) {
 	return target{route: match.Route.GetName(), reference: vars["reference"], digest: vars["digest"], upload: vars["uuid"]}, vars["name"]
 }
 
-// in returns the target in a repository. It returns an error if the repository's name is not
-// `<project>/<stream>`.
+// in returns the target in another repository. It returns an error if the repository's name is not
+// of the form `<project>/<stream>`.
 func (t target) in(repository string) (target, error) {
 	t.namespace, t.stream, _ = strings.Cut(repository, "/")
 	_, err := reference.WithName(repository)
@@ -205,8 +205,8 @@ func (t target) in(repository string) (target, error) {
 }
 
 // startUpload starts the upload of a blob. If the caller can read a repository that has the blob,
-// it mounts the blob instead. It accepts parameters only in the query: distribution would also read
-// them from a form in the body, which is not authorized.
+// startUpload mounts the blob instead. It accepts parameters only in the query: distribution would
+// also read parameters from a form in the body, and those are not authorized.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -225,8 +225,8 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 	s.upload(w, r, store, t.namespace)
 }
 
-// mountable reports whether distribution can mount a blob. For a digest of an algorithm other than
-// sha256, distribution would create a link to missing content.
+// mountable reports whether distribution can mount a blob. If the digest's algorithm is not sha256,
+// distribution would create a link to missing content.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

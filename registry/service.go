@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// The name and namespace of the registry's service.
+// Name and namespace of the registry's service.
 const (
 	serviceNamespace = registryname.Namespace
 	serviceName      = registryname.Service
@@ -27,7 +27,7 @@ const (
 	portName         = registryname.Port + "-tcp"
 )
 
-// publish applies the service docker-registry with this host's address ip as its endpoint. listen
+// publish applies the docker-registry service with ip, this host's address, as its endpoint. listen
 // is the address on which the registry listens.
 func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string) error {
 	_, text, err := net.SplitHostPort(listen)

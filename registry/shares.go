@@ -6,25 +6,26 @@ import (
 	"sync"
 )
 
-// The limits for one client, which is an address or a token, while the API server reviews its
+// Limits for one client, which is an address or a token, while the API server reviews the client's
 // requests.
 const (
-	// maxShare is a quarter of maxLookups, so that one client leaves slots for three others.
+	// maxShare is a quarter of maxLookups, so that one client leaves slots for three other clients.
 	maxShare = maxLookups / 4
-	// maxWaiting limits the number of waiting requests of a client, and thus their memory.
+	// maxWaiting is the maximum number of a client's waiting requests. It also limits the memory
+	// that they use.
 	maxWaiting = 1024
 )
 
 // errBusy means that a client has too many active and waiting requests.
 var errBusy = errors.New("too many concurrent requests: try again later")
 
-// shares divides the slots for requests to the API server among clients.
+// shares divides the slots for API server requests among clients.
 type shares struct {
 	mu      sync.Mutex
 	clients map[string]*share
 }
 
-// share contains the slots of one client.
+// share holds one client's slots.
 type share struct {
 	running slots
 	count   int // active and waiting requests
@@ -32,8 +33,8 @@ type share struct {
 
 func newShares() *shares { return &shares{clients: map[string]*share{}} }
 
-// take waits for a slot of a client. It returns errBusy if too many requests of the client are
-// waiting.
+// take waits for one of a client's slots. It returns errBusy if too many of the client's requests
+// are already waiting.
 func (s *shares) take(ctx context.Context, client string) (free func(), err error) {
 	share, err := s.join(client)
 	if err != nil {

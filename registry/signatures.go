@@ -16,13 +16,13 @@ import (
 )
 
 // signaturesPath is the prefix of /extensions/v2/<project>/<stream>/signatures/<digest>, the paths
-// to read and add signatures of images.
+// for reading and adding image signatures.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 12.6 (reading and writing image
 // signatures).
 const signaturesPath = "/extensions/v2/"
 
-// maxSignature limits the size of a request that adds a signature, in bytes.
+// maxSignature is the maximum size of a request that adds a signature, in bytes.
 const maxSignature = 1 << 20
 
 // signature is a signature in the JSON format that clients send and receive.
@@ -71,7 +71,7 @@ func (s *server) readSignatures(w http.ResponseWriter, r *http.Request, t target
 	_ = json.NewEncoder(w).Encode(map[string]any{"signatures": list})
 }
 
-// addSignature stores a signature with the permissions of the user, who must be an image signer.
+// addSignature stores a signature with the user's permissions. The user must be an image signer.
 func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) {
 	signature, err := readSignature(http.MaxBytesReader(w, r.Body, maxSignature), t.reference)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *server) addSignature(w http.ResponseWriter, r *http.Request, t target) 
 	w.WriteHeader(http.StatusCreated)
 }
 
-// readSignature reads a signature of an image. The signature's name must begin with the image's
+// readSignature reads an image's signature. The signature's name must begin with the image's
 // digest.
 func readSignature(body io.Reader, image string) (signature, error) {
 	var resp struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// largest returns the size of the largest image of an index, in bytes. It returns 0 if an image
+// largest returns the size of the largest image in an index, in bytes. It returns 0 if an image
 // cannot be read or is itself an index.
 func (s *store) largest(ctx context.Context, repository string, index []byte) (maximum int64) {
 	var parsed ocispec.Index
@@ -29,7 +29,7 @@ func (s *store) largest(ctx context.Context, repository string, index []byte) (m
 	return maximum
 }
 
-// hasChildren reports whether a repository contains all images of an index.
+// hasChildren reports whether a repository contains all images in an index.
 func (s *store) hasChildren(ctx context.Context, repository string, index *imagev1.Image) bool {
 	for _, child := range index.DockerImageManifests {
 		if !s.hasManifest(ctx, repository, digest.Digest(child.Digest)) {
@@ -39,8 +39,8 @@ func (s *store) hasChildren(ctx context.Context, repository string, index *image
 	return true
 }
 
-// size returns the size in bytes of an image's layers and configuration, as in its manifest. For an
-// index, it is 0.
+// size returns the total size, in bytes, of an image's layers and configuration according to its
+// manifest. It returns 0 for an index.
 func (s *store) size(ctx context.Context, name string, id digest.Digest) (int64, error) {
 	mediaType, content, err := s.manifest(ctx, name, id)
 	if err != nil {

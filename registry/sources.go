@@ -7,26 +7,26 @@ import (
 
 // source is the location of an image or of a blob.
 type source struct {
-	// repository is a repository of this registry, `<project>/<stream>`. It is "" if the content is in
-	// another registry.
+	// repository is a repository in this registry, `<project>/<stream>`. It is "" if the content is
+	// in another registry.
 	repository string
-	// remote is the registry and repository, if the content is in another registry. insecure means
-	// that the registry's certificate is not verified.
+	// remote is the registry and repository that hold the content if the content is in another
+	// registry. insecure means that the registry's certificate is not verified.
 	remote   string
 	insecure bool
 }
 
-// maxSources limits the number of entries in the cache. An entry takes about 200 bytes.
+// maxSources is the maximum number of cache entries. An entry takes about 200 bytes.
 const maxSources = 10000
 
-// sources caches the locations of the blobs of served manifests, because clients request them next.
-// A cache miss costs a request to the API server.
+// sources caches the locations of blobs in served manifests, because clients request these blobs
+// next. A cache miss costs a request to the API server.
 type sources struct {
 	mu     sync.Mutex
 	byBlob map[blobOf]source
 }
 
-// blobOf identifies a blob as a client requests it.
+// blobOf identifies a blob in the same way as a client's request.
 type blobOf struct{ repository, digest string }
 
 func newSources() *sources { return &sources{byBlob: map[blobOf]source{}} }
@@ -49,7 +49,7 @@ func (s *sources) add(repository string, digests []string, at source) {
 	}
 }
 
-// forget removes the entries of a project's repositories.
+// forget removes the entries for a project's repositories.
 func (s *sources) forget(project string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 	"github.com/distribution/distribution/v3/registry/api/errcode"
 	v2 "github.com/distribution/distribution/v3/registry/api/v2"
 	"github.com/distribution/distribution/v3/registry/auth"
-	// Registers the authentication `htpasswd`.
+	// Register the `htpasswd` authentication.
 	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd"
-	// Registers the authentication `token`.
+	// Register the `token` authentication.
 	_ "github.com/distribution/distribution/v3/registry/auth/token"
 	"github.com/distribution/reference"
 
@@ -27,12 +27,12 @@ import (
 )
 
 // Standalone is a registry without a cluster. Repositories can have any name, and users come from a
-// file or a token server. It uses distribution's configuration and adds referrers and further
-// digest algorithms.
+// file or a token server. Standalone uses distribution's configuration, and adds support for
+// referrers and further digest algorithms.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, "stand-alone registry".
 type Standalone struct {
-	// Settings is the result of ReadConfiguration.
+	// Settings holds the result of ReadConfiguration.
 	Settings *configuration.Configuration
 }
 
@@ -82,7 +82,7 @@ func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// risk returns a warning for an insecure configuration, or "".
+// risk returns a warning if the configuration is insecure, or "".
 func risk(settings *configuration.Configuration) string {
 	kind, config := settings.Auth.Type(), settings.HTTP.TLS
 	certified := len(config.ClientCAs) > 0 && config.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
@@ -128,7 +128,7 @@ func (s *Standalone) tls() (*tls.Config, error) {
 	return secured, nil
 }
 
-// standalone serves requests.
+// standalone is the HTTP handler of a stand-alone registry.
 type standalone struct {
 	*store
 	access auth.AccessController // nil allows everything
@@ -146,7 +146,7 @@ func (s *Standalone) open(ctx context.Context) (*standalone, error) {
 	return handler, err
 }
 
-// ServeHTTP serves requests that distribution does not support, and forwards others to
+// ServeHTTP serves requests that distribution does not support, and forwards all other requests to
 // distribution, which checks their permissions.
 func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/" || r.URL.Path == "/healthz" {
@@ -186,8 +186,8 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowed reports whether the caller has permissions for a repository. If not, it sends the error
-// response.
+// allowed reports whether the caller has permissions on a repository. If the caller lacks them,
+// allowed sends the error response.
 func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string,
 	actions ...string) bool {
 	if _, err := reference.WithName(repository); err != nil {

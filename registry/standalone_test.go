@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// configured writes a configuration to a file and returns the result of reading it.
+// configured writes a configuration to a file and reads the file with ReadConfiguration.
 func configured(t *testing.T, content string) (*configuration.Configuration, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")

@@ -11,21 +11,21 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
-	// Registers the storage `filesystem`.
+	// Register the `filesystem` storage driver.
 	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem"
 
 	"github.com/slipway-platform/slipway/registry/s3"
 )
 
-// registerS3 registers the storage `s3` in distribution's process-wide table of drivers.
+// registerS3 registers the `s3` storage driver in distribution's process-wide driver table.
 var registerS3 = sync.OnceFunc(func() {
 	for _, name := range s3.Names() {
 		factory.Register(name, s3.Factory{})
 	}
 })
 
-// ReadStorage returns the storage of the cluster's registry. This is the storage of the
-// configuration file, or the directory dir if file is empty.
+// ReadStorage returns the storage of the cluster's registry: the storage from the configuration
+// file, or the directory dir if file is empty.
 func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error) {
 	if file == "" {
 		return Directory(dir, readOnly), nil
@@ -40,7 +40,7 @@ func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error)
 	return settings.Storage, nil
 }
 
-// OpenStorage opens the storage of a configuration file for files other than images.
+// OpenStorage opens the storage from a configuration file, to store files other than images.
 func OpenStorage(ctx context.Context, file string) (driver.StorageDriver, error) {
 	storage, err := ReadStorage("", file, false)
 	if err != nil {
@@ -59,7 +59,7 @@ func Directory(dir string, readOnly bool) configuration.Storage {
 	return storage
 }
 
-// rejectPushes returns the storage setting `maintenance` that makes the registry reject pushes and
+// rejectPushes returns the `maintenance` storage settings that make the registry reject pushes and
 // keep abandoned uploads.
 func rejectPushes() configuration.Parameters {
 	return configuration.Parameters{
@@ -67,9 +67,9 @@ func rejectPushes() configuration.Parameters {
 	}
 }
 
-// ReadConfiguration reads a file in the format of distribution's registry, which is also OpenShift
-// 3's. Environment variables such as REGISTRY_STORAGE_S3_SECRETKEY override it. Unsupported
-// settings are an error.
+// ReadConfiguration reads a file in the format of distribution's registry, which is also the format
+// of OpenShift 3's registry. Environment variables such as REGISTRY_STORAGE_S3_SECRETKEY override
+// settings in the file. Unsupported settings are an error.
 func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -86,7 +86,8 @@ func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	return settings, nil
 }
 
-// understood reports all unsupported settings and all missing required ones.
+// understood returns an error that lists all unsupported settings and all missing required
+// settings.
 func understood(settings *configuration.Configuration) error {
 	var problems []error
 	rejectIf := func(bad bool, format string, values ...any) {
@@ -123,14 +124,15 @@ func understood(settings *configuration.Configuration) error {
 	return errors.Join(problems...)
 }
 
-// readOnly returns the value of the setting maintenance.readonly.enabled.
+// readOnly returns the value of the maintenance.readonly.enabled setting.
 func readOnly(storage configuration.Storage) bool {
 	setting, _ := storage["maintenance"]["readonly"].(map[any]any)
 	enabled, _ := setting["enabled"].(bool)
 	return enabled
 }
 
-// prepareStorage creates the directory of filesystem storage. Only its owner can read it.
+// prepareStorage creates the directory of filesystem storage. Only the directory's owner can read
+// it.
 func prepareStorage(storage configuration.Storage) error {
 	dir, _ := storage.Parameters()["rootdirectory"].(string)
 	if storage.Type() != "filesystem" || dir == "" {

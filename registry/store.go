@@ -16,7 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// store is distribution's registry: the HTTP handler, and access to the stored content.
+// store is distribution's registry: its HTTP handler, and access to the stored content.
 type store struct {
 	http.Handler
 	content  distribution.Namespace
@@ -26,7 +26,7 @@ type store struct {
 	files    bool // Blobs are files, and pulls cause no notifications.
 }
 
-// lazyStore opens the store at its first use.
+// lazyStore opens the store on first use.
 type lazyStore struct {
 	mu    sync.Mutex
 	open  func() (*store, error)
@@ -35,7 +35,7 @@ type lazyStore struct {
 
 func lazy(open func() (*store, error)) *lazyStore { return &lazyStore{open: open} }
 
-// get returns the store. The first call opens it; after an error, the next call retries.
+// get returns the store. The first call opens the store; after an error, the next call retries.
 func (l *lazyStore) get() (*store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *lazyStore) close() {
 	}
 }
 
-// openStore opens the storage of a configuration and creates the configured handler.
+// openStore opens the storage in the configuration and creates the configured handler.
 func openStore(ctx context.Context,
 	settings *configuration.Configuration) (file *store, err error) {
 	if err := prepareStorage(settings.Storage); err != nil {
@@ -96,7 +96,7 @@ func openStore(ctx context.Context,
 	}, nil
 }
 
-// repository opens a repository of the store.
+// repository opens a repository in the store.
 func (s *store) repository(ctx context.Context, name string) (distribution.Repository, error) {
 	ref, err := reference.WithName(name)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *store) hasBlob(ctx context.Context, name string, id digest.Digest) bool
 	return err == nil
 }
 
-// smallBlob reads a blob of a repository. It returns an error if the blob has more than maximum
+// smallBlob reads a blob from a repository. It returns an error if the blob has more than maximum
 // bytes.
 func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
 	maximum int64) ([]byte, error) {
@@ -147,7 +147,7 @@ func (s *store) hasManifest(ctx context.Context, name string, id digest.Digest) 
 	return exists && err == nil
 }
 
-// manifest reads a manifest of a repository.
+// manifest reads a manifest from a repository.
 func (s *store) manifest(ctx context.Context, name string,
 	id digest.Digest) (mediaType string, content []byte, err error) {
 	repository, err := s.repository(ctx, name)

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// tokenServer issues tokens to users who have the password `secret`. A token contains the user's
+// tokenServer issues tokens to users whose password is `secret`. A token contains the user's
 // permissions.
 //
 // Source: distribution's "Docker Registry v2 authentication via central service".

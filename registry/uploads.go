@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// uploads records when clients last wrote to uploads, because some storage does not record it.
+// uploads records when clients last wrote to uploads, because some storage does not record this.
 type uploads struct {
 	mu    sync.Mutex
 	start time.Time
@@ -15,14 +15,14 @@ type uploads struct {
 
 func newUploads() *uploads { return &uploads{start: time.Now(), last: map[string]time.Time{}} }
 
-// uploadOf returns the ID of the upload to which a request writes, or "" if the request starts an
+// uploadOf returns the ID of the upload that a request writes to, or "" if the request starts an
 // upload.
 func uploadOf(r *http.Request) string {
 	t, _ := routeOf(r)
 	return t.upload
 }
 
-// touch records that a client writes to an upload.
+// touch records that a client is writing to an upload.
 func (u *uploads) touch(id string) {
 	if id == "" {
 		return
@@ -33,7 +33,7 @@ func (u *uploads) touch(id string) {
 }
 
 // lastWrite returns the time at which a client last wrote to an upload. If no write is recorded, it
-// returns the start of this process.
+// returns the time at which this process started.
 func (u *uploads) lastWrite(id string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -44,7 +44,7 @@ func (u *uploads) lastWrite(id string) time.Time {
 	return last
 }
 
-// forget removes the records of uploads without writes since a time.
+// forget removes the records of uploads whose last write was before the given time.
 func (u *uploads) forget(before time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

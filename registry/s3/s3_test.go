@@ -15,7 +15,7 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 )
 
-// serve starts a fake S3 server with an empty bucket and returns the settings for it.
+// serve starts a fake S3 server with an empty bucket and returns the settings that connect to it.
 func serve(t *testing.T) map[string]any {
 	t.Helper()
 	backend := s3mem.New()
@@ -27,7 +27,7 @@ func serve(t *testing.T) map[string]any {
 	return map[string]any{"regionendpoint": server.URL, "bucket": "images", "accesskey": "ann", "secretkey": "secret"}
 }
 
-// open returns a driver with the parameters.
+// open returns a driver with the given parameters.
 func open(t *testing.T, parameters map[string]any) driver.StorageDriver {
 	t.Helper()
 	driver, err := Factory{}.Create(t.Context(), parameters)
@@ -46,7 +46,7 @@ func with(parameters map[string]any, key string, value any) map[string]any {
 func TestFileHasWrittenContent(t *testing.T) {
 	files := open(t, with(serve(t), "chunksize", minPart))
 	content := bytes.Repeat([]byte("0123456789abcdef"), (2*minPart+minPart/2)/16)
-	// Pieces that end within, at and after the end of a part.
+	// Pieces that end within a part, at its end and after its end.
 	for _, test := range []struct {
 		pieces []int
 		closed bool // after each of them

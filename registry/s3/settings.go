@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// minPart and maxPart are the limits of S3 for the size of a part. The last part of an upload
-	// can be smaller.
+	// minPart and maxPart are S3's limits on the size of a part, in bytes. The last part of an
+	// upload can be smaller.
 	minPart = 5 << 20
 	maxPart = 5 << 30
 
@@ -22,12 +22,12 @@ const (
 	maxCopies       = 1000
 )
 
-// noStorageClass is for servers without storage classes.
+// noStorageClass is the setting for servers without storage classes.
 const noStorageClass = "NONE"
 
-// settings are the keys below `storage: s3:` in a registry's configuration.
+// settings holds the values of the keys below `storage: s3:` in a registry's configuration.
 //
-// Source: CNCF Distribution, "S3 storage driver", whose keys and defaults these are.
+// Source: CNCF Distribution, "S3 storage driver", which defines these keys and their defaults.
 type settings struct {
 	accessKey, secretKey, sessionToken    string
 	bucket, region, endpoint, redirect    string
@@ -118,7 +118,7 @@ func (s *settings) check() (problems []error) {
 	return problems
 }
 
-// bare reports whether address is an HTTP URL without a path and a query.
+// bare reports whether address is an HTTP or HTTPS URL without a path or a query.
 func bare(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") && strings.Trim(u.Path, "/") == "" && u.RawQuery == ""

@@ -10,8 +10,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// writer writes a file as a multipart upload. All parts except the last have the same size. Close
-// keeps the upload, so that another writer can continue it.
+// writer writes a file as a multipart upload. All parts except the last part have the same size.
+// Close keeps the upload, so that another writer can continue it.
 type writer struct {
 	*storage
 	ctx       context.Context // the request's, because Write has none
@@ -23,7 +23,8 @@ type writer struct {
 	endReason string // why nothing more can be written, or empty
 }
 
-// Writer starts a file. If more is true, it continues a file that was not committed or is empty.
+// Writer returns a writer for a new file. If more is true, the writer continues a file that was not
+// committed or is empty.
 func (s *storage) Writer(ctx context.Context, file string, more bool) (driver.FileWriter, error) {
 	w := &writer{storage: s, ctx: ctx, key: s.key(file)}
 	if !more {
@@ -77,7 +78,8 @@ func (w *writer) add(part minio.ObjectPart) {
 	w.size += part.Size
 }
 
-// Size returns the number of bytes written, including bytes of earlier writers of the same upload.
+// Size returns the number of bytes written, including the bytes written by earlier writers of the
+// same upload.
 func (w *writer) Size() int64 { return w.size + int64(len(w.buffer)) }
 
 // Write appends to the file.
@@ -128,7 +130,7 @@ func (w *writer) store(content []byte) error {
 }
 
 // Close stores all buffered content as a part, unless the writer was committed or canceled. The
-// writer cannot be used afterwards.
+// writer cannot be used after Close.
 func (w *writer) Close() error {
 	if w.endReason == "closed" {
 		return w.open()
@@ -168,14 +170,14 @@ func (w *writer) Commit(ctx context.Context) error {
 	if len(w.parts) > 0 {
 		return w.complete(ctx)
 	}
-	// An upload needs a part, and some servers reject an empty one.
+	// An upload needs at least one part, and some servers reject an empty part.
 	if _, err := w.client.PutObject(ctx, w.bucket, w.key, bytes.NewReader(nil), 0, "", sum(nil), w.options); err != nil {
 		return fmt.Errorf("write object %q: %w", w.key, err)
 	}
 	return w.abort(ctx)
 }
 
-// complete creates the object from the parts. If this fails, it aborts the upload.
+// complete creates the object from the parts. If it fails, it aborts the upload.
 func (w *writer) complete(ctx context.Context) error {
 	parts := make([]minio.CompletePart, len(w.parts))
 	for i, part := range w.parts {
