@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// usage counts the bytes that projects have in the registry: each blob once, and uploads in
-// progress. The first push of a project counts its content; later pushes add to the count. Because
-// this counts repeated blobs twice and ignores removals, a project is recounted before a push is
-// rejected.
+// usage counts the bytes that projects use in the registry: each blob once, and uploads in
+// progress. A project's first push counts the project's content; later pushes add to the count. The
+// additions count repeated blobs twice and ignore removals, so a project is recounted before a push
+// is rejected.
 type usage struct {
 	mu       sync.Mutex
 	projects map[string]*projectUsage
@@ -29,7 +29,7 @@ type projectUsage struct {
 	countTime time.Time
 }
 
-// recountInterval is the minimum time between two counts of a project that reaches its quota.
+// recountInterval is the minimum time between two recounts of a project that has reached its quota.
 const recountInterval = 5 * time.Second
 
 func newUsage() *usage { return &usage{projects: map[string]*projectUsage{}} }
@@ -45,14 +45,14 @@ func (u *usage) of(project string) *projectUsage {
 	return p
 }
 
-// forget drops the count of a project. The next use counts again.
+// forget drops a project's count. The next use counts again.
 func (u *usage) forget(project string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.projects, project)
 }
 
-// add changes the count of a project.
+// add changes a project's count.
 func (u *usage) add(project string, bytes int64) {
 	p := u.of(project)
 	p.mu.Lock()
@@ -60,7 +60,7 @@ func (u *usage) add(project string, bytes int64) {
 	p.bytes += bytes
 }
 
-// take adds bytes to the count of a project. If the count would exceed the quota, it returns a
+// take adds bytes to a project's count. If the count would exceed the quota, take returns a
 // refusal.
 func (u *usage) take(ctx context.Context, store *store, project string, bytes, quota int64) error {
 	p := u.of(project)
@@ -85,7 +85,7 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 	return nil
 }
 
-// bytesOf counts the bytes of a project.
+// bytesOf counts the bytes that a project uses.
 func (s *store) bytesOf(ctx context.Context, project string) (total int64, err error) {
 	blobs := map[digest.Digest]bool{}
 	err = s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {
@@ -124,7 +124,7 @@ func (s *store) bytesOf(ctx context.Context, project string) (total int64, err e
 	return total, nil
 }
 
-// target returns the digest that a link refers to, or "".
+// target returns the digest that a link refers to, or "" if it cannot be read.
 func (s *store) target(ctx context.Context, link string) digest.Digest {
 	content, err := s.driver.GetContent(ctx, link)
 	if err != nil {

@@ -13,24 +13,23 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// visit is the state of one repository during garbage collection.
+// visit is the state of garbage collection in one repository.
 type visit struct {
 	name      string
 	manifests distribution.ManifestService
 	layers    []link
 	revisions []link
 	// names maps the digest of each stored manifest to its digests in the repository. ids is the
-	// reverse.
+	// reverse map.
 	names map[digest.Digest][]digest.Digest
 	ids   map[digest.Digest]digest.Digest
-	// removed contains the manifests that the request names.
+	// removed holds the manifests that the request names.
 	removed map[string]bool
 	keep    map[digest.Digest]bool
 	inUse   map[string]bool // layers and manifests that kept manifests refer to
 }
 
-// visit marks the content of a repository that its kept manifests use, and removes the other
-// manifests.
+// visit marks the content that a repository's kept manifests use, and removes the other manifests.
 func (c *collection) visit(ctx context.Context, name string, removed map[string]bool) error {
 	repository, err := c.repository(ctx, name)
 	if err != nil {
@@ -68,7 +67,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	}
 	for _, layer := range v.layers {
 		if v.inUse[layer.name.String()] || c.candidates == nil && !c.removable(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
-			// distribution resolves a name to its id
+			// Distribution resolves a name to its id.
 			c.inUse[layer.id.String()], v.inUse[layer.id.String()] = true, true
 		}
 	}
@@ -76,7 +75,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	return nil
 }
 
-// list lists the content of a repository.
+// list lists a repository's content.
 func (c *collection) list(ctx context.Context,
 	repository distribution.Repository) (v *visit, err error) {
 	v = &visit{
@@ -99,8 +98,8 @@ func (c *collection) list(ctx context.Context,
 }
 
 // keepManifests marks the manifests to keep: first those for which mustKeep returns true, then the
-// manifests to which they refer. A referrer is kept or removed together with its subject. A
-// referrer whose subject is not stored is treated like other manifests.
+// manifests that they refer to. A referrer is kept or removed together with its subject. A referrer
+// whose subject is not stored is treated like other manifests.
 func (c *collection) keepManifests(ctx context.Context, v *visit,
 	bySubject map[digest.Digest][]digest.Digest) error {
 	follows := map[digest.Digest]bool{}
@@ -140,7 +139,8 @@ func (c *collection) keepManifests(ctx context.Context, v *visit,
 }
 
 // forgetReferrers removes the records of referrers that were removed or never stored. It runs after
-// the manifests are removed: without its record, a referrer would be treated like other manifests.
+// the manifests are removed, because a referrer without its record would be treated like other
+// manifests.
 func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 	bySubject map[digest.Digest][]digest.Digest) error {
 	for subject, all := range bySubject {
@@ -158,8 +158,8 @@ func (c *collection) forgetReferrers(ctx context.Context, v *visit,
 	return nil
 }
 
-// mustKeep reports whether a manifest must be kept regardless of other manifests. Manifests of a
-// kept index are kept with the index.
+// mustKeep reports whether a manifest must be kept regardless of other manifests. The manifests in
+// a kept index are kept with the index.
 func (c *collection) mustKeep(ctx context.Context, v *visit, id digest.Digest) bool {
 	inStream := slices.Contains(c.streams[v.name], id.String())
 	if v.removed[id.String()] {
@@ -174,7 +174,7 @@ func (c *collection) mustKeep(ctx context.Context, v *visit, id digest.Digest) b
 	})
 }
 
-// keep marks a manifest and the content to which it refers.
+// keep marks a manifest and the content that it refers to.
 func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error {
 	if v.keep[id] {
 		return nil
@@ -200,8 +200,8 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	return nil
 }
 
-// removeManifest removes a manifest and its tags from a repository. The content to which it
-// referred becomes a candidate for removal.
+// removeManifest removes a manifest and its tags from a repository. The content that the manifest
+// referred to becomes a candidate for removal.
 func (c *collection) removeManifest(ctx context.Context, repository distribution.Repository,
 	v *visit, id digest.Digest) error {
 	if manifest, err := v.manifests.Get(ctx, id); err == nil && c.candidates != nil {
