@@ -128,7 +128,8 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// resolved replaces each variable that refers to another object with its value in the pod.
+// resolved replaces each environment variable that refers to another object with its value in the
+// pod.
 func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	var values []corev1.EnvVar
 	for _, variable := range env {

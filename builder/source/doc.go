@@ -1,3 +1,3 @@
 // Package source fetches the source of a build: a Git repository, or an uploaded archive or file.
-// It treats the source as hostile: it writes only to the given directory, and within a limit.
+// It treats the source as untrusted: it writes only to the given directory, and within a limit.
 package source

@@ -9,7 +9,7 @@ import (
 )
 
 // FuzzAddress verifies that the log never shows the password in a repository's URL, and that a
-// submodule on another server does not get the secret.
+// submodule on another server does not receive the secret.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"https://ann:hunter2secret@git.example.com/a.git", "git@git.example.com:a.git", "ssh://ann:hunter2secret@git.example.com/a", "https://hunter2secret@git.example.com/a", "../other", "ext::sh",
@@ -36,7 +36,7 @@ func FuzzAddress(f *testing.F) {
 	})
 }
 
-// FuzzReference verifies that a reference resolves only to a branch or tag of its name.
+// FuzzReference verifies that a reference resolves only to a branch or tag with the same name.
 func FuzzReference(f *testing.F) {
 	f.Add("main", "refs/heads/main", "0123456789012345678901234567890123456789")
 	f.Add("", "HEAD", "ref: refs/heads/x")

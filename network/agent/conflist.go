@@ -50,7 +50,7 @@ func (a *Agent) clusterNetworks() []netip.Prefix {
 }
 
 // writeConfig writes the CNI configuration atomically if it has changed, because the container
-// runtime watches the directory. The format is that of section 1 of the CNI specification 1.1.
+// runtime watches the directory. The format is defined in section 1 of the CNI specification 1.1.
 func (a *Agent) writeConfig(config cni.Config) error {
 	list := struct {
 		CNIVersion string       `json:"cniVersion"`

@@ -231,8 +231,8 @@ func isVirtual(link netlink.Link) bool {
 	return false
 }
 
-// defaultDevice returns the index of the device of an IP family's default route with the lowest
-// metric, or 0 if there is no default route.
+// defaultDevice returns the device index of an IP family's default route with the lowest metric, or
+// 0 if there is no default route.
 func defaultDevice(family int) (int, error) {
 	routes, err := netlinksafe.RouteListFiltered(family, &netlink.Route{Table: unix.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
 	if err != nil {

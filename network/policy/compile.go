@@ -20,8 +20,8 @@ type compiler struct {
 	chainsOf map[direction]map[netip.Addr][]string
 	// sets holds all sets of peers and ports created so far, with the work that each of them took.
 	sets map[string]measuredSet
-	// budget is the budget of the owner of the project that is being compiled, and draft is the
-	// project's part of the ruleset.
+	// budget is the budget of the current project's owner, and draft is the current project's part
+	// of the ruleset.
 	budget *budget
 	draft  *draft
 }
