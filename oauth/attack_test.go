@@ -138,7 +138,8 @@ func TestPagesAreHardened(t *testing.T) {
 func TestLoginReplacesForeignSession(t *testing.T) {
 	w := newFixture(t, nil)
 	browser := w.browser()
-	// An attacker's own session, or any text, put into the victim's browser before the login.
+	// The attacker's own session cookie, or any other text, is placed in the victim's browser
+	// before the login.
 	attacker := w.browser()
 	w.logIn(attacker, "mallory", ask(demo()))
 	home, err := url.Parse(w.url)
@@ -211,7 +212,7 @@ func TestLongParametersAreNotStored(t *testing.T) {
 	}
 }
 
-// marking records the marks of contexts that create objects.
+// marking records the context marks of each Create call.
 type marking[T runtime.Object] struct {
 	store.Objects[T]
 	marks []tenant.Mark
@@ -320,7 +321,8 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
 	}
-	// A response repeats parts of the request in the query of its address and in links.
+	// Returns the status, headers and body of a response without the request data that it repeats
+	// in links and in the query of its Location header.
 	plain := func(got response) string {
 		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
 		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {
@@ -410,7 +412,7 @@ func TestCookieIsInvalidAfterLogout(t *testing.T) {
 	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {
 		t.Errorf("after the logout of another user: %s", got.at())
 	}
-	// Expired cookies end no sessions and cause no write.
+	// Expired cookies do not end sessions and cause no write.
 	w.logIn(first, "alice", ask(demo()))
 	version := func() string { user, _ := w.users.Get(t.Context(), "alice"); return user.ResourceVersion }
 	before := version()

@@ -21,7 +21,8 @@ import (
 // consolePath is the path of this server's web console.
 const consolePath = "/console/"
 
-// serverAddresses returns the redirect URI of a server in each client that every cluster has.
+// serverAddresses maps each client that every cluster has to the redirect URI of the server in that
+// client.
 func serverAddresses(publicURL string) map[string]string {
 	return map[string]string{
 		client.WebConsole: publicURL + consolePath, client.Browser: publicURL + displayPath, client.Challenging: publicURL + implicitPath,
@@ -29,16 +30,16 @@ func serverAddresses(publicURL string) map[string]string {
 }
 
 // ensureClients creates the OAuth clients that every cluster has, and adds this server's addresses
-// to existing ones. It keeps other changes of an administrator and, with several servers, the
-// addresses of the others.
+// to existing clients. It keeps an administrator's other changes and, if there are several servers,
+// the addresses of the other servers.
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	publicURL, consoleURL string, several bool) error {
 	addresses := serverAddresses(publicURL)
 	console := []string{addresses[client.WebConsole]}
 	challenge := client.ChallengeRequired
 	if consoleURL != "" && consoleURL != console[0] {
-		// The web console of OpenShift 3.11 has no secret and sends no code challenge. Its codes are sent
-		// only to one address, over TLS.
+		// The OpenShift 3.11 web console has no secret and sends no code challenge. Its codes are
+		// sent to only one address, over TLS.
 		console, challenge = append(console, consoleURL), client.ChallengeOptional
 	}
 	for _, desired := range []*oauthv1.OAuthClient{
@@ -49,7 +50,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{addresses[client.Challenging]}, RespondWithChallenges: true},
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
-		// Another server can do the same at the same time.
+		// Another server can make the same change at the same time.
 		err := retry.OnError(retry.DefaultBackoff, isConflict, func() error { return ensureClient(ctx, clients, desired, several) })
 		if err != nil {
 			return fmt.Errorf("create OAuth client %q: %w", desired.Name, err)
@@ -77,13 +78,13 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 		case several:
 			changed.RedirectURIs = append(changed.RedirectURIs, address)
 		default:
-			// If a request names no redirect URI, the client's URI applies, but only if the client has
-			// exactly one.
+			// If a request does not name a redirect URI, the client's URI applies, but only if the
+			// client has exactly one.
 			changed.RedirectURIs = desired.RedirectURIs
 		}
 	}
 	for name, value := range desired.Annotations {
-		// Earlier versions exempted their own console.
+		// Earlier versions exempted their own console from the code challenge.
 		if current, ok := changed.Annotations[name]; !ok || value == client.ChallengeRequired && current == client.ChallengeOptional {
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
 		}
@@ -95,8 +96,8 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	return err
 }
 
-// RemoveServer removes the addresses of a server that has left from the clients that every cluster
-// has. Otherwise, a later host with its IP address could receive tokens.
+// RemoveServer removes a departed server's addresses from the clients that every cluster has.
+// Otherwise, a new host with the same IP address could receive tokens.
 func RemoveServer(ctx context.Context, objects dynamic.Interface, publicURL string) error {
 	for name, address := range serverAddresses(publicURL) {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return removeAddress(ctx, objects, name, address) })

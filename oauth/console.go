@@ -14,19 +14,20 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Seal encrypts and signs a value for a cookie with the current session secrets. Every master with
-// these secrets can open it under the same name.
+// Seal encrypts and signs a cookie value with the current session secrets. Every master with these
+// secrets can open the value under the same name.
 func (s *Server) Seal(name string, value any) (string, error) {
 	return s.current.Load().box.Seal(name, value)
 }
 
-// Open reads a value that Seal returned, on this or another master, for the same name.
+// Open decrypts a value that Seal returned for the same name, on this or another master.
 func (s *Server) Open(name, text string, into any) error {
 	return s.current.Load().box.Open(name, text, into)
 }
 
-// Generation returns the session generation of an access token's user, which changes at each logout
-// of the user. If the token or its user no longer exists, the error is of kind not found.
+// Generation returns the session generation of an access token's user. The generation changes each
+// time the user logs out. If the token or its user no longer exists, Generation returns a NotFound
+// error.
 func (s *Server) Generation(ctx context.Context, secret string) (string, error) {
 	user, err := s.userOf(ctx, secret)
 	if err != nil {
@@ -35,8 +36,8 @@ func (s *Server) Generation(ctx context.Context, secret string) (string, error) 
 	return user.Annotations[session.Generation], nil
 }
 
-// userOf returns the user of an access token. It reads the watch cache, as authentication with the
-// token does. No error contains the token.
+// userOf returns the user of an access token. It reads from the watch cache, as token
+// authentication does. No error contains the token.
 func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
 	stale := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
 	name, ok := token.Name(secret)
@@ -61,8 +62,8 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 }
 
 // LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
-// session the request has, so that the next login asks for a password. A token that does not exist
-// is not an error.
+// session the request carries, so that the next login asks for a password. A token that does not
+// exist is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
 	login := s.current.Load().login
 	user, err := s.userOf(r.Context(), secret)

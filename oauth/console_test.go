@@ -41,7 +41,8 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	first, second, other := access(t, w, "alice"), access(t, w, "alice"), access(t, w, "bob")
 	before := generation(second)
 
-	// The request has no session of the login pages: these sessions end before the console's.
+	// The request has no login page session, because these sessions end before the console's
+	// session.
 	if err := s.LogOut(httptest.NewRecorder(), httptest.NewRequest("POST", "/console/logout", nil), first); err != nil {
 		t.Fatal(err)
 	}

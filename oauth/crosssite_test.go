@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-// requested logs a user in with the manual token flow. It returns the address of the page that
-// displays the token.
+// requested logs in a user with the manual token flow. It returns the URL of the page that displays
+// the token.
 func (w *fixture) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
 	authorize := w.get(browser, "/oauth/token/request").at()
@@ -114,7 +114,8 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	}
 }
 
-// TestLinkDoesNotUseSessionForProgram opens the URL at which programs get tokens with a password.
+// TestLinkDoesNotUseSessionForProgram opens the URL at which programs exchange a password for a
+// token.
 func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 	w := newFixture(t, nil)
 	browser := w.browser()
@@ -188,7 +189,7 @@ func TestPublicClientMustSendS256(t *testing.T) {
 			}
 		})
 	}
-	// The empty secret is invalid for a client with another secret.
+	// The empty secret is invalid for a client that has a secret.
 	if _, err := w.registry.Authenticate(t.Context(), "rotating", ""); err == nil {
 		t.Error("the empty secret is accepted")
 	}

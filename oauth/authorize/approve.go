@@ -18,7 +18,7 @@ const (
 	ApprovePath = "/oauth/approve"
 )
 
-// approval is the data of the page on which a user grants scopes.
+// approval holds the data for the page on which a user grants scopes.
 type approval struct {
 	Action, Then, CSRF     string
 	Client, User, Redirect string
@@ -28,11 +28,11 @@ type approval struct {
 	Error                  string
 }
 
-// requestedScope is a scope that a client requests.
+// requestedScope describes a scope that a client requests.
 type requestedScope struct{ Name, Description, Warning string }
 
 // ServeApprove shows the page on which a user grants scopes, and handles its form. It reads the
-// client and the scopes from the client's original request, which the form repeats. Only the
+// client and the scopes from the client's original request, which the form repeats. Only the user's
 // selection of scopes comes from the form.
 func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
@@ -81,7 +81,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parameterValues returns the parameters of the client's request that led to the page. It returns
+// parameterValues returns the parameters of the client request that led to the page. It returns
 // false if then is not a valid request.
 func parameterValues(then string) (url.Values, bool) {
 	query, ok := strings.CutPrefix(then, Path+"?")
@@ -92,7 +92,7 @@ func parameterValues(then string) (url.Values, bool) {
 	return values, err == nil && repeated(values) == ""
 }
 
-// requestedScopes describes scopes for the user.
+// requestedScopes returns descriptions of the scopes to show to the user.
 func requestedScopes(scopes []string) (all []requestedScope) {
 	for _, name := range scopes {
 		request := requestedScope{Name: name}

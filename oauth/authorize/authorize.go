@@ -24,19 +24,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Server handles requests of clients for codes and tokens.
+// Server handles client requests for codes and tokens.
 type Server struct {
 	Clients *client.Registry
 	Login   *login.Server
 	Grants  *grant.Grants
 	Issuer  *token.Issuer
 	Pages   *page.Pages
-	// GrantMethod applies if a user has not granted the scopes and the client does not set a method.
-	// It is auto, prompt or deny.
+	// GrantMethod applies if a user has not granted the scopes and the client does not set a grant
+	// method. It is auto, prompt or deny.
 	GrantMethod oauthv1.GrantHandlerType
-	// Notice is called with notices for owners of service accounts. It must not block.
+	// Notice is called with each notice for a service account's owner. It must not block.
 	Notice func(client.Notice)
-	// Report is called with errors that the administrator must resolve.
+	// Report is called with each error that the administrator must resolve.
 	Report func(error)
 }
 
@@ -96,7 +96,7 @@ func challenges(r *http.Request) bool {
 	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }
 
-// method returns the grant method of a client.
+// method returns the grant method for a client.
 func (s *Server) method(c *client.Client) oauthv1.GrantHandlerType {
 	if c.GrantMethod != "" {
 		return c.GrantMethod
@@ -173,8 +173,8 @@ func (r *request) refusal(code, description string, cause error) *refusal {
 	return &refusal{Problem: token.Problem{Code: code, Description: description}, redirect: r.redirect, state: r.state, cause: cause}
 }
 
-// refuse redirects to the client with the error. If the redirect URI is unknown, it shows the error
-// to the user.
+// refuse redirects to the client with the error. If no redirect URI is known, refuse shows the
+// error to the user.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rejection *refusal) {
 	if rejection.cause != nil {
 		s.Report(rejection.cause)

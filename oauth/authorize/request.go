@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// request is a valid request of a client.
+// request is a valid client request.
 type request struct {
 	client            *client.Client
 	redirect          string
@@ -22,7 +22,8 @@ type request struct {
 	challenge, method string
 }
 
-// refusal is a rejected request. If the redirect URI is valid, the client gets the Problem.
+// refusal describes a rejected request. If the redirect URI is valid, the Problem is sent to the
+// client.
 type refusal struct {
 	token.Problem
 	redirect, state string

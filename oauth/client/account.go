@@ -30,7 +30,7 @@ const (
 	wantChallenges   = annotationPrefix + "oauth-want-challenges"
 )
 
-// The reasons of events about service accounts.
+// Event reasons for service accounts.
 const (
 	// NoRedirectURIs means that a service account is not a client because it has no redirect URI.
 	NoRedirectURIs = "NoSAOAuthRedirectURIs"
@@ -38,30 +38,30 @@ const (
 	NoTokens = "NoSAOAuthTokens"
 )
 
-// Misconfigured means that a service account does not exist or is not set up as a client. Its text
-// is the same in both cases, so that a caller cannot find out which service accounts exist.
+// Misconfigured means that a service account does not exist or is not set up as a client. The error
+// text is the same in both cases, so that a caller cannot find out which service accounts exist.
 type Misconfigured struct{ Notice Notice }
 
-// Error returns a text without the name of the service account.
+// Error returns a message without the service account's name.
 func (*Misconfigured) Error() string { return "the service account is not set up as an OAuth client" }
 
-// Notice is a message for the owner of a service account about its use as a client. Account is nil
-// if the service account does not exist. If Reason is empty, the notice is sent only if the account
-// has no token.
+// Notice is a message for a service account's owner about the account's use as a client. Account is
+// nil if the service account does not exist. If Reason is empty, the notice is sent only if the
+// account has no token.
 type Notice struct {
 	Account         *corev1.ServiceAccount
 	Reason, Message string
 }
 
-// ID returns the client_id of the account.
+// ID returns the account's client_id.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// AccountUID is the annotation of tokens, codes and grants of a service account that contains its
-// UID. They become invalid when the account is deleted: a new account of the same name has another
-// UID.
+// AccountUID is the annotation that holds the service account's UID on its tokens, codes and
+// grants. They become invalid when the account is deleted, because a new account of the same name
+// has a different UID.
 const AccountUID = "oauth.slipway.io/service-account-uid"
 
-// Annotations returns the annotations for tokens, codes and grants of the client. They are nil
+// Annotations returns the annotations for the client's tokens, codes and grants. It returns nil
 // unless the client is a service account.
 func (c *Client) Annotations() map[string]string {
 	if c.Account == nil {
@@ -70,8 +70,8 @@ func (c *Client) Annotations() map[string]string {
 	return map[string]string{AccountUID: string(c.Account.UID)}
 }
 
-// Owns reports whether a token, code or grant that names the client belongs to it. It is false for
-// an object of a deleted service account of the same name.
+// Owns reports whether a token, code or grant that names the client belongs to it. It returns false
+// for an object of a deleted service account of the same name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
 }
@@ -80,11 +80,11 @@ func (c *Client) Owns(object metav1.Object) bool {
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
-	// Cache reads the service accounts of tokens.
+	// Cache reads the service accounts that tokens belong to.
 	Cache corelisters.ServiceAccountLister
-	// Routes are the routes that redirect references name.
+	// Routes reads the routes that redirect references name.
 	Routes store.Objects[*routev1.Route]
-	// GrantMethod is the grant method of service accounts: `prompt` or `deny`.
+	// GrantMethod is the grant method for service accounts: `prompt` or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
 }
 
@@ -113,8 +113,8 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// Owns reports whether the client of a token still exists. The client needs no valid redirect URI.
-// A client that is not a service account always exists.
+// Owns reports whether a token's client still exists. The client does not need a valid redirect
+// URI. A client that is not a service account is assumed to exist.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
 	if err != nil {
@@ -135,8 +135,8 @@ func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bo
 	return owns(account), nil
 }
 
-// restrictions limit the scopes of a service account: information about the user, and roles in its
-// own namespace.
+// restrictions limits a service account's scopes to user information and roles in its own
+// namespace.
 func restrictions(namespace string) []oauthv1.ScopeRestriction {
 	return []oauthv1.ScopeRestriction{
 		{ExactValues: []string{scope.Info, scope.CheckAccess}},
@@ -154,11 +154,11 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 	return review.Status.Authenticated && review.Status.User.Username == id, nil
 }
 
-// maxReferences limits the number of routes that are read for one service account.
+// maxReferences is the maximum number of routes that are read for one service account.
 const maxReferences = 32
 
-// redirects returns the valid redirect URIs in a service account's annotations, and the errors of
-// the others.
+// redirects returns the valid redirect URIs in a service account's annotations, and an error
+// message for each invalid one.
 func (a *Accounts) redirects(ctx context.Context,
 	account *corev1.ServiceAccount) (addresses, problems []string) {
 	references := 0
@@ -187,8 +187,8 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the URLs of the route that a reference names. The parts in override replace
-// the parts of each URL.
+// referenced returns the URLs of the route that a reference names. The parts set in override
+// replace the corresponding parts of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference
@@ -217,7 +217,7 @@ func (a *Accounts) referenced(ctx context.Context,
 	return addresses, nil
 }
 
-// rejected reports whether the router of an ingress entry rejected the route.
+// rejected reports whether the router behind an ingress entry rejected the route.
 func rejected(ingress routev1.RouteIngress) bool {
 	return slices.ContainsFunc(ingress.Conditions, func(c routev1.RouteIngressCondition) bool {
 		return c.Type == routev1.RouteAdmitted && c.Status == corev1.ConditionFalse

@@ -17,8 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// routes contains one route, `jenkins`, which routers admitted on two hosts and rejected on a
-// third.
+// routes holds one route, `jenkins`, which routers admitted on two hosts and rejected on a third.
 type routes struct {
 	store.Objects[*routev1.Route]
 }
@@ -36,8 +35,8 @@ func (routes) Get(_ context.Context, name string) (*routev1.Route, error) {
 
 const reference = `{"kind":"OAuthRedirectReference","apiVersion":"v1","reference":{"kind":"Route","name":"jenkins"}}`
 
-// find looks up the client of a service account with annotations. It also returns the reasons and
-// messages of notices.
+// find looks up the client for a service account with the given annotations. It also returns the
+// reasons and messages of the notices.
 func find(t *testing.T, annotations map[string]string) (*Client, []string, error) {
 	t.Helper()
 	prefixed := map[string]string{}

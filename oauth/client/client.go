@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// ErrUnknown means that no client has the ID.
+// ErrUnknown means that no client has the requested ID.
 var ErrUnknown = errors.New("the client does not exist")
 
 // The OAuth clients that every cluster has.
@@ -38,38 +38,38 @@ const (
 type Client struct {
 	// ID is the client_id.
 	ID string
-	// RedirectURIs are the allowed targets of responses.
+	// RedirectURIs are the URIs to which responses can be sent.
 	RedirectURIs []string
-	// RespondWithChallenges sends 401 with WWW-Authenticate to unauthenticated users instead of a
-	// login page.
+	// RespondWithChallenges makes the server send 401 with WWW-Authenticate to unauthenticated
+	// users instead of a login page.
 	RespondWithChallenges bool
-	// GrantMethod applies if a user has not granted the scopes. The default is the configured
+	// GrantMethod applies if a user has not granted the scopes. It defaults to the configured
 	// method.
 	GrantMethod oauthv1.GrantHandlerType
-	// ScopeRestrictions limit the scopes. Without restrictions, all scopes are allowed.
+	// ScopeRestrictions limits the scopes. Without restrictions, all scopes are allowed.
 	ScopeRestrictions []oauthv1.ScopeRestriction
-	// MaxAge and InactivityTimeout apply to the client's tokens, in seconds. nil means the configured
-	// value, 0 means no limit.
+	// MaxAge and InactivityTimeout apply to the client's tokens, in seconds. nil means the
+	// configured value, and 0 means no limit.
 	MaxAge, InactivityTimeout *int32
 	// OptionalChallenge allows a public client to get codes without a code challenge, or with a
-	// plain one.
+	// challenge of the plain method.
 	OptionalChallenge bool
 	// Account is the service account if the client is a service account, and nil otherwise.
 	Account *corev1.ServiceAccount
 
-	// secrets are the secrets of an OAuthClient.
+	// secrets holds the secrets of an OAuthClient.
 	secrets []string
 }
 
-// ChallengeAnnotation of an OAuthClient with the value ChallengeOptional sets OptionalChallenge.
-// All other values mean ChallengeRequired.
+// ChallengeAnnotation is an annotation on OAuthClient objects. The value ChallengeOptional sets
+// OptionalChallenge. All other values mean ChallengeRequired.
 const (
 	ChallengeAnnotation = "oauth.slipway.io/code-challenge"
 	ChallengeOptional   = "optional"
 	ChallengeRequired   = "required"
 )
 
-// Public reports whether the client has no secret, so that every program can pretend to be the
+// Public reports whether the client has no secret, which means that any program can impersonate the
 // client.
 func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
@@ -93,9 +93,9 @@ type Registry struct {
 	Accounts *Accounts
 }
 
-// Authenticate returns the client with an ID if the secret is correct, and ErrUnknown otherwise.
-// Its duration does not depend on whether the client exists. For a service account, every API token
-// of the account is a valid secret.
+// Authenticate returns the client with the given ID if the secret is correct, and ErrUnknown
+// otherwise. Its duration does not depend on whether the client exists. For a service account,
+// every API token of the account is a valid secret.
 func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client, error) {
 	if _, _, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.authenticateAccount(ctx, id, secret)
@@ -127,8 +127,8 @@ func (r *Registry) authenticateAccount(ctx context.Context, id, secret string) (
 	return c, err
 }
 
-// Find returns the client with an ID. If there is none, the error is ErrUnknown, or Misconfigured
-// for the ID of a service account. Find writes nothing.
+// Find returns the client with the given ID. If the client does not exist, the error is ErrUnknown,
+// or Misconfigured for a service account's ID. Find writes nothing.
 func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	if namespace, name, err := serviceaccount.SplitUsername(id); err == nil && r.Accounts != nil {
 		return r.Accounts.find(ctx, namespace, name)
@@ -152,8 +152,8 @@ func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 	}, nil
 }
 
-// secretsOf returns the secrets of a client. If it has none, secretsOf returns only the empty
-// secret.
+// secretsOf returns a client's secrets. For a client without secrets, secretsOf returns only the
+// empty secret.
 func secretsOf(object *oauthv1.OAuthClient) []string {
 	secrets := append([]string{object.Secret}, object.AdditionalSecrets...)
 	if secrets = slices.DeleteFunc(secrets, func(s string) bool { return s == "" }); len(secrets) == 0 {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzRedirect checks that a response redirects only to a host of the client, for every redirect
-// URI.
+// FuzzRedirect checks that, for every redirect URI, a response redirects only to one of the
+// client's hosts.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{
 		"https://app.example.com/callback", "https://app.example.com/callback/x?y=z", "https://app.example.com@evil.org/callback", "https://app.example.com.evil.org/callback",
@@ -28,7 +28,7 @@ func FuzzRedirect(f *testing.F) {
 		}
 		first := strings.HasPrefix(to, "https://app.example.com/callback") && strings.HasPrefix(u.Path, "/callback")
 		if !first && !strings.HasPrefix(to, "http://localhost:9000/") && to != "http://localhost:9000" && !strings.HasPrefix(to, "http://localhost:9000?") {
-			// Schemes are not case-sensitive.
+			// Schemes are case-insensitive.
 			if u.Scheme+"://"+u.Host != "https://app.example.com" && u.Scheme+"://"+u.Host != "http://localhost:9000" {
 				t.Errorf("%q is allowed", query)
 			}

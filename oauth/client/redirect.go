@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// Redirect returns the redirect URI of a response. This is the requested URI if it equals a URI of
-// the client or is below it, or the client's only URI if none is requested. For any other URI it
-// returns an error, and the caller must not redirect.
+// Redirect returns the redirect URI for a response. This is the requested URI if it equals one of
+// the client's URIs or is below one, or the client's only URI if the request names none. For any
+// other URI, Redirect returns an error, and the caller must not redirect.
 func (c *Client) Redirect(query string) (string, error) {
 	if query == "" {
 		if len(c.RedirectURIs) != 1 {
@@ -30,7 +30,7 @@ func (c *Client) Redirect(query string) (string, error) {
 	return "", errors.New("redirect_uri is not registered for the client")
 }
 
-// parseRedirect parses an absolute URI. It rejects URIs that browsers interpret in different ways.
+// parseRedirect parses an absolute URI. It rejects URIs that browsers interpret differently.
 func parseRedirect(text string) (*url.URL, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
 		return nil, errors.New("redirect_uri contains a character that a URI cannot have")
@@ -53,12 +53,12 @@ func parseRedirect(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// separator reports whether a server might treat a character of a decoded path as the end of a path
+// separator reports whether a server might treat a character in a decoded path as the end of a path
 // segment: some servers treat a backslash as a slash, and some ignore everything after a semicolon.
 func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
-// below reports whether target is base or a path below it: /app/x is below https://host/app, /apple
-// is not.
+// below reports whether target is base or a path below base: /app/x is below https://host/app,
+// /apple is not.
 func below(base, target *url.URL) bool {
 	if base.Scheme != target.Scheme || base.Host != target.Host {
 		return false
