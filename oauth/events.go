@@ -15,19 +15,19 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// eventSource is the source component of events about service accounts, as in OpenShift 3.
+// eventSource is the source component of service account events, as in OpenShift 3.
 const eventSource = "service-account-oauth-client-getter"
 
-// notices writes notices for owners of service accounts as events. It writes asynchronously, so
-// that the duration of a response does not reveal which accounts exist. It drops notices while the
-// queue is full.
+// notices records notices for service account owners as events. It writes asynchronously, so that
+// the duration of a response does not reveal which accounts exist. It drops notices while the queue
+// is full.
 type notices struct {
 	kube    kubernetes.Interface
 	report  func(error)
 	pending chan client.Notice
 }
 
-// maxNotices is the length of the queue.
+// maxNotices is the maximum length of the queue.
 const maxNotices = 100
 
 func newNotices(kube kubernetes.Interface, report func(error)) *notices {
@@ -41,7 +41,7 @@ func (n *notices) add(notice client.Notice) {
 	}
 }
 
-// Run writes events until ctx is done.
+// Run records events until ctx is done.
 func (n *notices) Run(ctx context.Context) {
 	for {
 		select {
@@ -66,8 +66,8 @@ func (n *notices) write(ctx context.Context, notice client.Notice) error {
 	return warn(ctx, n.kube, notice)
 }
 
-// hasToken reports whether a secret contains a token of an account. An account without such a
-// secret can still be a client, because a requested token is valid too.
+// hasToken reports whether a secret holds a token for an account. An account without such a secret
+// can still be a client, because a token from a TokenRequest is valid too.
 func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) (bool, error) {
 	secrets, err := n.kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
 	if err != nil {
@@ -76,7 +76,7 @@ func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) 
 	return slices.ContainsFunc(secrets.Items, func(s corev1.Secret) bool { return s.Annotations[corev1.ServiceAccountNameKey] == account.Name }), nil
 }
 
-// warn writes a warning event. If the same event exists, warn increases its count.
+// warn records a warning event. If the same event exists, warn increases its count.
 func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) error {
 	account := notice.Account
 	hash := sha256.Sum256([]byte(string(account.UID) + notice.Reason + notice.Message))

@@ -34,9 +34,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Server is the OAuth server as a feature of the API server. Its configuration can change while it
-// runs. A login in progress continues under the new configuration, because its state is in the
-// browser and in the store.
+// Server is the API server feature that implements the OAuth server. Its configuration can change
+// while it runs. An in-flight login continues under the new configuration, because its state is in
+// the browser and in the store.
 type Server struct {
 	first  Config
 	report func(error)
@@ -48,20 +48,20 @@ type Server struct {
 	current  atomic.Pointer[server]
 }
 
-// common is the state that does not depend on the configuration.
+// common holds the state that does not depend on the configuration.
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
-	// accounts lists service accounts from the informer cache.
+	// accounts lists service accounts from the informer's cache.
 	accounts corelisters.ServiceAccountLister
 	notices  *notices
 }
 
-// New returns a server with an initial configuration. report is called with errors of requests,
-// which contain no secrets.
+// New returns a server with an initial configuration. report is called with request errors, which
+// contain no secrets.
 func New(config Config, report func(error)) *Server { return &Server{first: config, report: report} }
 
-// Feature returns the feature of the API server.
+// Feature returns the feature to add to the API server.
 func (s *Server) Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		hooks, err := s.hooks(deps)
@@ -84,7 +84,7 @@ func (s *Server) Prepare(config Config) (apply func(), err error) {
 	return func() { s.current.Store(next) }, nil
 }
 
-// server is the OAuth server with one configuration.
+// server is the OAuth server for one configuration.
 type server struct {
 	Config
 	common
@@ -99,7 +99,7 @@ type server struct {
 	routes   map[string]http.Handler
 }
 
-// objects are the resources that the server reads and writes.
+// objects holds the stores of the resources that the server reads and writes.
 type objects struct {
 	users          store.Objects[*userv1.User]
 	identities     store.Objects[*userv1.Identity]
@@ -110,7 +110,7 @@ type objects struct {
 	routes         store.Objects[*routev1.Route]
 }
 
-// open connects the server to its resources and creates the index of groups.
+// open connects the server to its resources and creates the group index.
 func (s *Server) open(deps apiserver.Deps) (err error) {
 	s.kube = deps.Kube
 	s.notices = newNotices(s.kube, s.report)
@@ -197,7 +197,7 @@ func (s *Server) route(path string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.current.Load().routes[path].ServeHTTP(w, r) })
 }
 
-// clusterRole returns the rules of a cluster role.
+// clusterRole returns a cluster role's rules.
 func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	role, err := s.roles.Get(name)
 	if err != nil {
@@ -206,8 +206,8 @@ func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 	return role.Rules, nil
 }
 
-// start runs the cache of groups, the recording of token use and the writing of notices, and
-// creates the clients that every cluster has. It returns when the cache of groups is synced.
+// start runs the group cache and the workers that record token use and write notices, and creates
+// the clients that every cluster has. It returns when the group cache is synced.
 func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
@@ -218,10 +218,11 @@ func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	return s.groups.WaitReady(hook.Context)
 }
 
-// maxBody limits the body of a request, in bytes. The longest valid body is a form with a password.
+// maxBody is the maximum length of a request body, in bytes. The longest valid body is a form with
+// a password.
 const maxBody = 64 << 10
 
-// handlers returns the handlers by their public paths.
+// handlers returns the handlers, keyed by public path.
 func (s *server) handlers() (map[string]http.Handler, error) {
 	document, err := describe(s.PublicURL)
 	if err != nil {
@@ -248,7 +249,7 @@ func (s *server) handlers() (map[string]http.Handler, error) {
 	return handlers, nil
 }
 
-// guard sets the headers of every response and limits the body of requests.
+// guard sets headers on every response and limits the length of request bodies.
 func guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page.Harden(w.Header())

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 )
 
-// FuzzServer checks that no request without valid credentials gets a token, a code, a session or a
-// redirect to another site, or stores anything, for any path, parameters, form, cookies and
-// Authorization header.
+// FuzzServer checks that, for any path, parameters, form, cookies and Authorization header, a
+// request without valid credentials does not get a token, a code, a session or a redirect to
+// another site, and does not store anything.
 func FuzzServer(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	for _, seed := range []struct{ method, path, query, kind, body, cookie, authorization string }{

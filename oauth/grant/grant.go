@@ -1,5 +1,5 @@
-// Package grant stores which scopes users granted to clients, in OAuthClientAuthorization objects
-// `<user>:<client>`.
+// Package grant stores the scopes that users granted to clients, in OAuthClientAuthorization
+// objects named `<user>:<client>`.
 package grant
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Grants reads and writes the grants of users.
+// Grants reads and writes user grants.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
-	// Quota limits the number of grants of each user: service accounts can be clients, and grants can
-	// outlive them.
+	// Quota limits the number of grants for each user: service accounts can be clients, and grants
+	// can outlive them.
 	Quota *store.Quota[*oauthv1.OAuthClientAuthorization]
 }
 
 func name(user *userv1.User, c *client.Client) string { return user.Name + ":" + c.ID }
 
-// Scopes returns the scopes that a user granted to a client. It ignores grants of a deleted user,
+// Scopes returns the scopes that a user granted to a client. It ignores grants by a deleted user,
 // or to a deleted service account, of the same name.
 func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client) ([]string, error) {
 	grant, err := g.Authorizations.Get(ctx, name(user, c))
@@ -42,10 +42,10 @@ func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client
 	return grant.Scopes, nil
 }
 
-// attempts limits the number of attempts to update a grant when updates conflict.
+// attempts is the maximum number of attempts to update a grant when updates conflict.
 const attempts = 5
 
-// Add adds scopes to the scopes that a user granted to a client.
+// Add adds scopes to a user's grant to a client.
 func (g *Grants) Add(ctx context.Context, user *userv1.User, c *client.Client,
 	scopes []string) (err error) {
 	ctx = tenant.Mark{Name: tenant.User(user.Name)}.With(ctx)

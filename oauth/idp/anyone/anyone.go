@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Allow accepts every user name with every password that is not empty. It is for experiments.
+// Allow accepts any user name with any password that is not empty. It is for experiments.
 type Allow struct{}
 
 // Deny rejects every login.

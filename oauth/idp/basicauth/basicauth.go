@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Provider sends requests to one server.
+// Provider checks passwords with one server.
 type Provider struct {
-	// URL is the server's address, with https.
+	// URL is the server's URL. The scheme must be https.
 	URL string
 	// Client sends the requests.
 	Client *http.Client
@@ -27,7 +27,7 @@ type Provider struct {
 
 var _ idp.Password = (*Provider)(nil)
 
-// userInfo is the server's description of a user.
+// userInfo is the user description in a server response.
 type userInfo struct {
 	Subject           string `json:"sub"`
 	Name              string `json:"name"`
@@ -39,7 +39,7 @@ type userInfo struct {
 // AuthenticatePassword checks the password with the server.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
-	// The server would read a colon in the name as the start of the password.
+	// The server would treat everything after a colon in the name as the password.
 	if user == "" || password == "" || strings.ContainsAny(user, ":\x00\r\n") {
 		return nil, idp.ErrRefused
 	}

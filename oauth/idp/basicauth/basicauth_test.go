@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// server responds as OpenShift 3's documentation specifies. respond handles requests with valid
-// credentials.
+// server starts a server that responds as the OpenShift 3 documentation specifies. respond handles
+// requests with valid credentials.
 func server(t *testing.T, respond func(w http.ResponseWriter)) *Provider {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Password tests a provider of passwords.
+// Password tests an identity provider that checks passwords.
 type Password struct {
 	// Provider is the provider under test.
 	Provider idp.Password
-	// User and Secret are valid credentials of the identity Want.
+	// User and Secret are valid credentials for the identity Want.
 	User, Secret string
 	Want         idp.Identity
-	// AcceptsAnyone means that the provider accepts every name with every password.
+	// AcceptsAnyone means that the provider accepts any name with any password.
 	AcceptsAnyone bool
 	// Unreachable is a provider of the same kind whose server or file is missing. It is optional.
 	Unreachable idp.Password
@@ -77,7 +77,7 @@ func (c Password) concurrent(t *testing.T) {
 	group.Wait()
 }
 
-// hostile tries names that contain wildcards, operators or paths in the language of some provider.
+// hostile tries names that contain wildcards, operators or paths in some provider's query language.
 func (c Password) hostile(t *testing.T) {
 	for _, name := range []string{
 		"*", c.User + "*", c.User + ")(uid=*", "*)(|(uid=*", c.User + "\x00", "\x00", "\\2a", "(&)", "cn=admin,dc=example,dc=org",

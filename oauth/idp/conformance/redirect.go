@@ -14,17 +14,17 @@ import (
 
 // Redirect tests a provider that redirects the browser to another server.
 type Redirect struct {
-	// Provider is the provider under test. Its server logs every user in as Want and redirects
+	// Provider is the provider under test. Its server logs in every user as Want and redirects
 	// back.
 	Provider idp.Redirect
 	// Client is the browser. It trusts the server's certificate.
 	Client *http.Client
-	// Secret is the client secret, which no error and no address may contain.
+	// Secret is the client secret. No error and no URL may contain it.
 	Secret string
 	Want   idp.Identity
 }
 
-// callback is the address to which the server redirects the browser.
+// callback is the URL to which the server redirects the browser.
 const callback = "https://master.example.com:8443/oauth2callback/test"
 
 // Test runs the tests.
@@ -51,8 +51,8 @@ func (c Redirect) Test(t *testing.T) {
 	}
 }
 
-// visit follows the redirects to the server and back to callback, and returns the query of
-// callback.
+// visit follows the redirects to the server and back to callback, and returns the query of the
+// callback URL.
 func (c Redirect) visit(t *testing.T) url.Values {
 	t.Helper()
 	const state = "a state/with?other&characters"
@@ -97,7 +97,7 @@ func (c Redirect) runOnce(t *testing.T) {
 	}
 }
 
-// TestRefused tests the login of a user whom the provider rejects.
+// TestRefused tests a login by a user whom the provider rejects.
 func (c Redirect) TestRefused(t *testing.T) {
 	got, err := c.Provider.AuthenticateCallback(t.Context(), callback, c.visit(t))
 	if got != nil || !errors.Is(err, idp.ErrRefused) {

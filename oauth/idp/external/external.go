@@ -1,6 +1,6 @@
-// Package external implements the common part of identity providers with OAuth 2. The browser is
-// redirected to a server and returns with a code, which is exchanged for a token. The provider
-// reads the user with the token.
+// Package external implements the common part of OAuth 2 identity providers. The browser is
+// redirected to a server and returns with a code, which the provider exchanges for a token. The
+// provider then reads the user with the token.
 package external
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Provider is one server.
+// Provider authenticates users with one server.
 type Provider struct {
-	// ClientID and ClientSecret are the credentials of the client that is registered at the server.
+	// ClientID and ClientSecret are the credentials of the client registered with the server.
 	ClientID, ClientSecret string
-	// AuthorizeURL and TokenURL are the server's endpoints. Scopes are the requested scopes.
-	// Parameters are added to the query of AuthorizeURL.
+	// AuthorizeURL and TokenURL are the server's endpoints. Scopes holds the requested scopes.
+	// Parameters is added to the query of AuthorizeURL.
 	AuthorizeURL, TokenURL string
 	Scopes                 []string
 	Parameters             map[string]string
-	// Nonce means that StartURL sends a nonce derived from the state. OpenID Connect servers add it to
-	// ID tokens.
+	// Nonce means that StartURL sends a nonce derived from the state. OpenID Connect servers add
+	// the nonce to ID tokens.
 	Nonce bool
 	// Client sends requests to the server.
 	Client *http.Client
@@ -45,7 +45,8 @@ func (p *Provider) config(callback string) *oauth2.Config {
 	}
 }
 
-// StartURL returns the URL of the server's login page. Its query contains callback and state.
+// StartURL returns the URL of the server's login page. Its query contains the callback URL and the
+// state.
 func (p *Provider) StartURL(callback, state string) string {
 	var options []oauth2.AuthCodeOption
 	for name, value := range p.Parameters {
@@ -57,8 +58,8 @@ func (p *Provider) StartURL(callback, state string) string {
 	return p.config(callback).AuthCodeURL(state, options...)
 }
 
-// nonce ties an ID token to the state of a login, and thus to a browser, without revealing the
-// state to readers of the token.
+// nonce derives a value from a login's state. The nonce ties an ID token to the state, and thus to
+// a browser, without revealing the state to anyone who reads the token.
 func nonce(state string) string {
 	sum := sha256.Sum256([]byte("nonce of a login\n" + state))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -90,8 +91,8 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 	return identity, nil
 }
 
-// explain returns an error of the code exchange without the request and the response, which can
-// contain secrets.
+// explain returns a code exchange error without the request and the response, which can contain
+// secrets.
 func explain(err error) error {
 	var rejection *oauth2.RetrieveError
 	if errors.As(err, &rejection) && rejection.Response != nil {
@@ -113,8 +114,8 @@ type API struct {
 	token  string
 }
 
-// Get decodes the JSON response of a URL into result and returns the headers. Any status other than
-// 200 is an error.
+// Get sends a GET request to a URL, decodes the JSON response into result and returns the response
+// headers. Any status other than 200 is an error.
 func (a *API) Get(ctx context.Context, address string, result any) (http.Header, error) {
 	request, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {

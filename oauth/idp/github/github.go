@@ -1,5 +1,5 @@
-// Package github implements GitHubIdentityProvider: users of GitHub or of a GitHub Enterprise host,
-// optionally only members of certain organizations or teams.
+// Package github implements GitHubIdentityProvider: users of GitHub or a GitHub Enterprise host,
+// optionally limited to members of certain organizations or teams.
 package github
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/external"
 )
 
-// Settings describe the registration at GitHub.
+// Settings describes the OAuth application registered with GitHub.
 type Settings struct {
 	ClientID, ClientSecret string
 	// Organizations and Teams (`organization/team`) limit logins to their members. If both are
 	// empty, every user is accepted.
 	Organizations, Teams []string
-	// Host is a GitHub Enterprise host. The default is github.com.
+	// Host is a GitHub Enterprise host. It defaults to github.com.
 	Host string
 	// Client sends requests to GitHub.
 	Client *http.Client
@@ -63,7 +63,7 @@ func (s Settings) identify(ctx context.Context, with *external.API,
 	return &idp.Identity{UserName: strconv.FormatInt(user.ID, 10), PreferredUserName: user.Login, Name: user.Name, Email: user.Email}, nil
 }
 
-// checkMember rejects users who are not members. GitHub ignores the case of names.
+// checkMember rejects users who are not members. GitHub names are case-insensitive.
 func (s Settings) checkMember(ctx context.Context, with *external.API, api string) error {
 	if len(s.Organizations)+len(s.Teams) == 0 {
 		return nil
@@ -100,7 +100,7 @@ func containsFold(list []string, value string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, value) })
 }
 
-// maxPages limits the number of pages that are read of a list.
+// maxPages is the maximum number of pages of a list that are read.
 const maxPages = 20
 
 // nextPage matches the link to the next page in a Link header.

@@ -1,5 +1,6 @@
-// Package gitlab implements GitLabIdentityProvider: users of one GitLab, by OpenID Connect or, with
-// `legacy: true`, by GitLab's own API, which versions before 11.1 need.
+// Package gitlab implements GitLabIdentityProvider. It authenticates users of one GitLab server
+// with OpenID Connect or, with `legacy: true`, with GitLab's own API. GitLab versions before 11.1
+// need the latter.
 package gitlab
 
 import (
@@ -15,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/openid"
 )
 
-// Settings describe the registration at one GitLab.
+// Settings describes the OAuth application registered with one GitLab server.
 type Settings struct {
-	// URL is GitLab's address, such as https://gitlab.com.
+	// URL is GitLab's URL, such as https://gitlab.com.
 	URL                    string
 	ClientID, ClientSecret string
 	// Legacy selects GitLab's own API.

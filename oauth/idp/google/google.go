@@ -1,5 +1,5 @@
-// Package google implements GoogleIdentityProvider: Google accounts, optionally only of one hosted
-// domain.
+// Package google implements GoogleIdentityProvider: Google accounts, optionally limited to one
+// hosted domain.
 package google
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/openid"
 )
 
-// Settings describe the registration at Google.
+// Settings describes the OAuth client registered with Google.
 type Settings struct {
 	ClientID, ClientSecret string
-	// HostedDomain limits logins to accounts of a domain. It is optional.
+	// HostedDomain limits logins to accounts in a domain. It is optional.
 	HostedDomain string
-	// AccountsURL, TokenURL, Issuer and KeysURL replace Google's addresses in tests.
+	// AccountsURL, TokenURL, Issuer and KeysURL replace Google's URLs in tests.
 	AccountsURL, TokenURL, Issuer, KeysURL string
 	// Client sends requests to Google.
 	Client *http.Client

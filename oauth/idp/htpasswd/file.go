@@ -15,7 +15,7 @@ import (
 // ErrUnknownUser means that a user is not in the file.
 var ErrUnknownUser = errors.New("the file does not contain the user")
 
-// List returns the users of a file in the order of its lines. If the file does not exist, the list
+// List returns the users in a file, in the order of its lines. If the file does not exist, the list
 // is empty.
 func List(path string) ([]string, error) {
 	table, err := read(path)
@@ -29,7 +29,7 @@ func List(path string) ([]string, error) {
 	return users, nil
 }
 
-// Set sets the password of a user. It adds the user and creates the file if they are missing. The
+// Set sets a user's password. It adds the user and creates the file if they are missing. The
 // password is stored as a bcrypt hash.
 func Set(path, user, password string) error {
 	if err := checkUser(user); err != nil {
@@ -88,6 +88,6 @@ func checkUser(user string) error {
 	return nil
 }
 
-// maxUser limits the length of a user name in bytes: an Identity's name has at most 253, including
-// the provider's name.
+// maxUser is the maximum length of a user name, in bytes. An Identity's name has at most 253 bytes,
+// including the provider's name.
 const maxUser = 200

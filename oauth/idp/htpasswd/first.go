@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// EnsureFirstUser creates an htpasswd file with one user, whose random password it writes to
-// passwordFile. It does nothing if the htpasswd file exists. If passwordFile exists, the user gets
-// the password in it.
+// EnsureFirstUser creates an htpasswd file with one user, and writes the user's random password to
+// passwordFile. It is a no-op if the htpasswd file exists. If passwordFile exists, the user gets
+// the password stored there.
 func EnsureFirstUser(file, user, passwordFile string) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -33,7 +33,8 @@ func TestFirstUserIsCreatedOnce(t *testing.T) {
 	if !valid() {
 		t.Error("the password is not accepted")
 	}
-	// A start that was interrupted between the two files reuses the password.
+	// If a start is interrupted after writing the password file but before writing the htpasswd
+	// file, the next start reuses the password.
 	if err := os.Remove(users); err != nil {
 		t.Fatal(err)
 	}
