@@ -1,8 +1,8 @@
 // Package idp defines identity providers, which authenticate users. Each provider has its own
-// folder and passes the tests of package conformance.
+// folder and passes the tests in package conformance.
 //
-// The interfaces are the three kinds of provider: one checks a password, one reads the headers of
-// an authenticating proxy, and one redirects the user to another server.
+// There are three kinds of provider, each with its own interface: one checks a password, one reads
+// the headers set by an authenticating proxy, and one redirects the user to another server.
 package idp
 
 import (
@@ -12,18 +12,18 @@ import (
 	"net/url"
 )
 
-// ErrRefused means that the provider rejects the login. Any other error means that it could not
-// check.
+// ErrRefused means that the provider rejects the login. Any other error means that the provider
+// could not check the credentials.
 var ErrRefused = errors.New("the identity provider rejects the login")
 
-// Identity is a user as one identity provider knows them.
+// Identity describes a user as known to one identity provider.
 type Identity struct {
-	// UserName is the unique and permanent name at the provider. It becomes part of the Identity
-	// object's name.
+	// UserName is the user's unique and permanent name at the provider. It becomes part of the
+	// Identity object's name.
 	UserName string
-	// PreferredUserName is the name for a new User. The default is UserName.
+	// PreferredUserName is the name for a new User. It defaults to UserName.
 	PreferredUserName string
-	// Name is the full name, Email the email address. Both are optional.
+	// Name is the user's full name, and Email is the user's email address. Both are optional.
 	Name, Email string
 }
 
@@ -35,7 +35,7 @@ func (i *Identity) Preferred() string {
 	return i.UserName
 }
 
-// Extra returns the extra information of the Identity object, with OpenShift's keys.
+// Extra returns the extra information for the Identity object, with OpenShift's keys.
 func (i *Identity) Extra() map[string]string {
 	extra := map[string]string{}
 	for key, value := range map[string]string{"name": i.Name, "email": i.Email, "preferred_username": i.PreferredUserName} {
@@ -46,31 +46,31 @@ func (i *Identity) Extra() map[string]string {
 	return extra
 }
 
-// Password is a provider that checks passwords from a form or a basic challenge.
+// Password is a provider that checks passwords sent in a form or in response to a basic challenge.
 type Password interface {
-	// AuthenticatePassword returns the identity for a user name and a password. It returns
-	// ErrRefused for wrong credentials, and always for an empty password.
+	// AuthenticatePassword returns the identity for a user name and password. It returns ErrRefused
+	// for wrong credentials, and always for an empty password.
 	AuthenticatePassword(ctx context.Context, user, password string) (*Identity, error)
 }
 
-// Request is a provider that reads the headers of an authenticating proxy.
+// Request is a provider that reads headers set by an authenticating proxy.
 type Request interface {
-	// AuthenticateRequest returns the identity in the headers of a request. It returns ErrRefused if
-	// the request has no such headers, or if its client is not allowed to set them.
+	// AuthenticateRequest returns the identity in the request headers. It returns ErrRefused if the
+	// request has no such headers, or if its client is not allowed to set them.
 	AuthenticateRequest(r *http.Request) (*Identity, error)
 	// LoginURL and ChallengeURL return the proxy's URL for browsers and for other clients. In the
-	// configured URL, they replace `${url}` with the escaped URL of the current request and `${query}`
-	// with its query. They return "" if no URL is configured.
+	// configured URL, they replace `${url}` with the escaped URL of the current request and
+	// `${query}` with the query of that request. They return "" if no URL is configured.
 	LoginURL(present *url.URL) string
 	ChallengeURL(present *url.URL) string
 }
 
 // Redirect is a provider that redirects browsers to a server, which authenticates users with OAuth.
 type Redirect interface {
-	// StartURL returns the URL of the server to which the browser is redirected. The server redirects
+	// StartURL returns the server URL to which the browser is redirected. The server then redirects
 	// the browser to callback, with state.
 	StartURL(callback, state string) string
-	// AuthenticateCallback returns the identity of the user whose browser was redirected to callback
-	// with query.
+	// AuthenticateCallback returns the identity of the user whose browser was redirected to
+	// callback with query.
 	AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*Identity, error)
 }

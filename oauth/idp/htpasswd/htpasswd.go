@@ -1,5 +1,5 @@
 // Package htpasswd implements HTPasswdPasswordIdentityProvider: users and password hashes in a file
-// in the format of Apache's htpasswd program, with bcrypt, MD5 (apr1) and SHA.
+// in the format of Apache's htpasswd program, with bcrypt, MD5 (apr1) and SHA hashes.
 package htpasswd
 
 import (
@@ -14,17 +14,18 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider checks passwords against a file. It reads the file at each login, so that changes apply
-// immediately. One bcrypt comparison takes longer than reading ten thousand lines.
+// Provider checks passwords against a file. It reads the file at each login, so that changes take
+// effect immediately. One bcrypt comparison takes longer than reading ten thousand lines.
 type Provider struct {
-	// File is the path of the file.
+	// File is the path to the file.
 	File string
 
-	// turns limits the number of concurrent comparisons, so that guesses cannot use all CPUs.
+	// turns limits the number of concurrent comparisons, so that password guesses cannot use all
+	// CPUs.
 	turns chan struct{}
 	// cache caches the content of the file. If it is nil, each login reads the file.
 	cache *cache
-	// compare replaces bcrypt's comparison in tests. If it is nil, bcrypt is used.
+	// compare replaces bcrypt's comparison in tests. If it is nil, bcrypt's comparison is used.
 	compare func(hash, password []byte) error
 }
 
@@ -35,8 +36,8 @@ func New(file string) Provider {
 
 var _ idp.Password = Provider{}
 
-// AuthenticatePassword checks a password. It rejects a user with an unknown hash format in the same
-// way as an unknown user.
+// AuthenticatePassword checks a password. It rejects a user whose hash format is unknown in the
+// same way as an unknown user.
 func (p Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
 	if checkUser(user) != nil || password == "" {
@@ -85,7 +86,7 @@ func (p Provider) matches(t table, user, password string) bool {
 // dummyHash is the hash of a discarded password.
 const dummyHash = "$2a$10$/q7tUbEHOdutIYuEmc3OQezMcI0LwqPaMdadrFlBK2zC2wdk8oWKi"
 
-// isBcrypt reports whether a hash is from bcrypt: $2a$, $2b$, $2x$, $2y$.
+// isBcrypt reports whether a hash is a bcrypt hash: $2a$, $2b$, $2x$ or $2y$.
 func isBcrypt(hash string) bool { return strings.HasPrefix(hash, "$2") }
 
 // matchesOld compares a password with an older hash: apr1 ($apr1$) or SHA ({SHA}).

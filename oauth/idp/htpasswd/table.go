@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The limits of a file.
+// Limits on a file.
 const (
 	maxBytes = 16 << 20
 	maxUsers = 200_000
@@ -20,17 +20,17 @@ const (
 // entry is one line of a file.
 type entry struct{ user, hash string }
 
-// table is the content of a file.
+// table holds the parsed content of a file.
 type table struct {
-	// entries are in the order of the file. If a user has several lines, the first applies, as in
-	// Apache.
+	// entries holds the entries in file order. If a user has several lines, the first one applies,
+	// as in Apache.
 	entries []entry
 	indexes map[string]int // in entries, by user
-	// decoy is the first bcrypt hash of the file, or dummyHash.
+	// decoy is the first bcrypt hash in the file, or dummyHash.
 	decoy string
 }
 
-// hash returns the hash of a user, or an empty string for an unknown user.
+// hash returns a user's hash, or an empty string for an unknown user.
 func (t table) hash(user string) string {
 	if i, ok := t.indexes[user]; ok {
 		return t.entries[i].hash
@@ -38,7 +38,7 @@ func (t table) hash(user string) string {
 	return ""
 }
 
-// read reads a file. The table is empty if it returns an error.
+// read reads and parses a file. If it returns an error, the table is empty.
 func read(path string) (table, error) {
 	content, err := load(path)
 	if err != nil {
@@ -51,7 +51,7 @@ func read(path string) (table, error) {
 	return t, nil
 }
 
-// load reads the content of a file. It rejects files that are not regular, because reading a pipe
+// load returns the content of a file. It rejects files that are not regular, because reading a pipe
 // can block.
 func load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -104,11 +104,11 @@ type cache struct {
 	loadTime time.Time
 }
 
-// minFileAge is the age that a file must have when it is read so that a later change has another
-// modification time.
+// minFileAge is the minimum age of a file for its table to be cached. A change to an older file
+// always has a different modification time.
 const minFileAge = time.Second
 
-// read returns the table of a file.
+// read returns the table for a file.
 func (c *cache) read(path string) (table, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

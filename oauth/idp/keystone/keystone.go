@@ -1,5 +1,5 @@
-// Package keystone implements KeystonePasswordIdentityProvider: OpenStack's Keystone, with its API
-// version 3.
+// Package keystone implements KeystonePasswordIdentityProvider for version 3 of OpenStack's
+// Keystone API.
 package keystone
 
 import (
@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Provider authenticates the users of one domain with one Keystone.
+// Provider authenticates users in one domain with one Keystone server.
 type Provider struct {
-	// URL is Keystone's address without the version. Domain is the name of the users' domain.
+	// URL is Keystone's URL without the version. Domain is the name of the users' domain.
 	URL, Domain string
-	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user of the same
-	// name is a different one. Otherwise the unique name is the user name.
+	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user of the
+	// same name is a different user. Otherwise the unique name is the user name.
 	UseID bool
 	// Client sends requests to Keystone.
 	Client *http.Client
@@ -66,7 +66,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	return &idp.Identity{UserName: existing.Name}, nil
 }
 
-// question returns the body of a request for a token.
+// question returns the body of a token request.
 func question(user, password, domain string) any {
 	type object map[string]any
 	return object{"auth": object{

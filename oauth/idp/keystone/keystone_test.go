@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// keystone responds as version 3 of Keystone's API does.
+// keystone starts a server that responds like version 3 of the Keystone API.
 func keystone(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -13,22 +13,22 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider uses one directory.
+// Provider authenticates users with one directory.
 type Provider struct {
-	// Server is the connection and the account for searches.
+	// Server holds the connection settings and the account for searches.
 	Server ldap.Server
-	// Query selects users. UserAttribute is the attribute of the user name.
+	// Query selects users. UserAttribute is the attribute that holds the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID lists the attributes that can contain the unique name. The first one that an entry has is
-	// used. The other fields work in the same way. `dn` means the entry's distinguished name.
+	// ID lists the attributes that can hold the unique name. The first attribute that an entry has
+	// is used. The other fields work in the same way. `dn` means the entry's distinguished name.
 	ID, PreferredUserName, Name, Email []string
 }
 
 var _ idp.Password = (*Provider)(nil)
 
-// New parses a configured URL. bindDN and bindPassword are the account for searches. Both can be
-// empty.
+// New parses a configured URL. bindDN and bindPassword are the credentials for searches. Both can
+// be empty.
 func New(url, bindDN, bindPassword string) (*Provider, error) {
 	server, query, attribute, err := ldap.ParseURL(url)
 	if err != nil {
@@ -38,7 +38,7 @@ func New(url, bindDN, bindPassword string) (*Provider, error) {
 	return &Provider{Server: server, Query: query, UserAttribute: attribute}, nil
 }
 
-// maxName is the maximum length of a user name in bytes.
+// maxName is the maximum length of a user name, in bytes.
 const maxName = 512
 
 // AuthenticatePassword searches for the user and binds with the password. It returns an error if

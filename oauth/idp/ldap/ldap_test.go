@@ -40,7 +40,7 @@ mail: shared@example.com
 userPassword: secret
 `
 
-// provider returns a provider for a configured URL of the server.
+// provider returns a provider for a URL on the server.
 func provider(t *testing.T, server *ldaptest.Server, url string) *Provider {
 	t.Helper()
 	p, err := New(url, ldaptest.AdminDN, ldaptest.AdminPassword)

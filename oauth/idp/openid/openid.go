@@ -2,8 +2,8 @@
 // authorization code flow.
 //
 // An ID token is valid if its issuer signed it for this client, it has not expired, and it contains
-// the nonce of this browser's login. OpenShift 3 configures no issuer; see Keys for how it is
-// derived, and verifier for the checks without an issuer.
+// the nonce of this browser's login. OpenShift 3 does not configure an issuer. Keys describes how
+// the issuer is derived, and verifier describes the checks without an issuer.
 package openid
 
 import (
@@ -20,17 +20,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/external"
 )
 
-// Settings describe one server.
+// Settings describes one server.
 type Settings struct {
 	ClientID, ClientSecret string
 	// AuthorizeURL and TokenURL are the server's endpoints. UserInfoURL, which is optional,
 	// provides more claims.
 	AuthorizeURL, TokenURL, UserInfoURL string
-	// Scopes are requested in addition to `openid`. Parameters are added to the query of
-	// AuthorizeURL.
+	// Scopes holds the scopes to request in addition to `openid`. Parameters is added to the query
+	// of AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID lists the claims that can contain the unique name. The first one that a token has is used.
+	// ID lists the claims that can hold the unique name. The first claim that a token has is used.
 	// The other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, rejects users by their claims.
@@ -90,7 +90,7 @@ func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2
 	}, nil
 }
 
-// more adds the claims of the user information endpoint, which must be for the same user as the ID
+// more adds the claims from the user information endpoint. They must be for the same user as the ID
 // token (section 5.3.2).
 func (s Settings) more(ctx context.Context, api *external.API, claims map[string]any) error {
 	var info map[string]any
@@ -104,10 +104,10 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 	return nil
 }
 
-// skew is the tolerated difference between clocks.
+// skew is the tolerated clock skew.
 const skew = time.Minute
 
-// check rejects an ID token that is for another client, has expired or has no subject.
+// check rejects an ID token that was issued for another client, has expired or has no subject.
 func check(claims map[string]any, client string, now time.Time) error {
 	audience, _ := claims["aud"].([]any)
 	if claims["aud"] != client && !slices.Contains(audience, any(client)) {

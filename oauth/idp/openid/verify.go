@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Keys defines the issuer of a server's ID tokens.
+// Keys defines the issuer of a server's ID tokens and its keys.
 type Keys struct {
-	// Issuer is the server's identifier. If it is empty, it is derived from an ID token: its issuer
-	// must be on the host of the authorize or the token endpoint, and its discovery document must
-	// name that token endpoint.
+	// Issuer is the server's issuer identifier. If it is empty, it is derived from an ID token: the
+	// token's issuer must be on the host of the authorize or the token endpoint, and its discovery
+	// document must name that token endpoint.
 	Issuer string
-	// URL is the address of the server's keys. If it is empty, the discovery document names it.
+	// URL is the URL of the server's keys. If it is empty, the discovery document names the URL.
 	URL string
 }
 
@@ -37,7 +37,7 @@ type verifier struct {
 	issuer *oidc.IDTokenVerifier // nil until the issuer is known
 }
 
-// description is the discovery document of an issuer.
+// description is an issuer's discovery document.
 //
 // Source: OpenID Connect Discovery 1.0, section 3.
 type description struct {
@@ -50,9 +50,9 @@ type description struct {
 // errUndescribed means that an issuer has no valid discovery document.
 var errUndescribed = errors.New("the issuer of the ID token has no discovery document")
 
-// verify checks the issuer, signature, audience and time of an ID token, and returns its claims. If
-// the issuer is neither configured nor derivable, it only decodes the token: the TLS connection to
-// the token endpoint authenticates the token; see OpenID Connect Core 1.0, section 3.1.3.7, point
+// verify checks an ID token's issuer, signature, audience and time, and returns its claims. If the
+// issuer is neither configured nor derivable, verify only decodes the token: the TLS connection to
+// the token endpoint authenticates the token. See OpenID Connect Core 1.0, section 3.1.3.7, point
 // 6.
 func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
 	claims, err := decode(token)
@@ -75,9 +75,9 @@ func (v *verifier) verify(ctx context.Context, token string) (map[string]any, er
 	return claims, nil
 }
 
-// of returns the verifier for the server's issuer. If no issuer is configured and the claims name
-// no plausible one, it returns nil without an error. If the issuer has no valid discovery document,
-// the error is errUndescribed.
+// of returns the verifier for the server's issuer. If no issuer is configured and the claims do not
+// name a plausible issuer, of returns nil without an error. If the issuer has no valid discovery
+// document, the error is errUndescribed.
 func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -98,7 +98,7 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 		}
 		keys, algorithms = provider.KeysURL, provider.Algorithms
 	}
-	// The key set outlives this request: it reads the keys again for a token with an unknown key.
+	// The key set outlives this request: it fetches the keys again for a token with an unknown key.
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
 	v.issuer = oidc.NewVerifier(issuer, set, &oidc.Config{
 		ClientID: v.settings.ClientID, SupportedSigningAlgs: asymmetric(algorithms), Now: func() time.Time { return time.Now().Add(-skew) },
@@ -120,8 +120,8 @@ func (v *verifier) plausible(issuer string) bool {
 	return false
 }
 
-// describe reads an issuer's discovery document. It returns errUndescribed if there is none, or if
-// it is invalid or, for a derived issuer, names another token endpoint.
+// describe reads an issuer's discovery document. It returns errUndescribed if the document is
+// missing or invalid, or if the issuer is derived and the document names another token endpoint.
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
@@ -145,8 +145,8 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	return d, nil
 }
 
-// asymmetric returns the algorithms that use public keys. If there are none, it returns RS256,
-// which every server must support.
+// asymmetric returns the names of algorithms that use public keys. If names contains none,
+// asymmetric returns RS256, which every server must support.
 func asymmetric(names []string) []string {
 	algorithms := []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA}
 	remaining := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(algorithms, name) })
@@ -156,7 +156,7 @@ func asymmetric(names []string) []string {
 	return remaining
 }
 
-// decode decodes the claims of an ID token. It does not verify the signature.
+// decode decodes the claims in an ID token. It does not verify the signature.
 func decode(token string) (map[string]any, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

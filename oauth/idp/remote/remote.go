@@ -1,6 +1,5 @@
-// Package remote provides HTTP clients for identity providers, with configured certificate
-// authorities, a timeout and a limited response size. Package proxy reads its authorities with it,
-// too.
+// Package remote provides HTTP clients for identity providers, with a configured CA bundle, a
+// timeout and a limited response size. Package proxy also uses it to read CA bundles.
 package remote
 
 import (
@@ -15,14 +14,14 @@ import (
 	"time"
 )
 
-// timeout limits the duration of a request, because a user waits for the response.
+// timeout is the timeout for a request. It is short because a user waits for the response.
 const timeout = 15 * time.Second
 
-// maxAnswer limits the body of a response, in bytes.
+// maxAnswer is the maximum length of a response body, in bytes.
 const maxAnswer = 1 << 20
 
-// TLS configures the trusted certificate authorities and the client certificate of a provider. The
-// zero value means the machine's authorities and no certificate.
+// TLS configures the CA bundle and the client certificate for a provider. The zero value means the
+// machine's CAs and no client certificate.
 type TLS struct {
 	CAFile            string
 	CertFile, KeyFile string
@@ -42,8 +41,8 @@ func Client(settings TLS) (*http.Client, error) {
 	}, nil
 }
 
-// limited limits the body of responses to one byte more than maxAnswer, so that JSON can detect a
-// longer one.
+// limited truncates response bodies to one byte more than maxAnswer, so that JSON can detect a
+// longer body.
 type limited struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -55,7 +54,7 @@ func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// Config returns the TLS configuration of a client.
+// Config returns the TLS configuration for a client.
 func Config(settings TLS) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if settings.CAFile != "" {
@@ -75,7 +74,7 @@ func Config(settings TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// Authorities reads PEM files of certificates. A file without certificates is an error.
+// Authorities reads PEM certificates from files. A file without certificates is an error.
 func Authorities(files ...string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	for _, file := range files {
@@ -91,7 +90,7 @@ func Authorities(files ...string) (*x509.CertPool, error) {
 }
 
 // JSON sends a request and decodes the JSON response into result, unless result is nil. For a
-// status other than 200 and 201, it ignores the body and returns no error. No error contains the
+// status other than 200 and 201, JSON ignores the body and returns no error. No error contains the
 // request or the response.
 func JSON(ctx context.Context, client *http.Client, request *http.Request,
 	result any) (*http.Response, error) {

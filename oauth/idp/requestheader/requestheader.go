@@ -1,8 +1,8 @@
 // Package requestheader implements RequestHeaderIdentityProvider: a proxy in front of the server
 // authenticates users and sets headers.
 //
-// Because every client can set headers, the proxy must have a client certificate that a configured
-// authority issued. Source: OpenShift 3.9 Architecture, 4.1.4.4.
+// Because any client can set headers, the proxy must have a client certificate signed by a
+// configured CA. Source: OpenShift 3.9 Architecture, 4.1.4.4.
 package requestheader
 
 import (
@@ -15,25 +15,26 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider trusts the headers of one proxy.
+// Provider trusts the headers set by one proxy.
 type Provider struct {
-	// Login and Challenge are the proxy's addresses for browsers and for other clients, with
-	// `${url}` and `${query}`. They are optional.
+	// Login and Challenge are the proxy's URLs for browsers and for other clients, with `${url}`
+	// and `${query}`. They are optional.
 	Login, Challenge string
-	// Authorities verify the proxy's certificate. They are required.
+	// Authorities is the CA pool that verifies the proxy's client certificate. It is required.
 	Authorities *x509.CertPool
-	// CommonNames are the allowed common names of the certificate. If empty, all are allowed.
+	// CommonNames holds the allowed common names of the certificate. If it is empty, all names are
+	// allowed.
 	CommonNames []string
-	// Headers lists the headers that can contain the user name. The first one that a request has is
-	// used. The other fields list the headers of the preferred user name, the full name and the email
-	// address.
+	// Headers lists the headers that can hold the user name. The first header that a request has is
+	// used. The other fields list the headers for the preferred user name, the full name and the
+	// email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }
 
 var _ idp.Request = (*Provider)(nil)
 
-// AuthenticateRequest returns the identity in the headers of a request. It returns idp.ErrRefused
-// unless the request has the proxy's certificate.
+// AuthenticateRequest returns the identity in the request headers. It returns idp.ErrRefused unless
+// the request has the proxy's client certificate.
 func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	name := first(r.Header, p.Headers)
 	if name == "" || !p.fromProxy(r) {
@@ -47,7 +48,7 @@ func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	}, nil
 }
 
-// fromProxy reports whether a request has a valid client certificate of the proxy.
+// fromProxy reports whether a request has a valid client certificate for the proxy.
 func (p *Provider) fromProxy(r *http.Request) bool {
 	if p.Authorities == nil || r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return false
@@ -62,7 +63,7 @@ func (p *Provider) fromProxy(r *http.Request) bool {
 	return err == nil && (len(p.CommonNames) == 0 || slices.Contains(p.CommonNames, cert.Subject.CommonName))
 }
 
-// first returns the value of the first header that a request has.
+// first returns the value of the first named header that a request has.
 func first(headers http.Header, names []string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(headers.Get(name)); value != "" {
@@ -72,13 +73,13 @@ func first(headers http.Header, names []string) string {
 	return ""
 }
 
-// LoginURL returns the proxy's address for browsers.
+// LoginURL returns the proxy's URL for browsers.
 func (p *Provider) LoginURL(present *url.URL) string { return fill(p.Login, present) }
 
-// ChallengeURL returns the proxy's address for other clients.
+// ChallengeURL returns the proxy's URL for other clients.
 func (p *Provider) ChallengeURL(present *url.URL) string { return fill(p.Challenge, present) }
 
-// fill replaces `${url}` with the escaped current address and `${query}` with its query.
+// fill replaces `${url}` with the escaped current URL and `${query}` with its query.
 func fill(address string, present *url.URL) string {
 	if address == "" {
 		return ""
