@@ -21,7 +21,7 @@ type metadata struct {
 	CodeChallengeMethodsSupported []string `json:"code_challenge_methods_supported"`
 }
 
-// describe returns the metadata document of a server with this URL, as JSON.
+// describe returns the metadata document for a server with this URL, as JSON.
 func describe(publicURL string) ([]byte, error) {
 	return json.MarshalIndent(metadata{
 		Issuer:                        publicURL,

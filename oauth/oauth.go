@@ -1,11 +1,11 @@
-// Package oauth is the built-in OAuth server. It authenticates users with identity providers and
-// issues access tokens. The API server authenticates requests with these tokens.
+// Package oauth implements the built-in OAuth server. It authenticates users with identity
+// providers and issues access tokens. The API server authenticates requests with these tokens.
 //
-// It is a feature of the API server: handlers of public paths such as /oauth/authorize and /login,
-// an authenticator of bearer tokens, and an authorizer that enforces the scopes of tokens. Its
-// objects belong to the API groups user.openshift.io and oauth.openshift.io. It implements the
-// flows itself, because OpenShift's challenges, redirects and names of stored tokens are part of
-// the interface, and there are only two grants.
+// It is a feature of the API server: handlers for public paths such as /oauth/authorize and /login,
+// a bearer token authenticator, and an authorizer that enforces token scopes. Its objects belong to
+// the API groups user.openshift.io and oauth.openshift.io. It implements the flows itself, because
+// OpenShift's challenges, redirects and stored token names are part of the interface, and there are
+// only two grants.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.1.4; RFC 6749, RFC 7636, RFC 8414.
 package oauth
@@ -21,31 +21,33 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Config is the configuration of the server. It corresponds to MasterConfig's oauthConfig.
+// Config is the server's configuration. It corresponds to oauthConfig in MasterConfig.
 type Config struct {
-	// PublicURL is the server's URL for browsers and clients. ConsoleURL is the URL of the web
-	// console; it is optional.
+	// PublicURL is the server's URL for browsers and clients. ConsoleURL is the web console's URL.
+	// It is optional.
 	PublicURL, ConsoleURL string
-	// SeveralServers means that servers at other addresses have the same clients: the masters of a
-	// cluster.
+	// SeveralServers means that servers at other URLs share the same clients, as the masters of a
+	// cluster do.
 	SeveralServers bool
-	// Providers are the identity providers, in the order in which they are tried.
+	// Providers holds the identity providers, in the order in which they are tried.
 	Providers []login.Provider
-	// AlwaysShowProviderSelection shows the page of providers even if there is only one.
+	// AlwaysShowProviderSelection shows the provider selection page even if there is only one
+	// provider.
 	AlwaysShowProviderSelection bool
-	// GrantMethod applies if a user has not granted the requested scopes to an OAuthClient that sets
-	// no method. ServiceAccountGrantMethod applies if the client is a service account.
+	// GrantMethod applies if a user has not granted the requested scopes to an OAuthClient that
+	// does not set a grant method. ServiceAccountGrantMethod applies if the client is a service
+	// account.
 	GrantMethod, ServiceAccountGrantMethod oauthv1.GrantHandlerType
-	// SessionName, SessionMaxAge and SessionSecrets configure sessions of browsers.
+	// SessionName, SessionMaxAge and SessionSecrets configure browser sessions.
 	SessionName    string
 	SessionMaxAge  time.Duration
 	SessionSecrets []session.Secret
 	// TokenMaxAge, CodeMaxAge and TokenInactivityTimeout are in seconds. For tokens, 0 means no limit.
 	TokenMaxAge, CodeMaxAge, TokenInactivityTimeout int32
-	// Templates replace built-in pages.
+	// Templates replaces built-in pages.
 	Templates page.Templates
 	// Metrics counts logins. It is optional.
 	Metrics *login.Metrics
-	// Throttle slows down clients that guess passwords.
+	// Throttle limits the rate at which clients can guess passwords.
 	Throttle *throttle.Throttle
 }

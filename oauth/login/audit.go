@@ -9,13 +9,13 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// The annotations of audit events about password logins. OpenShift 4 uses the same ones.
+// Annotations on audit events for password logins. OpenShift 4 uses the same annotations.
 const (
 	auditUserName = "authentication.openshift.io/username"
 	auditDecision = "authentication.openshift.io/decision"
 )
 
-// note adds the result of a password login to the audit event of the request.
+// note adds the result of a password login to the request's audit event.
 func note(r *http.Request, name string, success bool, err error) {
 	decision := "deny"
 	switch {

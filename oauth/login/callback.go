@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// callbackPath is the path to which other servers redirect browsers, followed by the provider's
-// name.
+// callbackPath is the path to which other servers redirect browsers. It is followed by the
+// provider's name.
 const callbackPath = "/oauth2callback/"
 
 func (s *Server) callback(provider Provider) string {
@@ -19,7 +19,7 @@ func (s *Server) callback(provider Provider) string {
 }
 
 // ServeCallback handles a browser that another server redirected back. The state must contain the
-// value of the browser's own cookie, so that a link from an attacker cannot log a user in.
+// value of the browser's own cookie, so that a link from an attacker cannot log in a user.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
 	for _, provider := range s.Providers {
@@ -54,7 +54,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// encodeState encodes the values that the server must send back with the browser.
+// encodeState encodes the values that the server must return with the browser.
 func encodeState(browser, then string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }

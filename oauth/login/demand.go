@@ -6,8 +6,9 @@ import (
 	"net/url"
 )
 
-// CSRFHeader must be in a request that gets a challenge. Pages of other sites cannot make a browser
-// send it, so they cannot make the browser prompt for a password and store it.
+// CSRFHeader must be present in a request for the server to send a challenge. Pages on other sites
+// cannot make a browser send this header, so they cannot make the browser prompt for a password and
+// store it.
 const CSRFHeader = "X-CSRF-Token"
 
 // Demand responds to an unauthenticated request. If challenges is true, it sends a challenge to a
@@ -20,7 +21,7 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge responds to a program, usually with 401. Its texts are instructions for users.
+// challenge responds to a program, usually with 401. The response texts are instructions for users.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string
@@ -52,7 +53,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public returns the URL of a request as external browsers see it.
+// public returns a request's URL as external browsers see it.
 func (s *Server) public(r *http.Request) *url.URL {
 	address, err := url.Parse(s.PublicURL + present(r))
 	if err != nil {
@@ -61,11 +62,11 @@ func (s *Server) public(r *http.Request) *url.URL {
 	return address
 }
 
-// choice is a provider on the page of providers.
+// choice is one provider on the provider selection page.
 type choice struct{ Name, URL string }
 
-// choose redirects a browser to the only provider with a login page, or shows the page of
-// providers.
+// choose redirects a browser to the only provider with a login page, or shows the provider
+// selection page.
 func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	var choices []choice
 	for _, provider := range s.Providers {
@@ -83,7 +84,7 @@ func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// entrance returns the URL at which the login with a provider begins.
+// entrance returns the URL at which a login with the provider begins.
 func (s *Server) entrance(r *http.Request, provider Provider) string {
 	if provider.Request != nil {
 		return provider.Request.LoginURL(s.public(r))
@@ -91,8 +92,8 @@ func (s *Server) entrance(r *http.Request, provider Provider) string {
 	return s.formPath(provider) + "?" + url.Values{"then": {present(r)}}.Encode()
 }
 
-// formPath returns the path of a provider's form: /login, or /login/<name> if several providers
-// have forms.
+// formPath returns the path of a provider's login form: /login, or /login/<name> if several
+// providers have forms.
 func (s *Server) formPath(of Provider) string {
 	forms := 0
 	for _, provider := range s.Providers {

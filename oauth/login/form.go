@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Form is the data of the login page. Its fields are the fields of OpenShift 3's templates.
+// Form holds the data for the login page. Its fields are those of OpenShift 3's templates.
 type Form struct {
 	ProviderName     string
 	Action           string
@@ -27,10 +27,10 @@ type Form struct {
 	Values           Fields
 }
 
-// Fields are the fields of the form, with either their names or their values.
+// Fields holds either the names or the values of the form's fields.
 type Fields struct{ Then, CSRF, Username, Password string }
 
-// message returns the message for an error code in the query.
+// message returns the message for an error code from the query.
 func message(code string) string {
 	switch code {
 	case "":
@@ -55,7 +55,7 @@ func message(code string) string {
 	return "An authentication error occurred."
 }
 
-// codeOf returns the error code of a login error.
+// codeOf returns the error code for a login error.
 func codeOf(err error) string {
 	switch {
 	case errors.Is(err, idp.ErrRefused):
@@ -72,7 +72,7 @@ func codeOf(err error) string {
 	return "authentication_error"
 }
 
-// Proven reports whether an error of Authenticate means that the credentials were correct, and the
+// Proven reports whether an error from Authenticate means that the credentials were correct but the
 // user cannot log in for another reason.
 func Proven(err error) bool {
 	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || apierrors.IsInvalid(err)
@@ -82,7 +82,7 @@ func Proven(err error) bool {
 // internal details.
 func Explain(err error) string { return message(codeOf(err)) }
 
-// find returns the provider whose form has the path. For /login, this is the first one.
+// find returns the provider whose form has the given path. For /login, this is the first provider.
 func (s *Server) find(path string) (Provider, bool) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, "/login"), "/")
 	for _, provider := range s.Providers {
@@ -126,7 +126,7 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 	s.Pages.Show(w, http.StatusOK, page.Login, form)
 }
 
-// takeForm handles the form of a password login. It redirects the browser to the target of the
+// takeForm handles the form for a password login. It redirects the browser to the target of the
 // login, or back to the form if the login fails.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
 	then, name := redirect.Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
@@ -168,14 +168,15 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// maxShown limits the user name that the form repeats and that audit events contain, in bytes.
+// maxShown is the maximum length of the user name in the form and in audit events, in bytes. Longer
+// names are truncated.
 const maxShown = 256
 
 func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
 	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})
 }
 
-// fail reports an error, if there is one, and shows the message for a code.
+// fail reports an error, if there is one, and shows the message for an error code.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	s.report(err)
 	s.Pages.Fail(w, r, status, page.Problem{Error: message(code), ErrorCode: code})

@@ -1,5 +1,5 @@
-// Package login authenticates users of the OAuth server: by headers of a proxy, a password in the
-// request, a session, or a login page of this server or another server.
+// Package login authenticates OAuth server users: by headers that a proxy sets, by a password in
+// the request, by a session, or with a login page on this server or another server.
 //
 // Source: OpenShift 3.9 Architecture, 4.1.4.4 to 4.1.4.6.
 package login
@@ -23,11 +23,12 @@ import (
 
 // Provider is a configured identity provider. Exactly one of Password, Request and Redirect is set.
 type Provider struct {
-	// Name is the provider's name, with which the names of its Identities begin.
+	// Name is the provider's name. It is the prefix of the names of its Identities.
 	Name string
-	// Challenge enables the provider for WWW-Authenticate challenges, Login for login pages.
+	// Challenge enables the provider for WWW-Authenticate challenges. Login enables it for login
+	// pages.
 	Challenge, Login bool
-	// Mapping is the method that maps its identities to users.
+	// Mapping is the method that maps the provider's identities to users.
 	Mapping mapping.Method
 
 	Password idp.Password
@@ -42,25 +43,25 @@ type Server struct {
 	Users     store.Objects[*userv1.User]
 	Sessions  *session.Sessions
 	Pages     *page.Pages
-	// PublicURL is the server's address for browsers, such as https://master:8443.
+	// PublicURL is the server's URL for browsers, such as https://master:8443.
 	PublicURL string
-	// AlwaysChoose shows the page of providers even if there is only one.
+	// AlwaysChoose shows the provider selection page even if there is only one provider.
 	AlwaysChoose bool
 	// Metrics counts password logins.
 	Metrics *Metrics
-	// Throttle slows down clients that guess passwords.
+	// Throttle limits the rate at which clients can guess passwords.
 	Throttle *throttle.Throttle
-	// Report is called with errors that the administrator must resolve.
+	// Report is called with each error that the administrator must resolve.
 	Report func(error)
 }
 
-// maxPassword limits the length of a password in bytes.
+// maxPassword is the maximum length of a password, in bytes.
 const maxPassword = 4096
 
-// Authenticate returns the user of a request, or nil if the request is not authenticated. A
-// password in the request takes precedence over a session. The error is an error of package
-// mapping, throttle.ErrThrottled, idp.ErrRefused, or the error of a provider that could not check
-// the credentials.
+// Authenticate returns the user who sent a request, or nil if the request is not authenticated. A
+// password in the request takes precedence over a session. The error is one of the errors in
+// package mapping, throttle.ErrThrottled, idp.ErrRefused, or an error from a provider that could
+// not check the credentials.
 func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	user, err := s.AuthenticateProgram(r)
 	if _, _, hasPassword := r.BasicAuth(); user != nil || err != nil || hasPassword {
@@ -69,8 +70,8 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	return s.fromSession(r)
 }
 
-// AuthenticateProgram is Authenticate without sessions. A link on another site makes a browser send
-// its session, but not a password.
+// AuthenticateProgram is Authenticate without sessions. A link on another site can make a browser
+// send its session cookie, but not a password.
 func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
 		if provider.Request == nil {
@@ -90,7 +91,8 @@ func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	return nil, nil
 }
 
-// basic checks the password with each provider that supports challenges, until one accepts it.
+// basic tries the password with each provider that supports challenges, until a provider accepts
+// it.
 func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
 	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
@@ -138,7 +140,7 @@ func (s *Server) check(ctx context.Context, provider Provider,
 	return user, nil
 }
 
-// present returns the path and query of a request. The query includes the values of a form.
+// present returns a request's path and query. The query includes form values.
 func present(r *http.Request) string {
 	if err := r.ParseForm(); err != nil {
 		return r.URL.EscapedPath()

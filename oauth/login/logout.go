@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// LogoutPath is the path at which a form ends all sessions of its user.
+// LogoutPath is the path of the form that ends all of the user's sessions.
 const LogoutPath = "/logout"
 
-// confirmation is the data of the logout page.
+// confirmation holds the data for the logout page.
 type confirmation struct{ Action, Then, CSRF, User, Error string }
 
-// ServeLogout ends all sessions of the user if the server's own form requests it, and redirects the
-// browser to the page that the request names. A GET request only shows the form, so that a link on
-// another site cannot end a session.
+// ServeLogout ends all of the user's sessions if the server's own form requests it, and redirects
+// the browser to the page that the request names. A GET request only shows the form, so that a link
+// on another site cannot end a session.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 	then := redirect.Local(r.FormValue("then"), "/oauth/token/request")
 	user, ok := s.Sessions.User(r)
@@ -42,8 +42,8 @@ func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// EndSessions ends the session of a request, in the browser and on the server, and all other
-// sessions of its user.
+// EndSessions ends the request's session, in the browser and on the server, and all other sessions
+// of the same user.
 func (s *Server) EndSessions(w http.ResponseWriter, r *http.Request) error {
 	return errors.Join(s.endSessions(r), s.Sessions.Clear(w))
 }

@@ -7,8 +7,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Metrics counts attempts to log in with a password, under OpenShift 3's metric names (3.9
-// Architecture, 4.1.4.7). A nil Metrics counts nothing.
+// Metrics counts password login attempts, under OpenShift 3's metric names (3.9 Architecture,
+// 4.1.4.7). A nil Metrics is a no-op.
 type Metrics struct {
 	total, basicTotal, formTotal *metrics.Counter
 	basicResult, formResult      *metrics.CounterVec

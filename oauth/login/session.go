@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// startSession starts a session of a user in the browser.
+// startSession starts a session for a user in the browser.
 func (s *Server) startSession(w http.ResponseWriter, user *userv1.User) error {
 	return s.Sessions.Start(w, session.User{Name: user.Name, UID: string(user.UID), Generation: user.Annotations[session.Generation]})
 }
 
-// fromSession returns the user of the browser's session, or nil if there is no valid session. It
+// fromSession returns the user for the browser's session, or nil if there is no valid session. It
 // reads the user from the store, because another API server might have ended the session.
 func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	of, ok := s.Sessions.User(r)
@@ -42,10 +42,10 @@ func current(of session.User, user *userv1.User) bool {
 	return string(user.UID) == of.UID && user.Annotations[session.Generation] == of.Generation
 }
 
-// maxAttempts limits the number of attempts to update a user when updates conflict.
+// maxAttempts is the maximum number of attempts to update a user when updates conflict.
 const maxAttempts = 5
 
-// endSessions ends the session of a request, and all other sessions of its user, on the server.
+// endSessions ends the request's session, and all other sessions of the same user, on the server.
 // Without a session, it writes nothing.
 func (s *Server) endSessions(r *http.Request) error {
 	of, ok := s.Sessions.User(r)
@@ -55,14 +55,13 @@ func (s *Server) endSessions(r *http.Request) error {
 	return s.changeGeneration(r.Context(), of.Name, func(user *userv1.User) bool { return current(of, user) })
 }
 
-// EndSessionsOf ends all sessions of a user on the server. It does not affect a later user of the
+// EndSessionsOf ends all of a user's sessions on the server. It does not affect a later user of the
 // same name.
 func (s *Server) EndSessionsOf(ctx context.Context, name, uid string) error {
 	return s.changeGeneration(ctx, name, func(user *userv1.User) bool { return string(user.UID) == uid })
 }
 
-// changeGeneration changes the session generation of a user, if the user exists and applies returns
-// true.
+// changeGeneration changes a user's session generation if the user exists and applies returns true.
 func (s *Server) changeGeneration(ctx context.Context, name string, applies func(*userv1.User) bool) error {
 	var err error
 	for range maxAttempts {

@@ -1,9 +1,9 @@
-// Package mapping finds the User of an identity. At the first login, it creates both with one of
-// the four mapping methods.
+// Package mapping finds the User for an identity. At the first login, it creates the User and the
+// Identity with one of the four mapping methods.
 //
-// An Identity belongs to exactly one User and contains its UID. A User lists its Identities. Both
-// must agree, so that a recreated user is a different one. Source: OpenShift 3.9 Architecture,
-// 4.8.1 (users, identities and mappings).
+// An Identity belongs to exactly one User and contains the User's UID. A User lists its Identities.
+// Both references must agree, so that a recreated user is a different user. Source: OpenShift 3.9
+// Architecture, 4.8.1 (users, identities and mappings).
 package mapping
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// Method defines how the first login of an identity finds or creates its user.
+// Method defines how an identity's user is found or created at the first login.
 type Method string
 
-// The mapping methods of OpenShift 3.
+// OpenShift 3's mapping methods.
 const (
 	// Claim creates a user with the preferred name. It fails if that user belongs to another identity.
 	Claim Method = "claim"
-	// Lookup creates nothing: an administrator must map the identity.
+	// Lookup creates nothing. An administrator must map the identity.
 	Lookup Method = "lookup"
 	// Generate creates a user with the preferred name, followed by a number if the name belongs to
 	// another identity.
@@ -50,16 +50,16 @@ var (
 	ErrClaim = errors.New("the user name belongs to another identity")
 )
 
-// Mapper finds users.
+// Mapper finds users for identities.
 type Mapper struct {
 	Users      store.Objects[*userv1.User]
 	Identities store.Objects[*userv1.Identity]
 }
 
-// attempts limits the number of attempts when updates conflict.
+// attempts is the maximum number of attempts when updates conflict.
 const attempts = 5
 
-// User returns the user of an authenticated identity.
+// User returns the user for an authenticated identity.
 func (m *Mapper) User(ctx context.Context, provider string, method Method,
 	identity *idp.Identity) (user *userv1.User, err error) {
 	for range attempts {
@@ -97,7 +97,8 @@ func (m *Mapper) try(ctx context.Context, provider string, method Method,
 	return user, nil
 }
 
-// userOf returns the user of an existing identity if the identity and the user refer to each other.
+// userOf returns the user for an existing identity if the identity and the user refer to each
+// other.
 func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1.User, error) {
 	if identity.User.Name == "" {
 		return nil, ErrLookup
@@ -117,9 +118,9 @@ func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1
 // maxGenerated is the highest number that Generate appends to a name.
 const maxGenerated = 1000
 
-// assign finds or creates the user of a new identity, and adds the identity to its list. The caller
-// creates the identity afterwards. After an interruption, the next login finds the identity's name
-// in the list.
+// assign finds or creates the user for a new identity, and adds the identity to the user's list.
+// The caller creates the identity afterwards. If interrupted before the caller creates the
+// identity, the next login finds the identity's name in the list.
 func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	id *idp.Identity) (*userv1.User, error) {
 	preferred := id.Preferred()
@@ -147,11 +148,12 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	return nil, ErrClaim
 }
 
-// encoded is the prefix of an encoded user name. No user name without an encoding begins with it.
+// encoded is the prefix of an encoded user name. A user name that is not encoded never begins with
+// this prefix.
 const encoded = "b64:"
 
-// IdentityName returns the name of an Identity object. It encodes the user name in base64 if it
-// contains characters that are invalid or ambiguous in the object's name.
+// IdentityName returns the name for an Identity object. It encodes the user name in base64 if the
+// name contains characters that are invalid or ambiguous in an object name.
 func IdentityName(provider, user string) string {
 	if strings.ContainsAny(user, "/:%") || user == "." || user == ".." {
 		user = encoded + base64.RawURLEncoding.EncodeToString([]byte(user))

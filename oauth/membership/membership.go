@@ -1,4 +1,4 @@
-// Package membership caches the groups of users.
+// Package membership caches the groups that users belong to.
 package membership
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// byUser indexes groups by their users.
+// byUser is the name of the index of groups by user.
 const byUser = "user"
 
 // Groups is an informer for groups.
@@ -21,8 +21,8 @@ type Groups struct {
 	informer cache.SharedIndexInformer
 }
 
-// New returns an empty cache, which Run fills. find returns the store of groups, or false until it
-// exists.
+// New returns an empty cache, which Run fills. find returns the group store, or false until the
+// store exists.
 func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) {
 		if store, ok := find(); ok {

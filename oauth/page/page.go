@@ -1,6 +1,6 @@
-// Package page renders the pages of the OAuth server: login, selection of a provider, grant, token,
-// logout and error. They need no scripts and fit small screens. Templates (oauthConfig.templates)
-// can replace three of them. A template gets the same fields as in OpenShift 3.
+// Package page renders the OAuth server's pages: login, provider selection, grant, token, logout
+// and error. They need no scripts and fit small screens. Templates (oauthConfig.templates) can
+// replace three of them. A template gets the same fields as in OpenShift 3.
 package page
 
 import (
@@ -28,7 +28,7 @@ const (
 //go:embed *.html
 var files embed.FS
 
-// Templates contains the paths of files that replace pages. All are optional.
+// Templates holds paths to files that replace pages. All are optional.
 type Templates struct{ Login, Providers, Error string }
 
 // Pages renders pages.
@@ -59,8 +59,7 @@ func New(custom Templates) (*Pages, error) {
 	return p, nil
 }
 
-// Source returns the source of a page as a single template file, which an administrator can
-// customize.
+// Source returns a page's source as a single template file, which an administrator can customize.
 func Source(name string) (string, error) {
 	layout, err := files.ReadFile("layout.html")
 	if err != nil {
@@ -89,7 +88,7 @@ func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	_, _ = w.Write(content.Bytes())
 }
 
-// Harden sets security headers on a response: no caching, no framing, no content sniffing, no
+// Harden sets a response's security headers: no caching, no framing, no content sniffing and no
 // referrer.
 func Harden(header http.Header) {
 	header.Set("Cache-Control", "no-cache, no-store, max-age=0, must-revalidate")
@@ -107,13 +106,13 @@ func WantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// Problem is the data of the error page.
+// Problem holds the data for the error page.
 type Problem struct {
-	// Error is a sentence for the user, ErrorCode a code for the administrator.
+	// Error is a sentence for the user. ErrorCode is a code for the administrator.
 	Error, ErrorCode string
 }
 
-// Fail sends an error: as a page to a browser, and as plain text to any other client.
+// Fail sends an error: as a page to a browser, and as plain text to other clients.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, status int, problem Problem) {
 	if WantsPage(r) {
 		p.Show(w, status, Error, problem)
