@@ -18,14 +18,14 @@ import (
 // TokenPath is the endpoint where clients exchange codes for tokens.
 const TokenPath = "/oauth/token"
 
-// The paths of the pages on which users get a token manually.
+// Paths of the pages on which users get a token manually.
 const (
 	requestPath  = TokenPath + "/request"
 	displayPath  = TokenPath + "/display"
 	implicitPath = TokenPath + "/implicit"
 )
 
-// tokenPages are the pages on which users get a token manually.
+// tokenPages serves the pages on which users get a token manually.
 type tokenPages struct {
 	publicURL string
 	clients   *client.Registry
@@ -40,7 +40,7 @@ func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
 }
 
-// display is the data of the pages request and token.
+// display holds the data for the request page and the token page.
 type display struct {
 	Error, Again       string
 	Action, Code, CSRF string
@@ -48,7 +48,7 @@ type display struct {
 	PublicURL, Logout  string
 }
 
-// serveDisplay shows a button, and shows the token only after the button is pressed, so that
+// serveDisplay shows a button, and shows the token only after the user presses the button, so that
 // opening the URL does not show a token to bystanders.
 func (t *tokenPages) serveDisplay(w http.ResponseWriter, r *http.Request) {
 	data := display{Again: t.publicURL + requestPath, PublicURL: t.publicURL, Logout: login.LogoutPath, Action: displayPath}

@@ -22,19 +22,19 @@ import (
 // Config is the configuration of an identity provider.
 type Config struct {
 	legacyv1.IdentityProvider
-	// Settings is the block `provider` of the configuration: a pointer to a type of legacyconfig/v1,
-	// or an *OpenID.
+	// Settings is the `provider` block in the configuration: a pointer to a type in
+	// legacyconfig/v1, or an *OpenID.
 	Settings any
 }
 
-// OpenID is the block of an OpenID Connect provider.
+// OpenID is the block for an OpenID Connect provider.
 type OpenID struct {
 	legacyv1.OpenIDIdentityProvider
-	// Issuer is the server's identifier in its ID tokens; see openid.Keys.
+	// Issuer is the server's identifier in its ID tokens. See openid.Keys.
 	Issuer string
 }
 
-// New creates the identity provider that a configuration describes.
+// New creates an identity provider from its configuration.
 func New(c Config) (login.Provider, error) {
 	provider := login.Provider{
 		Name: c.Name, Challenge: c.UseAsChallenger, Login: c.UseAsLogin, Mapping: mapping.Method(c.MappingMethod),

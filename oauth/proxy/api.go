@@ -17,22 +17,23 @@ import (
 )
 
 const (
-	// requestTimeout limits a request to the API server.
+	// requestTimeout is the timeout for a request to the API server.
 	requestTimeout = 30 * time.Second
-	// maxAttempts limits how often get sends a request, retryInterval is the time between them.
+	// maxAttempts is the maximum number of times that get sends a request. retryInterval is the
+	// time between attempts.
 	maxAttempts   = 5
 	retryInterval = time.Second
-	// maxResponse limits the size of its response in bytes.
+	// maxResponse is the maximum length of a response, in bytes.
 	maxResponse = 1 << 20
 )
 
-// api is the API server, which is also the OAuth server.
+// api is a client of the API server, which is also the OAuth server.
 type api struct {
 	url    string
 	client *http.Client
 }
 
-// connect creates the client. It sends no request.
+// connect creates the client. It does not send requests.
 func connect(s Settings) (*api, error) {
 	pool, err := remote.Authorities(s.CAs...)
 	if err != nil {
@@ -42,8 +43,8 @@ func connect(s Settings) (*api, error) {
 	return &api{strings.TrimSuffix(s.API, "/"), &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
 }
 
-// get requests a path with a token, unless it is empty, and decodes the response. It retries while
-// the API server starts or is not reachable.
+// get requests a path, with a token unless the token is empty, and decodes the response. It retries
+// while the API server is starting or unreachable.
 func (a *api) get(ctx context.Context, path, token string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := a.call(ctx, http.MethodGet, path, token, nil, into)
@@ -61,8 +62,8 @@ func (a *api) get(ctx context.Context, path, token string, into any) error {
 // errTemporary marks failures that a retry can resolve.
 var errTemporary = errors.New("the API server is not available")
 
-// call sends a request with a token, unless it is empty, and decodes the response. A body that is a
-// form is sent as such, and any other one as JSON.
+// call sends a request, with a token unless the token is empty, and decodes the response. It sends
+// a form as form data, and any other body as JSON.
 func (a *api) call(ctx context.Context, method, path, token string, body, into any) error {
 	var content []byte
 	kind := "application/json"
@@ -108,7 +109,7 @@ func (a *api) call(ctx context.Context, method, path, token string, body, into a
 	return nil
 }
 
-// authorizeURL returns the public address of the OAuth server, for browsers.
+// authorizeURL returns the OAuth server's public URL for browsers.
 func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
 	var metadata struct {
 		Endpoint string `json:"authorization_endpoint"`
@@ -123,7 +124,7 @@ func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
 	return endpoint, nil
 }
 
-// token exchanges a code.
+// token exchanges a code for a token.
 func (a *api) token(ctx context.Context, s *Settings, code, redirect, verifier string) (string, error) {
 	secret, err := s.clientSecret()
 	if err != nil {
@@ -142,7 +143,7 @@ func (a *api) token(ctx context.Context, s *Settings, code, redirect, verifier s
 	return issued.Token, err
 }
 
-// user returns the name of the owner of a token.
+// user returns the name of a token's owner.
 func (a *api) user(ctx context.Context, token string) (string, error) {
 	var user struct {
 		Metadata struct{ Name string }
@@ -151,7 +152,7 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	return user.Metadata.Name, err
 }
 
-// allows reports whether all reviews allow the owner of a token the requested actions.
+// allows reports whether all reviews allow the requested actions to a token's owner.
 func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
 	for _, review := range reviews {
 		var result struct{ Allowed bool }

@@ -19,34 +19,34 @@ import (
 	"github.com/slipway-platform/slipway/internal/redirect"
 )
 
-// Paths of the proxy, besides callbackPath.
+// Paths that the proxy serves, in addition to callbackPath.
 const (
 	startPath   = "/oauth/start"
 	signOutPath = "/oauth/sign_out"
 	healthPath  = "/oauth/healthz"
 )
 
-// Headers of requests to the application. Those of a client are removed.
+// Headers of requests to the application. The proxy removes these headers from client requests.
 const (
 	userHeader  = "X-Forwarded-User"
 	emailHeader = "X-Forwarded-Email"
 	tokenHeader = "X-Forwarded-Access-Token"
 )
 
-// schemeHeader contains the scheme of the browser's request.
+// schemeHeader holds the scheme of the browser's request.
 const schemeHeader = "X-Forwarded-Proto"
 
-// session is the content of the session's cookie.
+// session is the content of the session cookie.
 type session struct {
 	User string
 	// Token is empty unless it is passed to the application.
 	Token string
 }
 
-// login is the content of the cookie of a login that this browser has started.
+// login is the content of the cookie for a login that this browser has started.
 type login struct{ State, Verifier, Then string }
 
-// loginTimeout limits the duration of a login.
+// loginTimeout is the maximum duration of a login.
 const loginTimeout = 15 * time.Minute
 
 // handler serves the proxy's port.
@@ -95,8 +95,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOpen reports whether a path needs no login. A path that the application could read differently,
-// such as /open/../admin, needs one.
+// isOpen reports whether a path can be accessed without a login. A path that the application could
+// interpret differently, such as /open/../admin, requires a login.
 func (h *handler) isOpen(u *url.URL) bool {
 	clean := path.Clean(u.Path)
 	if clean != "/" && strings.HasSuffix(u.Path, "/") {
@@ -108,7 +108,7 @@ func (h *handler) isOpen(u *url.URL) bool {
 	return slices.ContainsFunc(h.Open, func(e *regexp.Regexp) bool { return e.MatchString(u.Path) })
 }
 
-// start sends the browser to the OAuth server.
+// start redirects the browser to the OAuth server.
 func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
 	target, err := h.api.authorizeURL(r.Context())
 	pending := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then}
@@ -129,7 +129,7 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
 
 func (h *handler) loginCookie() string { return h.CookieName + "_login" }
 
-// complete ends a login that this browser has started.
+// complete completes a login that this browser has started.
 func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var pending login
@@ -174,13 +174,14 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect.Local(pending.Then, "/"), http.StatusFound)
 }
 
-// fail responds to a request that the OAuth server or the API server did not serve.
+// fail responds to a request that failed because the OAuth server or the API server returned an
+// error.
 func fail(w http.ResponseWriter, what string, err error) {
 	slog.Error(what, "error", err)
 	http.Error(w, "The login failed. The log of the proxy says why.", http.StatusInternalServerError)
 }
 
-// pass sends a request of a user to the application.
+// pass forwards a user's request to the application.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
 	to := destination{h.upstream(r.URL.Path), of}
 	if to.upstream == nil {
@@ -194,7 +195,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
 	h.next.ServeHTTP(w, r)
 }
 
-// withoutCookies returns the values of Cookie headers without the cookies of some names. The others
+// withoutCookies returns the values of Cookie headers without the named cookies. The other cookies
 // stay as the browser sent them.
 func withoutCookies(sent []string, names ...string) []string {
 	var kept []string
@@ -210,18 +211,18 @@ func withoutCookies(sent []string, names ...string) []string {
 	return kept
 }
 
-// destination is the upstream and the session of a request.
+// destination holds a request's upstream and session.
 type destination struct {
 	upstream *url.URL
 	session
 }
 
-// destinationKey is the key of the destination in the context of a request.
+// destinationKey is the key of the destination in a request's context.
 type destinationKey struct{}
 
-// rewrite addresses a request to the application, with the host name of the client's request and
-// the headers of its user. It runs after the headers that the client lists in Connection are
-// removed. Applications may read a header with underscores as one with hyphens.
+// rewrite directs a request to the application, with the host name from the client's request and
+// the headers for its user. It runs after the headers that the client lists in Connection are
+// removed. Applications may treat underscores in a header name as hyphens.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	for name := range r.Out.Header {
 		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
@@ -241,13 +242,13 @@ func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Host = r.In.Host
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	r.SetXForwarded()
-	// Without TLS, the proxy is behind a router that ended it.
+	// Without TLS, the proxy is behind a router that terminated it.
 	if scheme := r.In.Header.Get(schemeHeader); r.In.TLS == nil && scheme != "" {
 		r.Out.Header.Set(schemeHeader, scheme)
 	}
 }
 
-// email returns the address for applications that identify users by one.
+// email returns the email address for applications that identify users by email address.
 func email(user string) string {
 	if strings.Contains(user, "@") {
 		return user

@@ -1,5 +1,6 @@
-// Package proxy is the program of the image openshift3/oauth-proxy: a sidecar that lets only users
-// of the cluster reach the application of its pod. The pod's service account is its OAuth client.
+// Package proxy implements the program in the openshift3/oauth-proxy image: a sidecar that lets
+// only users of the cluster reach the application in its pod. The pod's service account is its
+// OAuth client.
 //
 //	browser             proxy                        OAuth server
 //	   |  any page        |                               |
@@ -31,8 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
-// Main runs the proxy until a signal ends it. It ends the process with status 1 if a setting is
-// invalid.
+// Main runs the proxy until it receives a signal. It exits with status 1 if a setting is invalid.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -47,15 +47,15 @@ func Main() {
 }
 
 const (
-	// headerTimeout limits the time to read the header of a request.
+	// headerTimeout is the timeout for reading a request header.
 	headerTimeout = 30 * time.Second
-	// idleTimeout limits how long a connection waits for the next request.
+	// idleTimeout is the maximum time that a connection stays idle between requests.
 	idleTimeout = 2 * time.Minute
-	// shutdownTimeout limits the time that open requests have after a signal.
+	// shutdownTimeout is the time that in-flight requests have to complete after a signal.
 	shutdownTimeout = 10 * time.Second
 )
 
-// Run serves until ctx ends.
+// Run serves until ctx is done.
 func Run(ctx context.Context, s Settings) error {
 	api, err := connect(s)
 	if err != nil {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, s Settings) error {
 	return err
 }
 
-// listen opens the port, with TLS if the settings name an HTTPS address.
+// listen opens the port. It uses TLS if the settings contain an HTTPS address.
 func (s Settings) listen() (net.Listener, error) {
 	address := s.HTTPS
 	if address == "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/oauthtest"
 )
 
-// server is an API server whose OAuth server logs Alice in.
+// server is an API server whose OAuth server logs in Alice.
 type server struct {
 	oauthtest.Server
 	url      string
@@ -48,14 +48,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proxied is a proxy with an application that responds with its request's header.
+// proxied is a proxy with an application that returns the request header in its response.
 type proxied struct {
 	*server
 	url     string
 	browser *http.Client
 }
 
-// application serves an application that responds with its request's header and its own name.
+// application starts an application that returns its name and the request header in its response.
 func application(t *testing.T, name string, serve func(http.Handler) *httptest.Server) *httptest.Server {
 	t.Helper()
 	app := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +84,7 @@ func start(t *testing.T, args ...string) proxied {
 	return startFor(t, "--upstream="+application(t, "app", httptest.NewServer).URL, args...)
 }
 
-// startFor starts a proxy for the application of a flag.
+// startFor starts a proxy for the application given as a flag value.
 func startFor(t *testing.T, upstream string, args ...string) proxied {
 	t.Helper()
 	s := &server{Server: oauthtest.Server{
@@ -125,14 +125,14 @@ func newTestHandler(t *testing.T, args ...string) *handler {
 	return handler
 }
 
-// seen contains the parts of a request that reach the application.
+// seen holds the parts of a request that reach the application.
 type seen struct {
 	App, Path, Host string
 	Header          http.Header
 }
 
-// get requests a path, and returns the request that the application received; ok is false if it
-// received none.
+// get requests a path, and returns the request that the application received. ok is false if the
+// application received no request.
 func (p proxied) get(t *testing.T, path string, header ...string) (status int, at *url.URL, app seen, ok bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, p.url+path, nil)
@@ -336,7 +336,7 @@ func TestForgedLoginsAreRejected(t *testing.T) {
 	if status, _, _, ok := p.get(t, "/", "Cookie: _oauth_proxy=eyJVc2VyIjoiYWxpY2UifQ"); status != http.StatusFound || ok {
 		t.Errorf("with a forged cookie: %d", status)
 	}
-	// A cookie of a login is not a session, because it seals other values.
+	// A login cookie is not a session, because it seals other values.
 	sealed := ""
 	target, _ := url.Parse(p.url)
 	p.get(t, "/")

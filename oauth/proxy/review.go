@@ -9,8 +9,8 @@ import (
 	"io"
 )
 
-// Review checks whether the user who logs in has a permission. It is a SubjectAccessReview of
-// authorization.openshift.io/v1, without the fields user and groups: the token of the login can
+// Review checks whether the user who logs in has a permission. It is a SubjectAccessReview in
+// authorization.openshift.io/v1 without the fields user and groups, because the login's token can
 // only check its own user.
 type Review struct {
 	Kind             string `json:"kind"`
@@ -23,12 +23,12 @@ type Review struct {
 	ResourceName     string `json:"resourceName"`
 	Path             string `json:"path"`
 	IsNonResourceURL bool   `json:"isNonResourceURL"`
-	// Scopes limit the permissions. Without scopes, all permissions of the user count, even if the
-	// scopes of the token exclude them.
+	// Scopes limits the permissions. Without scopes, all of the user's permissions count, even if
+	// the token's scopes exclude them.
 	Scopes []string `json:"scopes"`
 }
 
-// UnmarshalJSON also accepts the names that resource attributes of Kubernetes have.
+// UnmarshalJSON also accepts the field names of Kubernetes resource attributes.
 func (r *Review) UnmarshalJSON(text []byte) error {
 	type plain Review
 	var written struct {
@@ -57,7 +57,7 @@ func (r *Review) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// addReviews adds a review, or a list of reviews.
+// addReviews adds a review or a list of reviews.
 func (s *Settings) addReviews(text string) error {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	var reviews []Review

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// sealer encrypts and authenticates the values of cookies. All replicas of an application have the
-// same client and secret, so each reads the cookies of the others. Cookies of other clients cannot
-// be opened, even with the same secret.
+// sealer encrypts and authenticates cookie values. All replicas of an application have the same
+// client and secret, so each replica can read the cookies of the others. Cookies of other clients
+// cannot be opened, even with the same secret.
 type sealer struct{ aead cipher.AEAD }
 
-// keySize is the size of an AES-256 key in bytes.
+// keySize is the length of an AES-256 key, in bytes.
 const keySize = 32
 
 func newSealer(client, secret string) (sealer, error) {
@@ -40,7 +40,7 @@ type sealed struct {
 	Value   json.RawMessage
 }
 
-// set sets a cookie that only open reads, until it expires.
+// set sets a cookie that only open can read, until the cookie expires.
 func (s sealer) set(w http.ResponseWriter, name string, value any, valid time.Duration) error {
 	content, err := json.Marshal(value)
 	if err == nil {
@@ -78,8 +78,8 @@ func (s sealer) open(r *http.Request, name string, value any) (ok bool) {
 // clearCookie removes a cookie.
 func clearCookie(w http.ResponseWriter, name string) { http.SetCookie(w, cookie(name, "", -1)) }
 
-// cookie is sent over TLS only, and with requests that begin at other sites, because the OAuth
-// server is one.
+// cookie returns a cookie that is sent over TLS only. The cookie is also sent with requests that
+// other sites initiate, because the OAuth server is another site.
 func cookie(name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }

@@ -13,50 +13,51 @@ import (
 	"time"
 )
 
-// Settings are the flags of the proxy.
+// Settings holds the values of the proxy's flags.
 type Settings struct {
-	// HTTPS and HTTP are the addresses to listen on. HTTP is used without HTTPS only.
+	// HTTPS and HTTP are the addresses to listen on. HTTP is used only if HTTPS is empty.
 	HTTPS, HTTP string
-	// Certificate and Key are files.
+	// Certificate and Key are paths to files.
 	Certificate, Key string
-	// Upstreams are the applications, the one with the longest path first. A path that ends with a
+	// Upstreams holds the URLs of the applications, longest path first. A path that ends with a
 	// slash is the prefix of the paths that the application serves.
 	Upstreams []*url.URL
-	// UpstreamCAs are files with the authorities of applications with HTTPS.
+	// UpstreamCAs holds paths to the CA bundles for applications with HTTPS.
 	UpstreamCAs []string
 	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile takes precedence over
-	// ClientSecret; it can change.
+	// ClientSecret. The content of the file can change.
 	ClientID, ClientSecret, ClientSecretFile string
 	// Scope is the scope that the proxy requests from the user.
 	Scope string
-	// RedirectURL is the URL to which the OAuth server returns the browser. Without a host, the host
-	// of the request applies.
+	// RedirectURL is the URL to which the OAuth server redirects the browser. If it has no host,
+	// the request's host applies.
 	RedirectURL *url.URL
-	// CookieName is the name of the session's cookie, CookieSecret the secret that seals it, and
-	// CookieExpire how long it is valid.
+	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the
+	// cookie. CookieExpire is the time after which the cookie expires.
 	CookieName, CookieSecret string
 	CookieExpire             time.Duration
 	// PassToken passes the user's token to the application.
 	PassToken bool
-	// Open are the paths that need no login.
+	// Open matches the paths that can be accessed without a login.
 	Open []*regexp.Regexp
-	// Reviews admit users to the application. A user needs all of them.
+	// Reviews admits users to the application. All reviews must allow the user.
 	Reviews []Review
-	// API is the URL of the API server, CAs are files with its authorities.
+	// API is the API server's URL. CAs holds paths to its CA bundles.
 	API string
 	CAs []string
 }
 
-// accountFolder contains the credentials of the pod's service account.
+// accountFolder is the folder with the credentials of the pod's service account.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 
-// defaultCA is the authority of the API server.
+// defaultCA is the path to the API server's CA bundle.
 const defaultCA = accountFolder + "ca.crt"
 
 // callbackPath is the path to which the OAuth server redirects the browser.
 const callbackPath = "/oauth/callback"
 
-// Parse reads the flags. All problems are reported together. Help and the list of flags go to out.
+// Parse parses the flags. All problems are reported together. Help and the list of flags are
+// written to out.
 func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags := flag.NewFlagSet("oauth-proxy", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -117,7 +118,7 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	return s, errors.Join(problems...)
 }
 
-// appendTo returns the function of a repeatable flag.
+// appendTo returns the function for a repeatable flag.
 func appendTo(values *[]string) func(string) error {
 	return func(value string) error {
 		*values = append(*values, value)
@@ -125,7 +126,7 @@ func appendTo(values *[]string) func(string) error {
 	}
 }
 
-// setRedirectURL sets the address of callbackPath. Another path would not end the login.
+// setRedirectURL sets the URL of callbackPath. A login cannot complete with another path.
 func (s *Settings) setRedirectURL(text string) (err error) {
 	s.RedirectURL, err = url.Parse(text)
 	if err != nil || text == "" {
@@ -140,7 +141,7 @@ func (s *Settings) setRedirectURL(text string) (err error) {
 	return nil
 }
 
-// checkCookie checks the flags of the cookie, because browsers ignore an invalid one.
+// checkCookie validates the cookie flags, because browsers ignore an invalid cookie.
 func (s *Settings) checkCookie() error {
 	var errs []error
 	if err := cookie(s.CookieName, "", 1).Valid(); err != nil {
@@ -152,7 +153,7 @@ func (s *Settings) checkCookie() error {
 	return errors.Join(errs...)
 }
 
-// readSecrets sets the OAuth client, and the secret of cookies.
+// readSecrets sets the OAuth client and the cookie secret.
 func (s *Settings) readSecrets(account, cookieFile string) error {
 	var errs []error
 	read := func(file string) string {
@@ -181,7 +182,7 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 	return errors.Join(errs...)
 }
 
-// clientSecret returns the secret of the OAuth client. The kubelet renews the file of a service
+// clientSecret returns the OAuth client's secret. The kubelet renews the file that holds a service
 // account's token.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
@@ -202,7 +203,7 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// redirectURL returns the address of callbackPath, for a request.
+// redirectURL returns the URL of callbackPath for a request.
 func (s *Settings) redirectURL(host string) string {
 	target := url.URL{Scheme: "https", Host: host, Path: callbackPath}
 	if s.RedirectURL.Host != "" {

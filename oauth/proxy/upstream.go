@@ -48,7 +48,7 @@ func (s *Settings) checkUpstreams() error {
 	return nil
 }
 
-// upstream returns the address of the application that serves a path, or nil.
+// upstream returns the URL of the application that serves a path, or nil.
 func (s *Settings) upstream(path string) *url.URL {
 	for _, upstream := range s.Upstreams {
 		if path == upstream.Path || strings.HasSuffix(upstream.Path, "/") && strings.HasPrefix(path, upstream.Path) {
@@ -58,7 +58,7 @@ func (s *Settings) upstream(path string) *url.URL {
 	return nil
 }
 
-// transport returns the connections to applications.
+// transport returns the transport for requests to applications.
 func (s *Settings) transport() (http.RoundTripper, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if len(s.UpstreamCAs) == 0 {

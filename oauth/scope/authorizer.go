@@ -10,17 +10,17 @@ import (
 	rbac "k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Authorizer denies requests that the scopes of their token do not allow. On other requests it has
-// no opinion: the next authorizers check the user's permissions. It does not limit a user without
-// scopes.
+// Authorizer denies requests that the scopes of their token do not allow. For other requests, it
+// returns no opinion, and the next authorizers check the user's permissions. It does not restrict a
+// user without scopes.
 type Authorizer struct {
-	// ClusterRole returns the rules of a cluster role. It fails if the role does not exist.
+	// ClusterRole returns a cluster role's rules. It fails if the role does not exist.
 	ClusterRole func(ctx context.Context, name string) ([]rbacv1.PolicyRule, error)
 }
 
 var _ authorizer.Authorizer = (*Authorizer)(nil)
 
-// Authorize denies requests that no scope of the user allows.
+// Authorize denies requests that none of the user's scopes allow.
 func (a *Authorizer) Authorize(ctx context.Context,
 	request authorizer.Attributes) (authorizer.Decision, string, error) {
 	if request.GetUser() == nil {
@@ -57,7 +57,7 @@ func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context,
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
 }
 
-// EvaluateConditions denies. No decision of an Authorizer has conditions.
+// EvaluateConditions denies the request. No decision of an Authorizer has conditions.
 func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
