@@ -34,7 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// fixture is an OAuth server whose objects are in memory, served over TLS.
+// fixture is an OAuth server that stores its objects in memory and serves over TLS.
 type fixture struct {
 	*server
 	t       testing.TB
@@ -50,11 +50,11 @@ type fixture struct {
 	errors []string
 }
 
-// app is the redirect URI of a client whose grants need approval.
+// app is the redirect URI of a client whose grants require approval.
 const app = "https://app.example.com/callback"
 
-// newFixture creates a server that accepts every user name and password. change, if not nil,
-// adjusts its configuration.
+// newFixture creates a server that accepts any user name and password. change, if not nil, adjusts
+// the server's configuration.
 func newFixture(t testing.TB, change func(*Config)) *fixture {
 	t.Helper()
 	w := &fixture{
@@ -132,7 +132,7 @@ func (w *fixture) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// response is a response of the server with its body.
+// response is a server response with its body.
 type response struct {
 	*http.Response
 	body string
@@ -147,7 +147,7 @@ func (s response) at() *url.URL {
 	return address
 }
 
-// get requests a path of the server, or a URL, and accepts HTML like a browser.
+// get requests a path on the server, or a URL, and accepts HTML as a browser does.
 func (w *fixture) get(browser *http.Client, path string) response {
 	return w.send(browser, http.MethodGet, path, nil, func(r *http.Request) { r.Header.Set("Accept", "text/html") })
 }
@@ -185,7 +185,7 @@ func (w *fixture) send(browser *http.Client, method, path string, form url.Value
 
 var hiddenField = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([a-z]+)" value="([^"]*)"`)
 
-// fields returns the hidden fields of the form on a page, as a browser sends them.
+// fields returns the hidden fields of a page's form, as a browser sends them.
 func (s response) fields() url.Values {
 	unescape := strings.NewReplacer("&amp;", "&", "&#43;", "+", "&#34;", `"`)
 	form := url.Values{}
@@ -195,7 +195,8 @@ func (s response) fields() url.Values {
 	return form
 }
 
-// logIn requests path, submits the login page to which it redirects, and returns the response.
+// logIn requests path, submits the login page to which the server redirects, and returns the
+// response.
 func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, path).at().String())
@@ -214,12 +215,12 @@ func (w *fixture) logOut(browser *http.Client, path string) response {
 // ask returns the path and query of a client's authorization request.
 func ask(values url.Values) string { return "/oauth/authorize?" + values.Encode() }
 
-// demo returns the parameters of a request for a code for the client `demo`.
+// demo returns the parameters for a code request by the client `demo`.
 func demo() url.Values {
 	return url.Values{"client_id": {"demo"}, "response_type": {"code"}, "redirect_uri": {app}, "state": {"a state"}, "scope": {"user:info"}}
 }
 
-// approved logs a user in, approves the request, and returns the code for the client `demo`.
+// approved logs in a user, approves the request, and returns the code for the client `demo`.
 func (w *fixture) approved(values url.Values) string {
 	w.t.Helper()
 	browser := w.browser()

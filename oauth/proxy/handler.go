@@ -174,8 +174,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, redirect.Local(pending.Then, "/"), http.StatusFound)
 }
 
-// fail responds to a request that failed because the OAuth server or the API server returned an
-// error.
+// fail logs an error from the OAuth server or the API server, and responds with status 500.
 func fail(w http.ResponseWriter, what string, err error) {
 	slog.Error(what, "error", err)
 	http.Error(w, "The login failed. The log of the proxy says why.", http.StatusInternalServerError)

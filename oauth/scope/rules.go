@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// The API groups of the resources in scopes. OpenShift's resources are also served in the legacy
-// group, which is empty.
+// API groups of the resources in scopes. OpenShift's resources are also served in the legacy group,
+// which is empty.
 const (
 	legacyGroup        = ""
 	userGroup          = "user.openshift.io"
@@ -21,7 +21,7 @@ const (
 	rbacGroup          = "rbac.authorization.k8s.io"
 )
 
-// userRules returns the rules of a user scope. supported is false for other scopes.
+// userRules returns the rules for a user scope. supported is false for other scopes.
 func userRules(text string) (rules []rbacv1.PolicyRule, supported bool) {
 	switch text {
 	case Full:
@@ -68,8 +68,9 @@ func escalating() map[string][]string {
 }
 
 // escalates reports whether a request impersonates a user or accesses an escalating resource. It
-// checks the request and not the role's rules, because a rule for all resources (`*`) includes
-// them. Verbs of constrained impersonation are impersonate:MODE and impersonate-on:MODE:VERB.
+// checks the request instead of the role's rules, because a rule for all resources (`*`) includes
+// the escalating ones. The verbs for constrained impersonation are impersonate:MODE and
+// impersonate-on:MODE:VERB.
 func escalates(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() {
 		return false

@@ -1,5 +1,5 @@
-// Package scope evaluates the scopes of tokens. Scopes limit a token: a request must be allowed
-// both by one of the token's scopes and by the user's own permissions. The package has no state.
+// Package scope evaluates token scopes. Scopes limit a token: a request must be allowed both by one
+// of the token's scopes and by the user's own permissions. The package has no state.
 //
 // Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture,
 // 4.1.4.5 for the scopes that the metadata document names.
@@ -17,15 +17,15 @@ import (
 // ExtraKey is the key of a token's scopes in the user's extra information.
 const ExtraKey = "scopes.authorization.openshift.io"
 
-// The user scopes. This package defines their rules.
+// User scopes. This package defines their rules.
 const (
 	// Full allows everything that the user is allowed to do.
 	Full = "user:full"
-	// Info allows reading the user: name and groups.
+	// Info allows reading the user's name and groups.
 	Info = "user:info"
 	// CheckAccess allows reviews of the user's own permissions.
 	CheckAccess = "user:check-access"
-	// ListProjects allows listing and watching all projects of the user.
+	// ListProjects allows listing and watching all of the user's projects.
 	ListProjects = "user:list-projects"
 	// ListScopedProjects allows listing and watching only the projects that the token's other scopes
 	// name.
@@ -43,13 +43,13 @@ func Supported() []string {
 	return []string{Full, Info, CheckAccess, ListScopedProjects, ListProjects}
 }
 
-// Role is a scope `role:<cluster role>:<namespace>[:!]`.
+// Role is a scope of the form `role:<cluster role>:<namespace>[:!]`.
 type Role struct {
-	// Name is the name of the cluster role. It can contain colons, such as `system:image-puller`.
+	// Name is the cluster role's name. It can contain colons, such as `system:image-puller`.
 	Name string
-	// Namespace is the namespace of the role, or AllNamespaces.
+	// Namespace is the namespace in which the role applies, or AllNamespaces.
 	Namespace string
-	// Escalating means that the scope includes the role's permissions for secrets, tokens, roles and
+	// Escalating means that the scope includes the role's permissions on secrets, tokens, roles and
 	// bindings.
 	Escalating bool
 }
@@ -96,12 +96,12 @@ func Validate(text string) error {
 	return fmt.Errorf("parse scope %q: unknown; scopes are %s and role:<cluster role>:<namespace>", text, strings.Join(Supported(), ", "))
 }
 
-// MaxParameter is the maximum length in bytes of a redirect URI, of a state, and of all scopes of a
-// request together. A code or token with all three stays a small object.
+// MaxParameter is the maximum length, in bytes, of a redirect URI, of a state, and of all scopes in
+// a request together. An object for a code or token with all three stays small.
 const MaxParameter = 4 << 10
 
-// Split returns the scopes in a request parameter, which separates them with spaces. It keeps their
-// order and drops duplicates.
+// Split returns the scopes in a request parameter, in which spaces separate them. It keeps their
+// order and removes duplicates.
 func Split(parameter string) []string {
 	var scopes []string
 	for _, text := range strings.Fields(parameter) {
@@ -112,8 +112,8 @@ func Split(parameter string) []string {
 	return scopes
 }
 
-// Covers reports whether granted scopes include all requested ones, so that the user does not need
-// to grant them again.
+// Covers reports whether the granted scopes include all required scopes, so that the user does not
+// need to grant them again.
 func Covers(granted, required []string) bool {
 	for _, text := range required {
 		if !slices.Contains(granted, text) && !slices.Contains(granted, Full) {

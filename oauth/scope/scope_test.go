@@ -42,7 +42,7 @@ func TestRoleScopesAreParsed(t *testing.T) {
 	}
 }
 
-// roles are the cluster roles of the tests.
+// roles returns the rules of the cluster roles that the tests use.
 func roles(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	switch name {
 	case "edit":
@@ -53,7 +53,7 @@ func roles(_ context.Context, name string) ([]rbacv1.PolicyRule, error) {
 	return nil, fmt.Errorf("clusterrole %q not found", name)
 }
 
-// resource returns a request `verb group/resource/subresource namespace/name`.
+// resource returns a request of the form `verb group/resource/subresource namespace/name`.
 func resource(verb, group, kind, sub, namespace, name string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{Verb: verb, APIGroup: group, Resource: kind, Subresource: sub, Namespace: namespace, Name: name, ResourceRequest: true}
 }

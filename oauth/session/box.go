@@ -7,12 +7,13 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// Box encrypts and signs values for cookies. A value that was sealed under one name cannot be
-// opened under another name.
+// Box encrypts and signs cookie values. A value that was sealed under one name cannot be opened
+// under another name.
 type Box struct{ codecs []securecookie.Codec }
 
-// NewBox returns a box with secrets. The first secret encrypts; each of them can decrypt. Sealed
-// values do not expire: a value that must expire has to contain its expiry time.
+// NewBox returns a box that uses the secrets. The first secret encrypts, and every secret can
+// decrypt. Sealed values do not expire. A value that must expire has to contain its expiration
+// time.
 func NewBox(secrets []Secret) (*Box, error) {
 	codecs, err := newCodecs(0, secrets)
 	if err != nil {
@@ -21,7 +22,7 @@ func NewBox(secrets []Secret) (*Box, error) {
 	return &Box{codecs}, nil
 }
 
-// Seal returns the encrypted and signed JSON of a value for the cookie name.
+// Seal returns the encrypted and signed JSON of a value for the named cookie.
 func (b *Box) Seal(name string, value any) (string, error) {
 	text, err := securecookie.EncodeMulti(name, value, b.codecs...)
 	if err != nil {
@@ -30,7 +31,7 @@ func (b *Box) Seal(name string, value any) (string, error) {
 	return text, nil
 }
 
-// Open decrypts the value of the cookie name into into.
+// Open decrypts the value of the named cookie and decodes it into into.
 func (b *Box) Open(name, text string, into any) error {
 	if err := securecookie.DecodeMulti(name, text, into, b.codecs...); err != nil {
 		return fmt.Errorf("decrypt cookie %q: %w", name, err)

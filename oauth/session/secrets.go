@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Secret is a pair of keys: one for signatures (32 or 64 bytes) and one for encryption (16, 24 or
-// 32 bytes).
+// Secret is a pair of keys: a signing key (32 or 64 bytes) and an encryption key (16, 24 or 32
+// bytes).
 type Secret legacyv1.SessionSecret
 
 func (s Secret) validate() error {
@@ -29,7 +29,7 @@ func (s Secret) validate() error {
 	return errors.Join(problems...)
 }
 
-// ReadSecrets reads a file of the kind SessionSecrets.
+// ReadSecrets reads a file with a SessionSecrets object.
 func ReadSecrets(path string) ([]Secret, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func ReadSecrets(path string) ([]Secret, error) {
 	}
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		// The cause would contain a secret.
+		// The cause could contain a secret.
 		return nil, fmt.Errorf("read session secrets %q: it is not a SessionSecrets object", path)
 	}
 	if len(file.Secrets) == 0 {
@@ -53,8 +53,8 @@ func ReadSecrets(path string) ([]Secret, error) {
 	return secrets, nil
 }
 
-// EnsureSecrets reads a file of secrets. If the file is missing, EnsureSecrets creates it with
-// random secrets.
+// EnsureSecrets reads a secrets file. If the file is missing, EnsureSecrets creates it with random
+// secrets.
 func EnsureSecrets(path string) ([]Secret, error) {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return ReadSecrets(path)
@@ -72,7 +72,7 @@ func EnsureSecrets(path string) ([]Secret, error) {
 	return ReadSecrets(path)
 }
 
-// random returns n random bytes in hexadecimal, which are 2n characters.
+// random returns n random bytes in hexadecimal, that is 2n characters.
 func random(n int) string {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails: the runtime ends the process instead

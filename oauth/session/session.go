@@ -3,8 +3,7 @@
 //
 // The encrypted and signed cookie contains the whole session. Therefore, a session survives
 // restarts and works with every API server. Session fixation is impossible, because there is no
-// session ID. A change of the session generation, which is stored in the User object, ends sessions
-// on the server.
+// session ID. To end sessions on the server, the session generation in the User object is changed.
 package session
 
 import (
@@ -20,33 +19,35 @@ import (
 	"github.com/gorilla/securecookie"
 )
 
-// User is the user of a session.
+// User identifies a session's user.
 type User struct {
-	// Name and UID identify the User object. A recreated user has another UID.
+	// Name and UID identify the User object. A recreated user has a different UID.
 	Name, UID string
 	// Generation is the user's session generation at login. A logout changes the user's generation,
 	// which ends all earlier sessions.
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation of a User that contains the generation of its sessions, both of the
-// login pages and of the web console. The annotation is missing until the first logout.
+// Generation is the annotation on a User that holds the generation of the user's sessions, both on
+// the login pages and in the web console. The annotation is missing until the first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
-// hostPrefix is a prefix of cookie names. Browsers accept such cookies only from this host, over
-// TLS and for all paths (RFC 6265bis, section 4.1.3.2). Other hosts of the domain cannot set them.
+// hostPrefix is a cookie name prefix. Browsers accept cookies with this prefix only from this host,
+// over TLS and for all paths (RFC 6265bis, section 4.1.3.2). Other hosts in the domain cannot set
+// them.
 const hostPrefix = "__Host-"
 
 // Sessions writes and reads sessions.
 type Sessions struct {
-	// Name is the name of the cookie, including __Host-. MaxAge is the lifetime of a session.
+	// Name is the cookie's name, including __Host-. MaxAge is the session lifetime.
 	Name   string
 	MaxAge time.Duration
 
 	codecs []securecookie.Codec
 }
 
-// New returns sessions with secrets. The first secret encrypts; each of them can decrypt.
+// New returns Sessions that use the secrets. The first secret encrypts, and every secret can
+// decrypt.
 func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
 	codecs, err := newCodecs(maxAge, secrets)
 	if err != nil {
@@ -56,7 +57,7 @@ func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error)
 	return &Sessions{Name: name, MaxAge: maxAge, codecs: codecs}, nil
 }
 
-// Start starts a session of a user and replaces an existing one.
+// Start starts a session for a user and replaces any existing session.
 func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	value, err := securecookie.EncodeMulti(s.Name, user, s.codecs...)
 	if err != nil {
@@ -66,11 +67,11 @@ func (s *Sessions) Start(w http.ResponseWriter, user User) error {
 	return nil
 }
 
-// Clear removes the session from the browser. The cookie of the old session stays valid until the
-// user's generation changes.
+// Clear removes the session from the browser. The old session's cookie stays valid until the user's
+// generation changes.
 func (s *Sessions) Clear(w http.ResponseWriter) error { return s.Start(w, User{}) }
 
-// User returns the user of a request's session. ok is false if there is no valid session.
+// User returns the user of the request's session. ok is false if there is no valid session.
 func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 	cookie, err := r.Cookie(s.Name)
 	if err != nil || securecookie.DecodeMulti(s.Name, cookie.Value, &user, s.codecs...) != nil {
@@ -79,20 +80,21 @@ func (s *Sessions) User(r *http.Request) (user User, ok bool) {
 	return user, user.Name != "" && user.UID != ""
 }
 
-// cookie returns a cookie that scripts and other sites can neither read nor set. Browsers send it
-// when they follow a link from another site, which OAuth clients require, but not with a form,
-// frame or script of another site.
+// cookie returns a cookie that scripts and other sites can neither read nor set. Browsers send the
+// cookie when they follow a link from another site, which OAuth clients require, but not with a
+// form, frame or script on another site.
 func cookie(name, value string) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }
 
-// csrfCookie contains a random value that forms must repeat. Pages of other sites cannot read it.
+// csrfCookie is the name of the cookie with a random value that forms must repeat. Pages on other
+// sites cannot read the cookie.
 const csrfCookie = hostPrefix + "csrf"
 
 // csrfBytes is the length of the random value, in bytes.
 const csrfBytes = 32
 
-// CSRF returns the value for the forms of a page. It sets the cookie if it is missing.
+// CSRF returns the value for a page's forms. It sets the cookie if it is missing.
 func CSRF(w http.ResponseWriter, r *http.Request) string {
 	if cookie, err := r.Cookie(csrfCookie); err == nil && len(cookie.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
 		return cookie.Value
@@ -110,13 +112,13 @@ func CheckCSRF(r *http.Request, value string) bool {
 	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(value)) == 1
 }
 
-// State returns the `state` parameter for an OAuth flow that starts in the browser of the request.
-// It is derived from the CSRF cookie, which State sets if it is missing. It does not disclose the
-// value for forms.
+// State returns the `state` parameter for an OAuth flow that starts in the request's browser. State
+// derives it from the CSRF cookie, which it sets if the cookie is missing. The parameter does not
+// disclose the value for forms.
 func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
 
-// CheckState reports whether a `state` parameter belongs to a flow that started in the browser of
-// the request.
+// CheckState reports whether a `state` parameter belongs to a flow that started in the request's
+// browser.
 func CheckState(r *http.Request, state string) bool {
 	cookie, err := r.Cookie(csrfCookie)
 	return err == nil && cookie.Value != "" && subtle.ConstantTimeCompare([]byte(stateOf(cookie.Value)), []byte(state)) == 1

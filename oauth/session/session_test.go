@@ -23,7 +23,7 @@ func sessions(t *testing.T, maxAge time.Duration, secrets ...Secret) *Sessions {
 	return s
 }
 
-// carry returns a request that sends the cookies of a response.
+// carry returns a request with the cookies set by a response.
 func carry(response *httptest.ResponseRecorder) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	for _, cookie := range response.Result().Cookies() {

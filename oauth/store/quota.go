@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// maxPerUser is the maximum number of objects of a resource that a user can have in the store.
+	// maxPerUser is the maximum number of objects of one resource that a user can have in the
+	// store.
 	maxPerUser = 1000
-	// countInterval is the number of new objects of a user between two counts. A count reads all
-	// objects of the resource. Before the next count, each API server can exceed the maximum by this
-	// number.
+	// countInterval is the number of objects that a user can create between two counts. A count
+	// reads all objects of the resource. Before the next count, each API server can exceed the
+	// maximum by this number.
 	countInterval = 100
 )
 
-// Quota limits the number of objects of a resource that each user has in the store. ResourceQuota
+// Quota limits the number of objects of one resource that each user has in the store. ResourceQuota
 // does not count cluster-scoped objects, and a script can log in repeatedly.
 type Quota[T interface {
 	runtime.Object
@@ -30,12 +31,12 @@ type Quota[T interface {
 	Objects Objects[T]
 
 	mu sync.Mutex
-	// added contains the new objects of each user since the last count.
+	// added is the number of objects that each user has created since the last count.
 	added map[string]int
 }
 
-// Add prepares for a new object of a user. It deletes the user's oldest objects if there are too
-// many. The resource must support the field selector userName.
+// Add must be called before an object is created for a user. It deletes the user's oldest objects
+// if there are too many. The resource must support the field selector userName.
 func (q *Quota[T]) Add(ctx context.Context, user string) error {
 	if !q.isDue(user) {
 		return nil
@@ -62,7 +63,7 @@ func (q *Quota[T]) Add(ctx context.Context, user string) error {
 	return nil
 }
 
-// isDue counts a new object of a user, and reports whether all of them must be counted.
+// isDue adds one to the number of new objects for a user, and reports whether a count is due.
 func (q *Quota[T]) isDue(user string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -17,16 +17,16 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Objects are the objects of one resource. Errors are API errors
-// (k8s.io/apimachinery/pkg/api/errors): not found, conflict, invalid.
+// Objects reads and writes the objects of one resource. Errors are API errors
+// (k8s.io/apimachinery/pkg/api/errors): NotFound, Conflict or Invalid.
 type Objects[T runtime.Object] interface {
 	// Get reads an object from the store.
 	Get(ctx context.Context, name string) (T, error)
-	// Cached reads an object from the watch cache, and from the store if the cache does not have
-	// it. Callers must not change it.
+	// Cached reads an object from the watch cache, and falls back to the store if the object is not
+	// in the cache. Callers must not modify the object.
 	Cached(ctx context.Context, name string) (T, error)
-	// Where returns the objects whose field has a value. The resource must support the field in field
-	// selectors.
+	// Where returns the objects whose field has the given value. The resource must support the
+	// field in field selectors.
 	Where(ctx context.Context, field, value string) ([]T, error)
 	Create(ctx context.Context, object T) (T, error)
 	// Update replaces an object unless it has changed since it was read.
@@ -35,8 +35,8 @@ type Objects[T runtime.Object] interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Of returns the objects of a resource of the API server. stores can be filled after the call, but
-// before the first use.
+// Of returns the objects of an API server resource. stores can be filled after the call, but must
+// be filled before the first use.
 func Of[T runtime.Object](stores map[schema.GroupResource]*registry.Store,
 	resource schema.GroupResource) Objects[T] {
 	return objects[T]{stores, resource}
@@ -55,7 +55,7 @@ func (o objects[T]) store() (*registry.Store, error) {
 	return store, nil
 }
 
-// typed converts the object that a store returned.
+// typed converts an object that a store returned to its type.
 func typed[T runtime.Object](object runtime.Object, err error) (T, error) {
 	value, ok := object.(T)
 	if err == nil && !ok {
@@ -131,13 +131,13 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 }
 
 // about adds request information for the resource to a context, because errors take the resource's
-// name from it. The context of a request for a page has other information.
+// name from it. The context of a page request has the information for another request.
 func (o objects[T]) about(ctx context.Context) context.Context {
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }
 
-// scoped adds the empty namespace to a context that has none, as stores expect for cluster-scoped
-// objects.
+// scoped adds the empty namespace to a context without a namespace, as stores expect for
+// cluster-scoped objects.
 func scoped(ctx context.Context) context.Context {
 	if _, ok := request.NamespaceFrom(ctx); ok {
 		return ctx
@@ -145,7 +145,7 @@ func scoped(ctx context.Context) context.Context {
 	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
-// InNamespace returns a context for objects of a namespace.
+// InNamespace returns a context for objects in a namespace.
 func InNamespace(ctx context.Context, namespace string) context.Context {
 	return request.WithNamespace(ctx, namespace)
 }

@@ -1,5 +1,5 @@
-// Package storetest provides a fake of package store. It stores API objects in memory, and returns
-// the errors of the API for missing, existing and changed objects.
+// Package storetest provides a fake of package store. The fake stores API objects in memory, and
+// returns API errors for missing, existing and changed objects.
 package storetest
 
 import (
@@ -21,11 +21,12 @@ import (
 
 // Objects stores objects in memory.
 type Objects[T runtime.Object] struct {
-	// Resource is the resource that errors name.
+	// Resource is the resource that error messages name.
 	Resource schema.GroupResource
-	// Field returns the value of a field. Where requires it.
+	// Field returns the value of an object's field. Where requires it.
 	Field func(object T, field string) string
-	// Fail, if set, is called before each change. Its error is returned.
+	// Fail, if set, is called before each change. If it returns an error, the change fails with
+	// that error.
 	Fail func(verb, name string) error
 
 	mutex   sync.Mutex
@@ -35,7 +36,7 @@ type Objects[T runtime.Object] struct {
 
 var _ store.Objects[runtime.Object] = (*Objects[runtime.Object])(nil)
 
-// New returns a store with objects.
+// New returns a store that holds the given objects.
 func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects[T] {
 	o := &Objects[T]{Resource: resource, objects: map[string]T{}}
 	for _, object := range objects {
@@ -70,7 +71,7 @@ func (o *Objects[T]) Get(_ context.Context, name string) (T, error) {
 // Cached reads an object.
 func (o *Objects[T]) Cached(ctx context.Context, name string) (T, error) { return o.Get(ctx, name) }
 
-// Where returns the objects whose field has a value.
+// Where returns the objects whose field has the given value.
 func (o *Objects[T]) Where(_ context.Context, field, value string) ([]T, error) {
 	return slices.DeleteFunc(o.All(), func(object T) bool { return o.Field(object, field) != value }), nil
 }
@@ -91,7 +92,7 @@ func (o *Objects[T]) Create(_ context.Context, object T) (T, error) {
 	})
 }
 
-// Update replaces an object. If its resource version has changed, it returns a conflict.
+// Update replaces an object. It returns a conflict if the resource version has changed.
 func (o *Objects[T]) Update(_ context.Context, object T) (T, error) {
 	return o.write("update", object, func(accessor metav1.Object, old T, exists bool) error {
 		if !exists {
