@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrNotRunning is the error of requests if no supervisor listens on the socket. Without access to
+// ErrNotRunning is returned if no supervisor listens on the socket. Without permission to access
 // the socket, the error is fs.ErrPermission.
 var ErrNotRunning = errors.New("supervisor is not running")
 
@@ -21,7 +21,7 @@ type Client struct {
 	http http.Client
 }
 
-// NewClient returns a client of the supervisor that listens on a Unix socket.
+// NewClient returns a client for the supervisor that listens on a Unix socket.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
@@ -30,7 +30,7 @@ func NewClient(socket string) *Client {
 	return &Client{http.Client{Transport: transport, Timeout: 5 * time.Second}}
 }
 
-// Status returns the status; ErrNotRunning if no supervisor listens.
+// Status returns the supervisor's status, or ErrNotRunning if no supervisor listens on the socket.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var status Status
 	resp, err := c.do(ctx, http.MethodGet, "/status")
@@ -44,7 +44,8 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Stop requests the supervisor to stop all processes and end. It returns before they have ended.
+// Stop requests that the supervisor stop all processes and exit. It returns before they have
+// exited.
 func (c *Client) Stop(ctx context.Context) error {
 	resp, err := c.do(ctx, http.MethodPost, "/stop")
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *Client) Stop(ctx context.Context) error {
 	return resp.Body.Close()
 }
 
-// Restart requests the supervisor to restart a process. It returns before the process has ended.
+// Restart requests that the supervisor restart a process. It returns before the process has exited.
 func (c *Client) Restart(ctx context.Context, process string) error {
 	resp, err := c.do(ctx, http.MethodPost, "/restart/"+url.PathEscape(process))
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 )
 
 // Activity extends the lifetime of tokens that are used. A token expires when its age in seconds
-// reaches its inactivityTimeoutSeconds, or never if that is 0. A use sets the field to the token's
-// current age plus the timeout of the client, but only if a third of the timeout has passed since
-// the last extension.
+// reaches its inactivityTimeoutSeconds, or never if that field is 0. A use sets the field to the
+// token's current age plus the client's timeout, but only if a third of the timeout has passed
+// since the last extension.
 type Activity struct {
 	Tokens  store.Objects[*oauthv1.OAuthAccessToken]
 	Clients *client.Registry
-	// Timeout returns the default timeout of clients, in seconds.
+	// Timeout returns the default inactivity timeout for clients, in seconds.
 	Timeout func() int32
-	// Report receives errors.
+	// Report is called with errors.
 	Report func(error)
 
 	activity chan *oauthv1.OAuthAccessToken
@@ -33,8 +33,8 @@ func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *clien
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, activity: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
-// Used records the use of a token. It never blocks. If it drops a use under load, a later use
-// extends the token.
+// Used records a token's use. It never blocks. If it drops a use under load, a later use extends
+// the token.
 func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	select {
 	case a.activity <- token:
@@ -44,7 +44,7 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 
 // Run extends tokens until ctx is done.
 func (a *Activity) Run(ctx context.Context) {
-	// timeouts contains the values that Run stored, because the token can come from a stale cache.
+	// timeouts holds the values that Run stored, because the token can come from a stale cache.
 	timeouts := map[types.UID]int32{}
 	for {
 		select {
@@ -69,11 +69,11 @@ func (a *Activity) Run(ctx context.Context) {
 	}
 }
 
-// maxWritten limits the number of entries in timeouts.
+// maxWritten is the maximum number of entries in timeouts.
 const maxWritten = 10_000
 
-// extend extends the timeout of a token if that is due, and returns the stored timeout. It returns
-// 0 if nothing was stored.
+// extend extends a token's timeout if an extension is due, and returns the stored timeout. It
+// returns 0 if nothing was stored.
 func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken,
 	now time.Time) (int32, error) {
 	timeout := a.Timeout()

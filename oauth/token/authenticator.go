@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// GroupOAuth is the virtual group of all users who authenticate with an access token.
+// GroupOAuth is the virtual group that contains all users who authenticate with an access token.
 const GroupOAuth = "system:authenticated:oauth"
 
 // Reasons why an existing token is not valid.
@@ -36,7 +36,7 @@ type Authenticator struct {
 	Users  store.Objects[*userv1.User]
 	// Accounts finds the service accounts that are clients.
 	Accounts *client.Accounts
-	// Groups returns the groups of a user.
+	// Groups returns a user's groups.
 	Groups func(user string) []string
 	// Used, if set, is called when a token with an inactivity timeout is used.
 	Used func(*oauthv1.OAuthAccessToken)
@@ -57,7 +57,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		// The cause would contain the token.
+		// The cause could contain the token.
 		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()

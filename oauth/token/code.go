@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A code has the same form as a token's secret. One half is random; the other half is the signature
-// of the first.
+// A code has the same format as a token secret. One half is random, and the other half is the
+// signature of the first half.
 
-// halfBytes is the length of each half. 128 random bits cannot be guessed.
+// halfBytes is the length of each half, in bytes. 128 random bits cannot be guessed.
 const halfBytes = secretBytes / 2
 
-// newCode returns a code and the name of its object.
+// newCode returns a code and the name for its object.
 func newCode(key []byte) (code, name string) {
 	random := make([]byte, halfBytes, secretBytes)
 	_, _ = rand.Read(random) // never fails: the runtime ends the process instead

@@ -18,19 +18,19 @@ import (
 type Endpoint struct {
 	Clients *client.Registry
 	Issuer  *Issuer
-	// Report receives errors for the administrator.
+	// Report is called with errors for the administrator.
 	Report func(error)
 }
 
-// Problem is an error response of RFC 6749.
+// Problem is an error response as defined in RFC 6749.
 type Problem struct {
-	// Code is an error code of sections 4.1.2.1 and 5.2, such as invalid_request.
+	// Code is an error code from section 4.1.2.1 or 5.2, such as invalid_request.
 	Code string `json:"error"`
-	// Description is for developers of the client.
+	// Description is a message for developers of the client.
 	Description string `json:"error_description,omitempty"`
 }
 
-// ServerError returns the problem for internal errors. Its text is OpenShift's.
+// ServerError returns the problem for internal errors. Its message is OpenShift's.
 func ServerError() *Problem {
 	return &Problem{"server_error", "The authorization server encountered an unexpected condition that prevented it from fulfilling the request."}
 }
@@ -43,14 +43,14 @@ type success struct {
 	TokenType   string `json:"token_type"`
 }
 
-// ServeHTTP exchanges a code.
+// ServeHTTP exchanges a code for a token.
 func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
 		return
 	}
-	// Only the form is read, because logs contain URLs.
+	// Only the form is read: parameters in the URL would end up in logs.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
@@ -112,11 +112,12 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 	return issued, nil
 }
 
-// authenticate finds the client of a request and checks its secret, which is in the Authorization
-// header or the form.
+// authenticate finds the client that sent a request and checks its secret, which is in the
+// Authorization header or the form.
 //
 // The response does not reveal which clients exist: it is the same for an unknown client and for a
-// wrong secret. If the request has no secret, it is the same for every client that needs one.
+// wrong secret. If the request has no secret, the response is the same for every client that needs
+// a secret.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {
@@ -139,8 +140,9 @@ func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	return nil, &Problem{"invalid_client", "the client or its secret is unknown"}
 }
 
-// unescaped decodes a value of the Authorization header. RFC 6749, section 2.3.1, requires an
-// encoding, which many clients omit. It returns other values unchanged.
+// unescaped decodes a value from the Authorization header. RFC 6749, section 2.3.1, requires these
+// values to be encoded, but many clients do not encode them. unescaped returns values that cannot
+// be decoded unchanged.
 func unescaped(text string, basic bool) string {
 	if decoded, err := url.QueryUnescape(text); basic && err == nil {
 		return decoded

@@ -23,20 +23,20 @@ var ErrInvalidCode = errors.New("the code is not valid")
 type Issuer struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Codes  store.Objects[*oauthv1.OAuthAuthorizeToken]
-	// Quota limits the number of access tokens of each user.
+	// Quota limits the number of access tokens for each user.
 	Quota *store.Quota[*oauthv1.OAuthAccessToken]
-	// MaxAge is the default lifetime of an access token in seconds; 0 means no limit. CodeMaxAge is
-	// the lifetime of a code in seconds.
+	// MaxAge is the default lifetime of an access token, in seconds. 0 means no limit. CodeMaxAge
+	// is the lifetime of a code, in seconds.
 	MaxAge, CodeMaxAge int32
-	// CodeKeys are secret keys. The first one signs codes, and each of them verifies codes, so that
+	// CodeKeys holds secret keys. The first key signs codes, and every key verifies codes, so that
 	// forged codes are rejected without a lookup.
 	CodeKeys [][]byte
 	// InactivityTimeout is the default number of seconds without use after which an access token
-	// expires; 0 means never.
+	// expires. 0 means never.
 	InactivityTimeout int32
 }
 
-// Grant is the permission that a user gives to a client.
+// Grant describes the permission that a user gives to a client.
 type Grant struct {
 	Client      *client.Client
 	UserName    string
@@ -47,15 +47,15 @@ type Grant struct {
 	Code string
 }
 
-// To returns a grant of a user for a client.
+// To returns a user's grant to a client.
 func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
 	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
 }
 
-// Issued is an access token in the response to a client.
+// Issued is an access token that is sent to a client.
 type Issued struct {
 	Secret string
-	// ExpiresIn is in seconds. 0 means that it does not expire.
+	// ExpiresIn is in seconds. 0 means that the token does not expire.
 	ExpiresIn int64
 	Scopes    []string
 }
@@ -79,7 +79,7 @@ func (i *Issuer) Access(ctx context.Context, grant Grant) (Issued, error) {
 	return Issued{Secret: secret, ExpiresIn: token.ExpiresIn, Scopes: grant.Scopes}, nil
 }
 
-// onBehalf returns a context for writes on behalf of the user of a grant.
+// onBehalf returns a context for writes on behalf of the grant's user.
 func onBehalf(ctx context.Context, grant Grant) context.Context {
 	return tenant.Mark{Name: tenant.User(grant.UserName)}.With(ctx)
 }
@@ -92,7 +92,8 @@ func or(value *int32, usual int32) int32 {
 	return usual
 }
 
-// Code issues an authorization code. Its exchange requires the verifier of the challenge.
+// Code issues an authorization code. To exchange the code, the client must send the verifier for
+// the challenge.
 func (i *Issuer) Code(ctx context.Context, grant Grant,
 	state, challenge, method string) (string, error) {
 	secret, name := newCode(i.CodeKeys[0])
@@ -109,7 +110,7 @@ func (i *Issuer) Code(ctx context.Context, grant Grant,
 
 // Redeem consumes a code if check returns true, and returns its grant. Only one of several
 // concurrent calls succeeds. A code that is used twice might have been stolen, so Redeem revokes
-// the tokens of the first use (RFC 6749, section 4.1.2).
+// the tokens from the first use (RFC 6749, section 4.1.2).
 func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
 	name, ok := codeName(code, i.CodeKeys)
@@ -138,7 +139,7 @@ func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	}, nil
 }
 
-// revoke deletes the access tokens that a client got for a code.
+// revoke deletes the access tokens that a client obtained with a code.
 func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) error {
 	tokens, err := i.Tokens.Where(ctx, "authorizeToken", code)
 	if err != nil {
@@ -156,8 +157,8 @@ func (i *Issuer) revoke(ctx context.Context, c *client.Client, code string) erro
 	return errors.Join(problems...)
 }
 
-// expired reports whether more than the given seconds have passed since a time. 0 seconds mean no
-// limit.
+// expired reports whether more than the given number of seconds has passed since a time. 0 seconds
+// means no limit.
 func expired(since metav1.Time, seconds int64, now time.Time) bool {
 	return seconds > 0 && now.After(since.Add(time.Duration(seconds)*time.Second))
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// The methods of a code challenge (RFC 7636, section 4.2).
+// Code challenge methods (RFC 7636, section 4.2).
 const (
 	Plain = "plain"
 	S256  = "S256"
 )
 
-// ChallengeMethods returns the methods that every client may use. The metadata document contains
-// them.
+// ChallengeMethods returns the methods that every client can use. The metadata document lists them.
 func ChallengeMethods() []string { return []string{S256} }
 
 // codeText matches code challenges and code verifiers (RFC 7636, sections 4.1 and 4.2).
 var codeText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// CheckChallenge rejects an invalid code challenge and returns the method. The default method is
-// plain. Without a challenge there is no method.
+// CheckChallenge rejects an invalid code challenge and returns the method. The method defaults to
+// plain. Without a challenge, the method is empty.
 func CheckChallenge(challenge, method string) (string, error) {
 	switch {
 	case challenge == "" && method == "":
@@ -44,10 +43,10 @@ func CheckChallenge(challenge, method string) (string, error) {
 	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
 }
 
-// CheckMethod rejects a code challenge that does not protect the code of a public client. A public
+// CheckMethod rejects a code challenge that does not protect a public client's code. A public
 // client has no secret, so only the challenge prevents a thief from exchanging a stolen code. With
-// the method plain, the challenge in the request's URL is itself the verifier. method is a result
-// of CheckChallenge.
+// the plain method, the challenge in the request URL is itself the verifier. method must be a
+// method that CheckChallenge returned.
 func CheckMethod(c *client.Client, method string) error {
 	if method == S256 || !c.Public() || c.OptionalChallenge {
 		return nil

@@ -1,10 +1,10 @@
 // Package token issues access tokens and authorization codes, exchanges codes for tokens, and
-// authenticates the tokens of requests.
+// authenticates the tokens in requests.
 //
-// A client gets a secret, which is `sha256~` followed by 43 characters. The name of the API object
-// is `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or
-// of an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
-// OAuthAccessToken with any other name. Then the name itself is the token.
+// A client gets a secret, which is `sha256~` followed by 43 characters. The API object's name is
+// `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or of
+// an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
+// OAuthAccessToken with any other name. In this case, the name itself is the token.
 package token
 
 import (
@@ -14,16 +14,16 @@ import (
 	"strings"
 )
 
-// prefix is the prefix of secrets, and of object names that are hashes.
+// prefix is the prefix of secrets and of object names that are hashes.
 const prefix = "sha256~"
 
-// secretBytes is the length of a secret: 256 random bits cannot be guessed.
+// secretBytes is the length of a secret, in bytes. 256 random bits cannot be guessed.
 const secretBytes = 32
 
-// encodedLength is the length of the base64 encoding of a secret.
+// encodedLength is the length of a base64-encoded secret, in characters.
 const encodedLength = 43
 
-// New returns a secret and the name of its object.
+// New returns a secret and the name for its object.
 func New() (secret, name string) {
 	random := make([]byte, secretBytes)
 	_, _ = rand.Read(random) // never fails: the runtime ends the process instead
@@ -31,8 +31,8 @@ func New() (secret, name string) {
 	return secret, hashed(secret)
 }
 
-// Name returns the name of the object of a secret. ok is false if the text cannot be a secret; no
-// lookup is needed then.
+// Name returns the object name for a secret. If the text cannot be a secret, ok is false and no
+// lookup is needed.
 //
 // Looking up the object by its hash also prevents timing attacks: the duration does not depend on
 // how much of a guess is correct.
@@ -48,10 +48,10 @@ func Name(secret string) (name string, ok bool) {
 // be guessed.
 const MinLength = 32
 
-// maxLength is the maximum length of an object's name.
+// maxLength is the maximum length of an object name.
 const maxLength = 253
 
-// IsHashed reports whether the name of a token object is a hash and not the token.
+// IsHashed reports whether a token object's name is a hash and not the token itself.
 func IsHashed(name string) bool { return strings.HasPrefix(name, prefix) }
 
 func hashed(secret string) string {

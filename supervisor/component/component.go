@@ -1,71 +1,72 @@
-// Package component runs the components of a process: it starts each one after those that it needs,
-// stops them in reverse order, and reports the state of each.
+// Package component runs the components of a process: it starts each component after its
+// dependencies, stops the components in reverse order, and reports the state of each component.
 package component
 
 import "context"
 
 // Component is a long-lived unit of a process. Run blocks. It calls ready once, when the component
-// serves, returns nil after ctx has ended, and returns an error on failure.
+// serves, returns nil after ctx is done, and returns an error on failure.
 type Component interface {
 	Name() string
 	Run(ctx context.Context, ready func()) error
 }
 
-// Noter is a component that can be ready without everything that it needs, such as a router
-// without its HAProxy.
+// Noter is a component that can be ready without some of its dependencies, such as a router without
+// its HAProxy.
 type Noter interface {
 	Component
-	// Notes passes the function that reports what the component lacks; "" if it lacks nothing. Notes
-	// is called once, before Run.
+	// Notes passes the function that reports what the component lacks, or "" if it lacks nothing.
+	// Notes is called once, before Run.
 	Notes(note func(text string))
 }
 
-// Drainer is a component that can no longer do useful work while the components that need it
-// still stop, such as a store without its peers.
+// Drainer is a component that can no longer do useful work while the components that depend on it
+// are still stopping, such as a store without its peers.
 type Drainer interface {
 	Component
-	// Drain is called before the context of Run ends, when the process starts to stop. The component
-	// then fails requests immediately that would otherwise wait. Drain does not block.
+	// Drain is called when the process starts to stop, before Run's context is done. From then on,
+	// requests to the component that would otherwise wait fail immediately. Drain does not block.
 	Drain()
 }
 
-// Entry is a component with the names of the components of the same process that must be ready
-// before it starts.
+// Entry is a component with its dependencies: the names of components in the same process that must
+// be ready before it starts.
 type Entry struct {
 	Component
 	After []string
-	// Gate, if set, admits the component. Until then, it is on standby, and its process is complete
-	// without it.
+	// Gate, if set, admits the component. Until it is admitted, the component is on standby, and
+	// its process counts as complete without it.
 	Gate Gate
 }
 
-// Gate admits components that run in one of several processes, such as the controllers of a cluster
-// with several masters. A process that must end a component exits.
+// Gate admits components that must run in only one of several processes, such as the controllers in
+// a cluster with several masters. A process that must stop such a component exits.
 type Gate interface {
-	// Wait returns nil when the component can run, and an error if ctx ends first. It calls standby
-	// if another process runs the component.
+	// Wait returns nil when the component can run, and an error if ctx is done first. It calls
+	// standby if another process runs the component.
 	Wait(ctx context.Context, standby func()) error
 }
 
 // Closed is a gate that admits no component.
 type Closed struct{}
 
-// Wait calls standby and waits until ctx ends.
+// Wait calls standby and waits until ctx is done.
 func (Closed) Wait(ctx context.Context, standby func()) error {
 	standby()
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// Disabled returns a component that does nothing, in place of one that the configuration disables.
+// Disabled returns a component that does nothing. It replaces a component that the configuration
+// disables.
 func Disabled(name string) Component { return disabled(name) }
 
 type disabled string
 
-// Name returns the name of the disabled component.
+// Name returns the disabled component's name.
 func (d disabled) Name() string { return string(d) }
 
-// Run is ready immediately and waits until ctx ends.
+// Run is ready immediately and waits until ctx is done.
 func (disabled) Run(ctx context.Context, ready func()) error {
 	ready()
 	<-ctx.Done()

@@ -11,7 +11,7 @@ import (
 // State is the state of a component or of a process.
 type State string
 
-// The states of a component. A process is Starting, Ready (all of its components are) or Failed.
+// Component states. A process is Starting, Ready (when all of its components are ready) or Failed.
 const (
 	Waiting  State = "waiting"  // other components are not ready yet
 	Standby  State = "standby"  // it runs on another host
@@ -21,18 +21,18 @@ const (
 	Stopped  State = "stopped"  // it ended on request
 )
 
-// Event is a change of a component's state.
+// Event records a change in a component's state.
 type Event struct {
 	Component string `json:"part"`
 	State     State  `json:"state"`
 	Error     string `json:"error,omitempty"`
-	// Note describes what a ready component lacks; "" if it lacks nothing.
+	// Note describes what a ready component lacks, or is "" if it lacks nothing.
 	Note string `json:"note,omitempty"`
 }
 
-// Reporter returns a function that writes events to w, one JSON object a line. It is safe for
+// Reporter returns a function that writes events to w, one JSON object per line. It is safe for
 // concurrent use. It removes passwords from errors. It drops an event that cannot be written: the
-// reader of w has ended, and this process ends with it.
+// reader of w has exited, and this process exits with it.
 func Reporter(w io.Writer) func(Event) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(w)

@@ -7,19 +7,18 @@ import (
 	"unsafe"
 )
 
-// names contains the names of components by the labels of their goroutines (unsafe.Pointer). Like
-// the log, it belongs to the whole process.
+// names maps the profiler labels of goroutines (unsafe.Pointer) to component names. Like the log,
+// it belongs to the whole process.
 var names = sync.Map{}
 
-// labels returns the profiler's labels of the calling goroutine. The runtime keeps this function
+// labels returns the profiler labels of the calling goroutine. The Go runtime keeps this function
 // for other packages (https://go.dev/issue/67401).
-//
 //go:linkname labels runtime/pprof.runtime_getProfLabel
 func labels() unsafe.Pointer
 
-// withLabel runs a component with its name as label of its goroutines. A goroutine inherits the
-// labels of the one that starts it, so that profiles show the component of upstream's goroutines,
-// too.
+// withLabel runs a component with its name as a label on its goroutines. A goroutine inherits the
+// labels of the goroutine that starts it, so profiles also show the component for upstream's
+// goroutines.
 func withLabel(ctx context.Context, name string, run func(context.Context) error) (err error) {
 	pprof.Do(ctx, pprof.Labels("component", name), func(ctx context.Context) {
 		names.Store(labels(), name)
@@ -28,7 +27,7 @@ func withLabel(ctx context.Context, name string, run func(context.Context) error
 	return err
 }
 
-// Current returns the name of the component whose goroutine calls it, or "".
+// Current returns the name of the component that the calling goroutine belongs to, or "".
 func Current() string {
 	name, _ := names.Load(labels())
 	text, _ := name.(string)

@@ -10,17 +10,18 @@ import (
 // defaultRetryInterval is the delay before a failed optional component is restarted.
 const defaultRetryInterval = 10 * time.Second
 
-// Optional is a component that the rest of its process works without, such as a router whose port
-// is in use. If it fails, it is still ready, notes the error and retries.
+// Optional is a component that its process can work without, such as a router whose port is in use.
+// If it fails, it is still ready, notes the error and retries.
 type Optional struct {
-	// Component is the name of the component.
+	// Component is the component's name.
 	Component string
-	// Serve runs until ctx ends or an error occurs. It calls ready when it serves. It can call note to
-	// report what it lacks while it serves. It is called again after an error.
+	// Serve runs until ctx is done or an error occurs. It calls ready when it serves. It can call
+	// note to report what it lacks while it serves. It is called again after an error.
 	Serve func(ctx context.Context, ready func(), note func(text string)) error
-	// ReadyFirst is for a component that nothing waits for: it is ready before it serves.
+	// ReadyFirst is for a component that no other component waits for: it is ready before it
+	// serves.
 	ReadyFirst bool
-	// RetryInterval is the delay after an error; 10 seconds by default.
+	// RetryInterval is the delay after an error. It defaults to 10 seconds.
 	RetryInterval time.Duration
 
 	mu     sync.Mutex
@@ -34,7 +35,7 @@ func (o *Optional) Name() string { return o.Component }
 // Notes sets the function that reports what the component lacks.
 func (o *Optional) Notes(note func(text string)) { o.report = note }
 
-// note reports a text that differs from the previous one.
+// note reports a text if it differs from the previous one.
 func (o *Optional) note(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,7 +45,7 @@ func (o *Optional) note(text string) {
 	o.last = text
 }
 
-// Run serves until ctx ends. It retries after errors and never returns one.
+// Run serves until ctx is done. It retries after errors and never returns an error.
 func (o *Optional) Run(ctx context.Context, ready func()) error {
 	ready = sync.OnceFunc(ready)
 	if o.ReadyFirst {
