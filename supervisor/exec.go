@@ -12,15 +12,15 @@ import (
 )
 
 // Reporter returns the function with which a process reports events to its supervisor. Programs
-// that the process starts or executes do not inherit the descriptor.
+// that the process starts or executes do not inherit the file descriptor.
 func Reporter() func(component.Event) {
 	syscall.CloseOnExec(ReportDescriptor)
 	return component.Reporter(os.NewFile(ReportDescriptor, "reports"))
 }
 
-// Exec replaces the program of a process that a supervisor started. The process still ends with the
-// supervisor: the signal for that belongs to the thread that executes, which need not be the first
-// one. Exec returns only after an error.
+// Exec replaces the program of a process that a supervisor started. The process is still killed
+// when the supervisor exits: the parent death signal belongs to the thread that calls exec, which
+// need not be the first thread. Exec returns only after an error.
 func Exec(path string, args, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -33,10 +33,10 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is Exec for a new start of the same program. The supervisor delays the restart of a
-// process that has ended, but does not notice this start.
+// Reexec is like Exec but starts the same program again. The supervisor delays the restart of a
+// process that has exited, but does not notice a Reexec.
 func Reexec() error {
-	// Reporter has set the flag.
+	// Reporter has set the close-on-exec flag.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}

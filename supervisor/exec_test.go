@@ -17,7 +17,8 @@ import (
 )
 
 // role is an environment variable that makes the test binary a supervisor, its process, or the
-// service of systemd. directory contains the files of the service.
+// systemd service. directory is the environment variable for the directory with the service's
+// files.
 const (
 	role      = "SUPERVISOR_TEST_ROLE"
 	directory = "SUPERVISOR_TEST_DIRECTORY"
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// onSecondThread calls do in a thread of the process that is not its first one.
+// onSecondThread calls do on a thread other than the process's first thread.
 func onSecondThread(do func()) {
 	runtime.LockOSThread()
 	if unix.Gettid() == os.Getpid() {
@@ -51,7 +52,7 @@ func onSecondThread(do func()) {
 	do()
 }
 
-// superviseOne starts the test binary as a process and waits for its end.
+// superviseOne starts the test binary as a process and waits until it exits.
 func superviseOne() error {
 	runtime.LockOSThread() // the signal belongs to the thread that starts the process
 	command := exec.Command(os.Args[0])
@@ -87,7 +88,7 @@ func TestProcessThatExecutesEndsWithSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // the process ends with the signal
-	// The process has ended unless the test failed.
+	// The process has exited unless the test failed.
 	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
 	eventually.True(t, "the process ends with its supervisor", func() bool {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

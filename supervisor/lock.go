@@ -10,7 +10,7 @@ import (
 )
 
 // Lock makes this process the only supervisor of a data directory, until the file is closed or the
-// process ends. The lock is in the run directory, which Lock creates.
+// process exits. The lock file is in the run directory, which Lock creates.
 func Lock(dataDir, runDir string) (*os.File, error) {
 	if err := os.MkdirAll(runDir, 0o700); err != nil {
 		return nil, fmt.Errorf("create run directory: %w", err)
@@ -35,8 +35,8 @@ func Lock(dataDir, runDir string) (*os.File, error) {
 }
 
 // allowTraversal lets other users enter the directories above the containers' root file systems:
-// they include the root user of a pod with its own user namespace. The files below have their own
-// modes.
+// these users include the root user of a pod with its own user namespace. The files below have
+// their own modes.
 func allowTraversal(dirs ...string) error {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// oomScore is the score of the platform's processes, the same as that of the kubelet upstream. The
-// kernel kills any container before them.
+// oomScore is the OOM score adjustment of the platform's processes. It is the same as the kubelet's
+// upstream. The kernel kills any container before them.
 const oomScore = -999
 
-// ProtectFromOOM sets the score of this process, which its child processes inherit. Containers have
-// other scores. Lowering the score needs CAP_SYS_RESOURCE. Without it, the kernel still kills
-// containers first, because their scores are higher.
+// ProtectFromOOM sets the OOM score adjustment of this process, which its child processes inherit.
+// Containers have other scores. Lowering the adjustment requires CAP_SYS_RESOURCE. Without this
+// capability, the kernel still kills containers first, because their scores are higher.
 func ProtectFromOOM() error {
 	err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {

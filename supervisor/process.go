@@ -22,22 +22,23 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// ReportDescriptor is the file descriptor to which a process writes the events of its components.
+// ReportDescriptor is the file descriptor to which a process writes its components' events.
 const ReportDescriptor = 3
 
 // Process is a program that a supervisor runs.
 type Process struct {
 	Name string
-	// Components are the components of the process, for the status.
+	// Components holds the process's components, for the status.
 	Components []ComponentStatus
-	// Command is the program, an absolute path, and its arguments. The supervisor adds output and
+	// Command is the program's absolute path and its arguments. The supervisor adds the output and
 	// ReportDescriptor.
 	Command []string
-	// WaitReady returns when the process serves. It is nil for a process that reports events itself.
+	// WaitReady returns when the process serves. It is nil for a process that reports its own
+	// events.
 	WaitReady func(context.Context) error `json:"-"`
-	// StopTimeout is how long after SIGTERM the process is killed.
+	// StopTimeout is the time after SIGTERM at which the process is killed.
 	StopTimeout time.Duration
-	// LogFile is the file for the output of the process.
+	// LogFile is the file for the process's output.
 	LogFile string
 	// Cgroup is the cgroup in which the process runs.
 	Cgroup string
@@ -46,17 +47,18 @@ type Process struct {
 const (
 	minBackoff = 500 * time.Millisecond
 	maxBackoff = 30 * time.Second
-	// backoffResetPeriod is the run time after which the next restart has the minimal delay again.
+	// backoffResetPeriod is the run time after which the backoff is reset to the minimum.
 	backoffResetPeriod = time.Minute
-	// lastReportsTimeout limits the read of the events of a process that has ended.
+	// lastReportsTimeout is the timeout for reading the remaining events after a process has
+	// exited.
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
-// errRestart ends a run of a process that a client wants to restart.
+// errRestart ends a run when a client has requested a restart.
 var errRestart = errors.New("a restart was requested")
 
-// supervise runs the process until ctx is done, and restarts it with backoff whenever it exits, and
-// without delay when a client requests it.
+// supervise runs the process until ctx is done. It restarts the process with backoff whenever it
+// exits, and without delay when a client requests a restart.
 func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	backoff := minBackoff
 	for {
@@ -87,7 +89,8 @@ func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	}
 }
 
-// runUntilRestart is runOnce until a client requests a restart. Then the error is errRestart.
+// runUntilRestart is like runOnce but also stops the process when a client requests a restart. In
+// this case, it returns errRestart.
 func (s *Supervisor) runUntilRestart(ctx context.Context, p Process) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
@@ -107,10 +110,11 @@ func (s *Supervisor) runUntilRestart(ctx context.Context, p Process) error {
 	return err
 }
 
-// runOnce starts the process, records its events, and returns why it ended. When ctx ends, runOnce
-// stops the process.
+// runOnce starts the process, records its events, and returns why it exited. When ctx is done,
+// runOnce stops the process.
 func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
-	// The kernel kills the process when the thread that started it ends (Pdeathsig): keep the thread.
+	// The kernel kills the process when the thread that started it exits (Pdeathsig), so keep the
+	// thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -137,8 +141,8 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	close(stopped)
 	stopWaiting()
 	<-readyDone
-	// All events of the process are in the pipe. A program that the process started can keep the other
-	// end open as long as it runs.
+	// All events from the process are in the pipe. A program that the process started can keep the
+	// other end of the pipe open as long as it runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)
@@ -156,7 +160,7 @@ func (r *running) wait() error {
 	return r.command.Wait()
 }
 
-// start starts a process and returns it with the pipe of its events.
+// start starts a process and returns it with its event pipe.
 func start(p Process) (process *running, reports *os.File, err error) {
 	output, err := logfile.Open(p.LogFile)
 	if err != nil {
@@ -182,13 +186,13 @@ func start(p Process) (process *running, reports *os.File, err error) {
 	return &running{command.Process, command, output}, reports, nil
 }
 
-// processAttributes makes the kernel kill a process when the supervisor ends.
+// processAttributes makes the kernel kill a process when the supervisor exits.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// withoutSystemd removes the variables with which a process notifies systemd. Otherwise, libraries
-// such as the API server would report the whole service as ready.
+// withoutSystemd removes the environment variables with which a process notifies systemd.
+// Otherwise, libraries such as the API server would report the whole service as ready.
 func withoutSystemd(environment []string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -196,7 +200,7 @@ func withoutSystemd(environment []string) []string {
 	})
 }
 
-// terminate sends SIGTERM to the process when ctx ends, and kills it after the timeout.
+// terminate sends SIGTERM to the process when ctx is done, and kills the process after the timeout.
 func terminate(ctx context.Context, process *os.Process, timeout time.Duration, stopped <-chan struct{}) {
 	select {
 	case <-stopped:
@@ -212,7 +216,7 @@ func terminate(ctx context.Context, process *os.Process, timeout time.Duration, 
 	}
 }
 
-// readReports records the events of a process until the process closes the pipe.
+// readReports records a process's events until the process closes the pipe.
 func (s *Supervisor) readReports(name string, reports io.Reader) {
 	lines := bufio.NewScanner(reports)
 	for lines.Scan() {
@@ -223,7 +227,7 @@ func (s *Supervisor) readReports(name string, reports io.Reader) {
 	}
 }
 
-// awaitReady records the events of a process that does not report them itself.
+// awaitReady records the events for a process that does not report its own events.
 func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
 	if p.WaitReady == nil {
 		return
@@ -234,8 +238,8 @@ func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
 	}
 }
 
-// endReason returns the error of the component that failed. If none did, the error contains how
-// the process exited and which components were starting.
+// endReason returns the error of the component that failed. If no component failed, the error
+// describes how the process exited and which components were starting.
 func (s *Supervisor) endReason(name string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// CheckOrder reports whether all entries can start: names are unique, every component in After
-// exists, and there is no cycle.
+// CheckOrder returns an error unless all entries can start: names are unique, every component in
+// After exists, and there is no cycle.
 func CheckOrder(entries []Entry) error {
 	names, started := map[string]bool{}, map[string]bool{}
 	for _, entry := range entries {

@@ -10,9 +10,9 @@ import (
 	"sync"
 )
 
-// Run starts each component when the components that it needs are ready, and returns after all have
-// ended: nil after ctx has ended, or the error of the first component that failed, which stops the
-// others. A component stops after the components that need it, so that clients can still reach
+// Run starts each component when its dependencies are ready. It returns after all components have
+// stopped: nil after ctx is done, or the error of the first component that failed, which stops the
+// others. A component stops after the components that depend on it, so that clients can still reach
 // their server. Run calls allReady once, when all components are ready.
 func Run(ctx context.Context, entries []Entry, report func(Event), allReady func(context.Context)) error {
 	if err := CheckOrder(entries); err != nil {
@@ -49,11 +49,12 @@ type runner struct {
 	phases  map[string]phases // by name of component
 }
 
-// phases are closed when a component is ready, on standby, and when it has ended.
+// phases holds channels that are closed when a component is ready, when it is on standby, and when
+// it has stopped.
 type phases struct{ ready, standby, done chan struct{} }
 
-// start waits for the gate of an entry and for the components that it needs, and runs it until ctx
-// has ended and all components that need it have ended.
+// start waits for an entry's gate and dependencies, and runs the component until ctx is done and
+// all components that depend on it have stopped.
 func (r *runner) start(ctx context.Context, entry Entry) {
 	defer close(r.phases[entry.Name()].done)
 	if entry.Gate != nil && entry.Gate.Wait(ctx, sync.OnceFunc(func() { r.standBy(entry.Name()) })) != nil {
@@ -90,8 +91,8 @@ func (r *runner) standBy(name string) {
 	close(r.phases[name].standby)
 }
 
-// waitComplete waits until each component is ready or on standby. It returns false if ctx ends
-// before.
+// waitComplete waits until each component is ready or on standby. It returns false if ctx is done
+// first.
 func (r *runner) waitComplete(ctx context.Context) bool {
 	for _, phases := range r.phases {
 		select {
@@ -104,7 +105,7 @@ func (r *runner) waitComplete(ctx context.Context) bool {
 	return true
 }
 
-// waitReady waits until components are ready. It returns false if ctx ends first.
+// waitReady waits until the named components are ready. It returns false if ctx is done first.
 func (r *runner) waitReady(ctx context.Context, names []string) bool {
 	for _, name := range names {
 		select {
@@ -116,7 +117,7 @@ func (r *runner) waitReady(ctx context.Context, names []string) bool {
 	return true
 }
 
-// run runs one component and reports its states.
+// run runs one component and reports its state changes.
 func (r *runner) run(ctx context.Context, c Component) error {
 	name := c.Name()
 	r.report(Event{Component: name, State: Starting})

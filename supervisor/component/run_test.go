@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake is a component that runs a function of a test.
+// fake is a component that runs a function provided by a test.
 type fake struct {
 	name string
 	run  func(ctx context.Context, ready func()) error
@@ -18,7 +18,7 @@ type fake struct {
 func (f fake) Name() string                                { return f.name }
 func (f fake) Run(ctx context.Context, ready func()) error { return f.run(ctx, ready) }
 
-// serving returns a component that serves until it is stopped, and records both.
+// serving returns a component that serves until it is stopped, and records its start and its stop.
 func serving(name string, record func(string)) Component {
 	return fake{name, func(ctx context.Context, ready func()) error {
 		record("start " + name)
@@ -95,7 +95,7 @@ func TestComponentsStartInOrderAndStopInReverse(t *testing.T) {
 	}
 }
 
-// draining is a component that ends the wait of its clients when its process stops.
+// draining is a component that unblocks its clients when its process stops.
 type draining struct {
 	fake
 	drained chan struct{}

@@ -13,24 +13,24 @@ import (
 	"time"
 )
 
-// entry is a line of a log.
+// entry is a log line.
 type entry struct {
-	// time is the time of the line, or of the last line before it that has one.
+	// time is the line's own time, or the time of the last line before it that has one.
 	time time.Time
 	line string
 }
 
-// Selection selects the lines of a log.
+// Selection selects lines from a log.
 type Selection struct {
-	// Tail is the number of last lines. A negative number selects all lines.
+	// Tail is the number of lines to select from the end. A negative number selects all lines.
 	Tail int
-	// Since excludes lines before it, unless it is zero.
+	// Since excludes lines from before this time, unless it is zero.
 	Since time.Time
-	// Filter excludes lines. Tail counts the others.
+	// Filter excludes lines. Tail counts only the lines that Filter selects.
 	Filter Filter
 }
 
-// entries returns the selected lines of a log up to a size of its current file.
+// entries returns the selected lines of a log, up to the given size of its current file.
 func (s Selection) entries(path string, size int64) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		var current time.Time
@@ -83,7 +83,7 @@ func yieldAll(lines []string, yield func(string, error) bool) {
 	}
 }
 
-// allLines returns the lines of a log up to a size of its current file.
+// allLines returns the lines of a log, up to the given size of its current file.
 func allLines(path string, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, name := range slices.Backward(files(path)) {
@@ -98,11 +98,11 @@ func allLines(path string, size int64) iter.Seq2[string, error] {
 	}
 }
 
-// maxFileBytes exceeds the size of every log file.
+// maxFileBytes is larger than any log file, in bytes.
 const maxFileBytes = 1 << 62
 
 // readFile yields the lines in the first limit bytes of a file. A file that does not exist has no
-// lines. It reports whether to continue.
+// lines. readFile reports whether to continue.
 func readFile(path string, limit int64, yield func(string, error) bool) bool {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,7 +128,8 @@ func readFile(path string, limit int64, yield func(string, error) bool) bool {
 }
 
 // timeOf returns the time at the start of a line, in the formats of klog, containerd, etcd and the
-// supervisor. klog's lines have no year; the time is in the year before now.
+// supervisor. klog lines do not contain the year, so timeOf chooses the year that places the time
+// in the year before now.
 func timeOf(line string, now time.Time) (time.Time, bool) {
 	if quoted, ok := strings.CutPrefix(line, `time="`); ok {
 		text, _, _ := strings.Cut(quoted, `"`)

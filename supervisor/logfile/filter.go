@@ -8,27 +8,29 @@ import (
 	"time"
 )
 
-// levels are the levels of lines, in ascending order.
+// levels holds the log levels, in ascending order.
 var levels = []string{"info", "warning", "error"}
 
-// Filter selects lines by their text, level and component. The zero value selects all.
+// Filter selects lines by text, level and component. The zero value selects all lines.
 type Filter struct {
-	// Pattern matches the selected lines; nil matches all.
+	// Pattern matches the selected lines. If it is nil, all lines match.
 	Pattern *regexp.Regexp
-	// Level is the lowest level: info, warning or error. Empty selects all lines.
+	// Level is the lowest level of the selected lines: info, warning or error. An empty Level
+	// selects all lines.
 	Level string
 
 	component *regexp.Regexp
 }
 
-// ForComponent returns the filter for the lines of a component.
+// ForComponent returns the filter with an additional condition: it selects only a component's
+// lines.
 func (f Filter) ForComponent(name string) Filter {
 	f.component = regexp.MustCompile(`\bcomponent"?[=:] ?"?` + regexp.QuoteMeta(name) + `(["\s]|$)`)
 	return f
 }
 
-// NewFilter returns a filter for a regular expression, without regard to case, and a level. Both
-// can be empty.
+// NewFilter returns a filter for a case-insensitive regular expression and a level. Both can be
+// empty.
 func NewFilter(pattern, level string) (filter Filter, err error) {
 	if pattern != "" {
 		if filter.Pattern, err = regexp.Compile("(?i)" + pattern); err != nil {
@@ -44,8 +46,9 @@ func NewFilter(pattern, level string) (filter Filter, err error) {
 
 func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" && f.component == nil }
 
-// matcher returns a function that reports, for each line of a log in order, whether the filter
-// selects it. A line without a time belongs to the line before it and has its level and component.
+// matcher returns a function that must be called for each line of a log in order, and that reports
+// whether the filter selects the line. A line without a time belongs to the line before it and has
+// the same level and component.
 func (f Filter) matcher() func(line string) bool {
 	level, own := 0, f.component == nil
 	return func(line string) bool {
@@ -56,9 +59,8 @@ func (f Filter) matcher() func(line string) bool {
 	}
 }
 
-// levelOf returns the index of the level of a line with a time, in the formats of timeOf. The lines
-// of containerd contain level=LEVEL, those of etcd and of the supervisor have the level after the
-// time.
+// levelOf returns the index of the level of a line with a time, in the formats of timeOf.
+// containerd lines contain level=LEVEL. In etcd and supervisor lines, the level follows the time.
 func levelOf(line string) int {
 	switch {
 	case strings.HasPrefix(line, "time="):

@@ -1,4 +1,4 @@
-// Package logfile writes, limits and reads the log files of processes.
+// Package logfile opens, rotates and reads the log files of processes.
 //
 // A process writes its log file directly, so that its last lines are in the file even if the
 // supervisor is killed. The supervisor limits the size of the file.

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// pollInterval is the time between two reads of new lines in Print.
+// pollInterval is the interval at which Print reads new lines.
 const pollInterval = 200 * time.Millisecond
 
-// Print writes the selected lines of logs; paths are by name of process. The lines of several logs
-// are in the order of their times, and the name precedes each line. With follow, Print also writes
-// new lines until ctx ends.
+// Print writes the selected lines of logs. paths maps process names to log files. The lines of
+// several logs are sorted by time, and each line is preceded by the process name. With follow,
+// Print also writes new lines until ctx is done.
 func Print(ctx context.Context, out io.Writer, paths map[string]string, selection Selection, follow bool) error {
 	names := slices.Sorted(maps.Keys(paths))
 	print := func(name, line string) {
@@ -64,14 +64,14 @@ func Print(ctx context.Context, out io.Writer, paths map[string]string, selectio
 	}
 }
 
-// log is a log that merge reads.
+// log is the state of a log that merge reads.
 type log struct {
 	name  string
 	next  func() (entry, error, bool)
 	entry entry
 }
 
-// merge passes the lines of logs to print, in the order of their times.
+// merge passes the lines of logs to print, sorted by time.
 func merge(logs []log, print func(name, line string)) error {
 	var pending []*log
 	for i := range logs {
@@ -100,8 +100,8 @@ func merge(logs []log, print func(name, line string)) error {
 	return nil
 }
 
-// readLines passes the complete lines from an offset on to emit, and returns the offset after them.
-// It reads a file that was truncated from its start.
+// readLines passes the complete lines after an offset to emit, and returns the offset after them.
+// If a file was truncated, readLines reads it from the start.
 func readLines(path string, offset int64, emit func(string)) (int64, error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {

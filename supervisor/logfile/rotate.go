@@ -14,7 +14,7 @@ const (
 	rotateInterval = time.Minute
 )
 
-// RotateAll rotates log files that exceed 64 MiB, until ctx ends.
+// RotateAll rotates log files that exceed 64 MiB, until ctx is done.
 func RotateAll(ctx context.Context, paths []string) {
 	ticker := time.NewTicker(rotateInterval)
 	defer ticker.Stop()

@@ -12,7 +12,7 @@ import (
 // chunkBytes is the number of bytes that lastLines reads at a time.
 const chunkBytes = 256 << 10
 
-// LastLines returns up to count lines from the end of a log; none if the log cannot be read.
+// LastLines returns up to count lines from the end of a log, or none if the log cannot be read.
 func LastLines(path string, count int) []string {
 	var lines []string
 	for _, file := range files(path) {
@@ -44,7 +44,7 @@ func lastLines(path string, count int) ([]string, error) {
 		return nil, err
 	}
 	var content []byte
-	// The line before the first newline can be incomplete, so one more newline than lines is needed.
+	// The line before the first newline can be incomplete, so count lines require count+1 newlines.
 	for start := info.Size(); start > 0 && bytes.Count(content, []byte("\n")) <= count; {
 		chunk := make([]byte, min(chunkBytes, start))
 		start -= int64(len(chunk))

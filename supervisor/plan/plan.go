@@ -1,7 +1,7 @@
 // Package plan passes the work of a supervisor from `slipway run`, which reads the configuration,
-// to slipway-supervisor, which uses little memory. The process stays the same, because it executes
-// the other program: systemd, a terminal and the lock of the data directory do not notice the
-// change.
+// to slipway-supervisor, which uses little memory. The PID stays the same, because the process
+// executes the other program: systemd, a terminal and the lock on the data directory are not
+// affected.
 package plan
 
 import (
@@ -18,29 +18,30 @@ import (
 
 // Plan describes the work of slipway-supervisor. It contains no secrets.
 type Plan struct {
-	// Version, DataDir and Socket are the arguments of supervisor.New.
+	// Version, DataDir and Socket are arguments to supervisor.New.
 	Version, DataDir, Socket string
-	// Log is the file for the output of the supervisor, which it rotates.
+	// Log is the file for the supervisor's own output. The supervisor rotates it.
 	Log string
-	// Processes are the processes in the order in which they start.
+	// Processes holds the processes in the order in which they start.
 	Processes []supervisor.Process
-	// ContainerdSocket is the socket of the process Containerd, which reports no events.
+	// Containerd is the name of the containerd process, which reports no events. ContainerdSocket
+	// is its socket.
 	Containerd, ContainerdSocket string
-	// Address is the address of the machine. If it changes, the supervisor stops all processes and
+	// Address is the machine's address. If it changes, the supervisor stops all processes and
 	// executes Restart, a command that creates a new plan. NodeIP and IgnoredDevices are the other
-	// arguments of hostaddr.Wait.
+	// arguments to hostaddr.Wait.
 	Address        netip.Addr
 	NodeIP         string
 	IgnoredDevices []string
 	Restart        []string
-	// Lock is the file descriptor of the lock of the data directory.
+	// Lock is the file descriptor of the lock on the data directory.
 	Lock int
 }
 
-// Exec writes the plan to a file and replaces this process with program, with the file as its
-// argument and the open lock. It returns only after an error.
+// Exec writes the plan to a file and replaces this process with program. The file path is the
+// program's argument, and the program inherits the open lock. Exec returns only after an error.
 func (p Plan) Exec(program, file string, lock *os.File) error {
-	// The duplicate belongs to the next program. It has the same lock.
+	// The next program inherits the duplicate, which holds the same lock.
 	descriptor, err := unix.FcntlInt(lock.Fd(), unix.F_DUPFD, 0)
 	if err != nil {
 		return fmt.Errorf("pass lock to %q: %w", program, err)
@@ -56,8 +57,8 @@ func (p Plan) Exec(program, file string, lock *os.File) error {
 	return Execute([]string{program, file})
 }
 
-// Read reads the plan that Exec wrote. The returned file has the lock of the data directory until
-// it is closed; programs that this process starts do not inherit it.
+// Read reads the plan that Exec wrote. The returned file holds the lock on the data directory until
+// it is closed. Programs that this process starts do not inherit it.
 func Read(file string) (Plan, *os.File, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -71,7 +72,7 @@ func Read(file string) (Plan, *os.File, error) {
 	return p, os.NewFile(uintptr(p.Lock), "lock"), nil
 }
 
-// Execute replaces the program of this process. It returns only after an error.
+// Execute replaces this process's program. It returns only after an error.
 func Execute(command []string) error {
 	if err := syscall.Exec(command[0], command, os.Environ()); err != nil {
 		return fmt.Errorf("execute %q: %w", command[0], err)

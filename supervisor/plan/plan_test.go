@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// passTo is an environment variable with a directory. It makes the test binary lock the directory
-// and pass a plan to itself.
+// passTo is an environment variable that contains a directory. It makes the test binary lock the
+// directory and pass a plan to itself.
 const passTo = "PLAN_TEST_PASS_TO"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// pass is the work of both programs: without an argument it is the first one.
+// pass is the main function of both programs. The first program has no argument.
 func pass(dir string) error {
 	if len(os.Args) == 1 {
 		lock, err := supervisor.Lock(dir, dir)
