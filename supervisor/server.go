@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
-// serve starts the server of GET /status, POST /stop and POST /restart/{process} on the socket.
+// serve starts the server for GET /status, POST /stop and POST /restart/{process} on the socket.
 func (s *Supervisor) serve() (*http.Server, error) {
 	listener, err := unixsocket.Listen(s.socket)
 	if err != nil {

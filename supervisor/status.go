@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// Status is the state of a supervisor and its processes. Times are RFC 3339.
+// Status describes a supervisor and its processes. Times are in RFC 3339 format.
 type Status struct {
 	Version   string          `json:"version"`
 	DataDir   string          `json:"dataDir"`
@@ -15,8 +15,8 @@ type Status struct {
 	Processes []ProcessStatus `json:"processes"`
 }
 
-// ProcessStatus is the state of one process. Restarts is the number of its restarts, LastError the
-// reason of the last one.
+// ProcessStatus describes one process. Restarts is the number of times it was restarted, and
+// LastError is the reason for the last restart.
 type ProcessStatus struct {
 	Name       string            `json:"name"`
 	PID        int               `json:"pid,omitempty"`
@@ -27,8 +27,8 @@ type ProcessStatus struct {
 	Components []ComponentStatus `json:"parts"`
 }
 
-// ComponentStatus is the state of one component. StartSeconds is the time from its start until it
-// was ready.
+// ComponentStatus describes one component. StartSeconds is the time from the start of the component
+// until it was ready.
 type ComponentStatus struct {
 	Name         string          `json:"name"`
 	After        []string        `json:"after,omitempty"`
@@ -42,7 +42,7 @@ type ComponentStatus struct {
 	started time.Time
 }
 
-// apply records an event of one of the process's components.
+// apply records an event from one of the process's components.
 func (p *ProcessStatus) apply(event component.Event, now time.Time) {
 	for i := range p.Components {
 		if p.Components[i].Name == event.Component {

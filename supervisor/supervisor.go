@@ -1,6 +1,6 @@
-// Package supervisor runs the processes of a host: it starts them, restarts those that end, records
-// the states that they report, and serves their combined state on a Unix socket. It does not depend
-// on the work of the processes.
+// Package supervisor runs the processes of a host: it starts them, restarts those that exit,
+// records the states that they report, and serves their combined state on a Unix socket. It does
+// not depend on what the processes do.
 package supervisor
 
 import (
@@ -25,12 +25,12 @@ type Supervisor struct {
 	mu     sync.Mutex
 	status Status
 	stop   func()
-	// restarts are requests to restart a process, by its name.
+	// restarts holds the channels for restart requests, keyed by process name.
 	restarts map[string]chan struct{}
 }
 
-// New returns a supervisor of processes, in the order in which they start. version and dataDir are
-// for the status.
+// New returns a supervisor for the processes, in the order in which they start. version and dataDir
+// are reported in the status.
 func New(version, dataDir, socket string, processes []Process) *Supervisor {
 	s := &Supervisor{processes: processes, socket: socket, restarts: map[string]chan struct{}{}}
 	now := time.Now()
@@ -44,7 +44,8 @@ func New(version, dataDir, socket string, processes []Process) *Supervisor {
 	return s
 }
 
-// restart requests the restart of a process. It returns false if there is no process with the name.
+// restart requests the restart of a process. It returns false if there is no process with this
+// name.
 func (s *Supervisor) restart(name string) bool {
 	requests, exists := s.restarts[name]
 	if !exists {
@@ -57,11 +58,11 @@ func (s *Supervisor) restart(name string) bool {
 	return true
 }
 
-// ErrStopped is the result of Run after a client requested the supervisor to stop.
+// ErrStopped is returned by Run if a client requested the supervisor to stop.
 var ErrStopped = errors.New("stopped")
 
-// Run supervises until ctx ends, or returns ErrStopped after a client requested a stop. The
-// processes stop in the reverse order of their start, one after the other.
+// Run supervises the processes until ctx is done, or returns ErrStopped after a client requested a
+// stop. The processes are stopped one after the other, in the reverse order of their start.
 func (s *Supervisor) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startSupervisor runs a shell script as the only process of a supervisor until the test ends.
+// startSupervisor starts a supervisor whose only process is a shell script. It runs until the test
+// ends.
 func startSupervisor(t *testing.T, script string) (*Client, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -34,7 +35,7 @@ func startSupervisor(t *testing.T, script string) (*Client, string) {
 	return NewClient(socket), dir
 }
 
-// waitStatus waits for a status that meets a condition.
+// waitStatus waits for a status that satisfies a condition.
 func waitStatus(t *testing.T, client *Client, description string, holds func(Status) bool) Status {
 	t.Helper()
 	deadline, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/usermode"
 )
 
-// runService supervises a process until systemd stops it. After the signal SIGUSR1, it hangs.
+// runService supervises a process until systemd stops it. After it receives SIGUSR1, it hangs.
 func runService(dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -41,11 +41,11 @@ func runService(dir string) error {
 	return nil
 }
 
-// manager is the PID of a systemd that runs in a PID namespace of its own.
+// manager is the PID of a systemd process that runs in its own PID namespace.
 type manager string
 
-// startSystemd starts systemd as the first process of a PID namespace, with the unit that slipway
-// install writes. The service is the test executable.
+// startSystemd starts systemd as the first process in a PID namespace, with the unit that `slipway
+// install` writes. The service runs the test executable.
 func startSystemd(t *testing.T) (m manager) {
 	t.Helper()
 	if err := unix.Mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, ""); err != nil {
@@ -87,21 +87,21 @@ func startSystemd(t *testing.T) (m manager) {
 	return m
 }
 
-// systemctl runs systemctl in the PID namespace of systemd, which accepts no other clients.
+// systemctl runs systemctl in systemd's PID namespace. systemd accepts no other clients.
 func (m manager) systemctl(arguments ...string) (string, error) {
 	command := append([]string{"--target=" + string(m), "--pid", "--mount", "systemctl"}, arguments...)
 	output, err := exec.Command("nsenter", append(command, "slipway.service")...).CombinedOutput()
 	return strings.TrimSpace(string(output)), err
 }
 
-// property returns a property of the service, or the error.
+// property returns a property of the service, or the error text.
 func (m manager) property(name string) string {
 	output, _ := m.systemctl("show", "--property="+name, "--value")
 	return output
 }
 
-// TestUnitOfSystemd proves with a real systemd that the service is active when it is ready, and
-// that the watchdog restarts it when it hangs.
+// TestUnitOfSystemd proves with a real systemd that the service becomes active when it is ready,
+// and that the watchdog restarts it when it hangs.
 func TestUnitOfSystemd(t *testing.T) {
 	if !usermode.In(t) {
 		return

@@ -13,8 +13,8 @@ import (
 // watchdogLimit is the time without a notification after which systemd would restart the service.
 const watchdogLimit = 200 * time.Millisecond
 
-// listenAsSystemd sets the variables that systemd sets for a service with a watchdog, and returns
-// the socket of the notifications.
+// listenAsSystemd sets the environment variables that systemd sets for a service with a watchdog,
+// and returns the notification socket.
 func listenAsSystemd(t *testing.T) *net.UnixConn {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
@@ -29,7 +29,7 @@ func listenAsSystemd(t *testing.T) *net.UnixConn {
 	return socket
 }
 
-// notified reports whether systemd gets a notification of the watchdog within a time.
+// notified reports whether systemd receives a watchdog notification within the given time.
 func notified(t *testing.T, socket *net.UnixConn, within time.Duration) bool {
 	t.Helper()
 	if err := socket.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -60,7 +60,7 @@ func TestWatchdogIsNotifiedUntilSupervisorHangs(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	// Two notifications can be in transit.
+	// Up to two notifications can be in flight.
 	for range 2 {
 		notified(t, socket, watchdogLimit)
 	}

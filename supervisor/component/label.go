@@ -13,6 +13,7 @@ var names = sync.Map{}
 
 // labels returns the profiler labels of the calling goroutine. The Go runtime keeps this function
 // for other packages (https://go.dev/issue/67401).
+//
 //go:linkname labels runtime/pprof.runtime_getProfLabel
 func labels() unsafe.Pointer
 

@@ -1,5 +1,5 @@
-// Package ansible runs the playbooks of packaging/ansible with Ansible itself. Its hosts are
-// network namespaces, which it enters instead of connecting over SSH.
+// Package ansible tests the playbooks in packaging/ansible with Ansible itself. The hosts are
+// network namespaces, which Ansible enters instead of connecting over SSH.
 package ansible
 
 import (
@@ -21,8 +21,8 @@ const passwordHash = "$apr1$ZO7eBgEK$DA9it.h.7xO3JFy/DrHEM1"
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// A master behind a load balancer, to which playbooks add a node, as in section 2.4 of the cluster
-// administration guide.
+// Deploys a master behind a load balancer. Playbooks then add a node, as in section 2.4 of the
+// cluster administration guide.
 func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	master := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master.example.com"})
 	node := master.NewHost("node.example.com", kit.Options{})
@@ -91,7 +91,7 @@ func waitHealthy(c *kit.Cluster) {
 	})
 }
 
-// checkMaster checks the settings of the inventory at the master, through the load balancer.
+// checkMaster checks the inventory settings on the master, through the load balancer.
 func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 	t.Helper()
 	server := "https://" + balancer.Address.String() + ":8443"
@@ -107,8 +107,8 @@ func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 	}
 }
 
-// checkNode checks the variables of the new node. The node reports the capacity of its group when
-// the configuration of the group is in effect.
+// checkNode checks the variables of the new node. The node reports its group's capacity when the
+// group's configuration is in effect.
 func checkNode(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.WaitFor("node of the group node-config-gpu", func(ctx context.Context) error {
@@ -124,8 +124,8 @@ func checkNode(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// addUsers tests that a playbook adds identity providers and users of the inventory to a cluster
-// that runs.
+// addUsers tests that a playbook adds identity providers and users from the inventory to a running
+// cluster.
 func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	f.settings = append(f.settings,
@@ -143,7 +143,8 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	})
 }
 
-// upgrade tests the upgrade of hosts to another program: a script that runs the installed one.
+// upgrade tests that hosts are upgraded to another program: a script that runs the installed
+// program.
 func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	t.Helper()
 	program := "#!/bin/sh\nexec '" + f.program + "' \"$@\"\n"
@@ -184,7 +185,7 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	}
 }
 
-// nodeProcess returns the process of a host's node.
+// nodeProcess returns the PID of a host's node process.
 func nodeProcess(host *kit.Host) int {
 	for _, process := range host.Status().Processes {
 		if process.Name == "node" {

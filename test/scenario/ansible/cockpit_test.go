@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// checkCockpit checks that Cockpit responds at the address that the web console uses for the node.
+// checkCockpit checks that Cockpit responds at the URL that the web console uses for the node.
 func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 	t.Helper()
 	authority := certtest.New(t)
@@ -54,7 +54,7 @@ func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 	})
 }
 
-// startCockpit starts Cockpit's web server, which systemd starts on other hosts.
+// startCockpit starts Cockpit's web server, which systemd starts on production hosts.
 func startCockpit(t *testing.T, host *kit.Machine, pair certtest.Pair) {
 	t.Helper()
 	dir := t.TempDir()

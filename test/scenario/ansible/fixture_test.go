@@ -16,26 +16,27 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// playbookTimeout ends a playbook that hangs. The longest one takes a tenth of it.
+// playbookTimeout is the timeout for a playbook. The longest playbook takes a tenth of this time.
 const playbookTimeout = 5 * time.Minute
 
-// fixture runs playbooks for hosts that are network namespaces of this machine.
+// fixture runs playbooks against hosts that are network namespaces on this machine.
 type fixture struct {
 	t *testing.T
-	// dir contains the inventory, and the program that Ansible runs as ssh.
+	// dir holds the inventory and the program that Ansible runs as ssh.
 	dir string
-	// hosts are the machines by address.
+	// hosts maps addresses to machines.
 	hosts map[string]*kit.Machine
-	// variables are additional variables of hosts, by name.
+	// variables maps host names to additional host variables.
 	variables map[string]string
-	// groups are the names of hosts by group. settings are the lines of [OSEv3:vars].
+	// groups maps group names to the names of their hosts. settings holds the lines in
+	// [OSEv3:vars].
 	groups   map[string][]string
 	settings []string
 	program  string // bin/slipway
 	playbook string // the directory packaging/ansible
 }
 
-// newFixture returns the fixture without hosts.
+// newFixture returns a fixture without hosts.
 func newFixture(t *testing.T, c *kit.Cluster) *fixture {
 	t.Helper()
 	return &fixture{
@@ -44,20 +45,20 @@ func newFixture(t *testing.T, c *kit.Cluster) *fixture {
 	}
 }
 
-// add adds a machine to the inventory. variables are host variables, as NAME=value.
+// add adds a machine to the inventory. variables holds host variables in the form NAME=value.
 func (f *fixture) add(name string, machine *kit.Machine, variables ...string) {
 	f.hosts[machine.Address.String()] = machine
 	f.variables[name] = strings.Join(append(variables, "ansible_host="+machine.Address.String()), " ")
 }
 
-// addHost adds a host with a data directory. `slipway down --purge` runs at its end.
+// addHost adds a host with a data directory. `slipway down --purge` runs when the test ends.
 func (f *fixture) addHost(name string, host *kit.Host) {
 	host.SlipwayWith(nil, "version")
 	f.add(name, host.Machine, "slipway_data_dir="+host.DataDir)
 }
 
-// write writes the inventory, and a program that runs a command of Ansible's connection `ssh` in
-// the network namespace of the host.
+// write writes the inventory, and the ssh program that runs Ansible's commands in the host's
+// network namespace.
 func (f *fixture) write() {
 	f.t.Helper()
 	var shell, inventory strings.Builder
@@ -90,7 +91,7 @@ func (f *fixture) write() {
 	}
 }
 
-// result is the output of a playbook, with the number of changes of all hosts.
+// result is a playbook's output, with the total number of changes on all hosts.
 type result struct {
 	output  string
 	changes int
@@ -99,7 +100,7 @@ type result struct {
 
 var changedPattern = regexp.MustCompile(`\bchanged=(\d+)`)
 
-// try runs a playbook with the current inventory.
+// try runs a playbook against the current inventory.
 func (f *fixture) try(t *testing.T, playbook string) result {
 	t.Helper()
 	f.write()
@@ -130,7 +131,7 @@ func (f *fixture) try(t *testing.T, playbook string) result {
 	return r
 }
 
-// run is try for a playbook that must succeed.
+// run is like try, but the playbook must succeed.
 func (f *fixture) run(t *testing.T, playbook string) result {
 	t.Helper()
 	r := f.try(t, playbook)
@@ -140,7 +141,7 @@ func (f *fixture) run(t *testing.T, playbook string) result {
 	return r
 }
 
-// runUnchanged is run for a playbook that must change nothing.
+// runUnchanged is like run, but the playbook must not change anything.
 func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	t.Helper()
 	if r := f.run(t, playbook); r.changes != 0 {
@@ -148,8 +149,8 @@ func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	}
 }
 
-// balancerDir returns the data directory of a load balancer. The load balancer that a playbook
-// starts ends with the test.
+// balancerDir returns the data directory for a load balancer. A load balancer that a playbook
+// starts is stopped when the test ends.
 func (f *fixture) balancerDir(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(f.dir, "balancer")

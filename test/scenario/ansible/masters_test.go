@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Playbooks add a master to a cluster that runs, and a member of etcd, as in sections 2.4, 3.6.1
-// and 4.3 of the cluster administration guide.
+// Playbooks add a master and an etcd member to a running cluster, as in sections 2.4, 3.6.1 and 4.3
+// of the cluster administration guide.
 func TestPlaybooksAddMasters(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master-0.example.com"})
 	f := newFixture(t, first)
@@ -59,7 +59,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 	restore(t, f, first)
 }
 
-// waitBalanced waits until the load balancer uses a master that serves.
+// waitBalanced waits until the load balancer forwards to the named master.
 func waitBalanced(t *testing.T, c *kit.Cluster, balancer *kit.Machine, name string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: balancer.Dial, DisableKeepAlives: true}}
@@ -83,8 +83,8 @@ func waitBalanced(t *testing.T, c *kit.Cluster, balancer *kit.Machine, name stri
 	})
 }
 
-// restore tests that a playbook restores a snapshot of a cluster with three masters, which then has
-// its former objects and three members again.
+// restore tests that a playbook restores a snapshot of a cluster with three masters. The restored
+// cluster has its former objects and three etcd members again.
 func restore(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	f.groups["masters"] = []string{"master-0.example.com", "master-1.example.com", "etcd0.example.com"}
@@ -116,7 +116,8 @@ func restore(t *testing.T, f *fixture, c *kit.Cluster) {
 	waitHealthy(c)
 }
 
-// refuseUnhealthyMember tests that the playbook adds no member while another member is unhealthy.
+// refuseUnhealthyMember tests that the playbook does not add a member while another member is
+// unhealthy.
 func refuseUnhealthyMember(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	added := strings.Fields(c.MustSlipway("etcdctl", "member", "add", "lost", "--learner", "--peer-urls=https://192.0.2.99:7001"))

@@ -13,24 +13,24 @@ import (
 
 // blog is an application with real dependencies that keeps its articles in a database.
 type blog struct {
-	// image is the builder image, source a folder of testdata, template the template.
+	// image is the builder image, source is a folder in testdata, and template is the template.
 	image, source, template string
-	// database is the image of the database, service its service.
+	// database is the database image, and service is the name of its service.
 	database, service string
-	// mirror is a program with its arguments, which writes a mirror of the dependencies into a
-	// directory. parameter is the parameter of the template with the address of the mirror.
+	// mirror is a command with its arguments. It writes a mirror of the dependencies to a
+	// directory. parameter is the template parameter for the mirror's URL.
 	mirror    []string
 	parameter string
-	// field is the field of the form that creates an article at a path.
+	// path is the path of the form that creates an article, and field is the form's field.
 	path, field string
-	// title is the heading of the page. logged are lines in the log of the build. If styled is set,
-	// the build compiles the style of the page.
+	// title is the page's heading. logged holds lines that the build log must contain. If styled is
+	// set, the build compiles the page's style sheet.
 	title  string
 	logged []string
 	styled bool
 }
 
-// The dependencies are those of Debian's packages, which make setup installs.
+// The dependencies come from Debian packages, which make setup installs.
 var blogs = []blog{
 	{
 		image: "ruby", source: "rails", template: "rails-pgsql-persistent", database: "postgresql", service: "postgresql", styled: true,
@@ -52,7 +52,7 @@ var blogs = []blog{
 	},
 }
 
-// serveMirror serves the dependencies as a mirror of a registry does.
+// serveMirror serves the dependencies in the same way as a registry mirror.
 func (b blog) serveMirror(t *testing.T, c *kit.Cluster) (address string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,7 +81,7 @@ func (b blog) serve(t *testing.T) {
 	source.commit("a blog")
 	mirror := b.serveMirror(t, c)
 	host := b.source + ".example.com"
-	// pip accepts a mirror without a certificate only if it is trusted.
+	// pip accepts a mirror without TLS only if the mirror is trusted.
 	setBuildDefaults(t, c, map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(mirror, "http://"), ":")[0]})
 	c.OC("new-app", b.template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host,
 		"-p", b.parameter+"="+mirror)
@@ -105,7 +105,7 @@ func (b blog) serve(t *testing.T) {
 	if response.StatusCode != http.StatusFound {
 		t.Fatalf("an article is created with %s", response.Status)
 	}
-	// Both pods start again: the article is on the volume.
+	// Both pods are recreated: the article is on the volume.
 	c.OC("delete", "pod", "--wait", c.OnlyPod("name="+b.service).Name, c.OnlyPod("name="+b.template).Name)
 	waitPage(c, host, "<li>Kept &amp; shown</li>")
 	if !b.styled {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// platform is a client of the template service broker.
+// platform is a client for the template service broker.
 type platform struct {
 	t      *testing.T
 	client *http.Client
@@ -24,7 +24,7 @@ type platform struct {
 	token  string
 }
 
-// newPlatform returns a client with a token of the service account that is created for a service
+// newPlatform returns a client that uses a token of the service account created for a service
 // catalog.
 func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	t.Helper()
@@ -37,7 +37,7 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 }
 
 // send sends a request, on behalf of a user if user is not empty. It decodes the response into
-// result, unless that is nil.
+// into, unless into is nil.
 func (p *platform) send(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))
@@ -68,7 +68,7 @@ func (p *platform) send(user, method, path, body string, into any) (code int, te
 	return response.StatusCode, string(content)
 }
 
-// expect sends a request and checks the status code and a text of the response.
+// expect sends a request and checks that the response has the status code and contains a text.
 func (p *platform) expect(user, method, path, body string, code int, want string) {
 	p.t.Helper()
 	if got, text := p.send(user, method, path, body, nil); got != code || !strings.Contains(text, want) {
@@ -87,7 +87,7 @@ func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	})
 }
 
-// database is a template whose objects expose connection parameters.
+// database is a template with objects that expose connection parameters.
 const database = `{apiVersion: template.openshift.io/v1, kind: Template, metadata: {name: broker-database, annotations: {tags: "sql,database"}},
 	parameters: [{name: NAME, required: true}, {name: PASSWORD, generate: expression, from: "[a-z]{12}"}],
 	objects: [

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setBuildDefaults sets variables of all builds in the running cluster until the test ends.
+// setBuildDefaults sets environment variables for all builds in the running cluster until the test
+// ends.
 func setBuildDefaults(t *testing.T, c *kit.Cluster, variables map[string]string) {
 	t.Helper()
 	before, err := os.ReadFile(c.MasterFile())

@@ -12,23 +12,23 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// languages are the languages of the examples.
+// languages holds the languages of the examples.
 var languages = []string{"golang", "nodejs", "python"}
 
-// publishBuilders builds the builder images of the examples as an administrator does.
+// publishBuilders builds the builder images for the examples, as an administrator does.
 func publishBuilders(c *kit.Cluster) {
 	for _, language := range languages {
 		c.BuildSample(language, "")
 	}
 }
 
-// repository is a Git repository that the cluster can read.
+// repository is a Git repository that can be read from the cluster.
 type repository struct {
 	t         *testing.T
 	url, work string
 }
 
-// emptyRepository returns a repository without a commit.
+// emptyRepository returns a repository without commits.
 func emptyRepository(t *testing.T, c *kit.Cluster) *repository {
 	t.Helper()
 	root := t.TempDir()
@@ -41,7 +41,7 @@ func emptyRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// newRepository returns a repository with the examples.
+// newRepository returns a repository that contains the examples.
 func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	t.Helper()
 	r := emptyRepository(t, c)
@@ -52,7 +52,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// add copies a directory into the work directory.
+// add copies a directory into the repository's work directory.
 func (r *repository) add(name, dir string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.work, name), os.DirFS(dir)); err != nil {
@@ -60,7 +60,7 @@ func (r *repository) add(name, dir string) {
 	}
 }
 
-// push sets the version of all examples and pushes it.
+// push sets the version of all examples, and commits and pushes them.
 func (r *repository) push(version string) (commit string) {
 	r.t.Helper()
 	for _, language := range languages {
@@ -69,7 +69,7 @@ func (r *repository) push(version string) (commit string) {
 	return r.commit("version " + version)
 }
 
-// commit commits and pushes the work directory.
+// commit commits and pushes the work directory's content.
 func (r *repository) commit(message string) (commit string) {
 	r.t.Helper()
 	r.git("-C", r.work, "add", "-A")
@@ -87,7 +87,7 @@ func (r *repository) git(args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// load requests a page repeatedly. The function that it returns ends the requests and returns the
+// load requests a page repeatedly. The returned function stops the requests and returns the
 // failures.
 func load(c *kit.Cluster, url string) (stop func() []error) {
 	client, done := visitor(c), make(chan struct{})

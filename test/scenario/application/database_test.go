@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// databases are the databases of the samples, with commands that write and read a value as the user
-// of the template, through the service.
+// databases maps the sample databases to commands that write and read a value as the template's
+// user, through the service.
 var databases = map[string]struct{ write, read string }{
 	"postgresql": {
 		`PGPASSWORD=$POSTGRESQL_PASSWORD psql -qh postgresql -U $POSTGRESQL_USER $POSTGRESQL_DATABASE -c "CREATE TABLE t (v text)" -c "INSERT INTO t VALUES ('kept')"`,
@@ -25,8 +25,9 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs: the samples in SLIPWAY_TEST_SAMPLES, all samples
-// if it is "all", as in make samples, or by default the usual ones.
+// selected returns the samples that a test runs: the samples in SLIPWAY_TEST_SAMPLES, or all
+// samples if it is "all", as in make samples. If SLIPWAY_TEST_SAMPLES is unset, selected returns
+// usual.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {
@@ -49,7 +50,7 @@ func TestDatabaseOfSampleKeepsItsData(t *testing.T) {
 	}
 }
 
-// The playbook test of a bundle creates the database in a project, and a table in it.
+// The bundle's test playbook creates the database in a project, and a table in the database.
 func TestDatabaseOfSampleIsOrderedAsBundle(t *testing.T) {
 	for _, name := range selected([]string{"postgresql", "mariadb"}, nil) {
 		t.Run(name, func(t *testing.T) {

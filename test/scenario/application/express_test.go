@@ -17,7 +17,7 @@ func TestBuilderServesExpress(t *testing.T) {
 	}
 }
 
-// serveExpress builds and serves an application in Node.js with fifty modules, those of Debian.
+// serveExpress builds and serves a Node.js application with fifty modules from Debian.
 func serveExpress(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("nodejs", "")

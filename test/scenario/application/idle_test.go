@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// page returns the template of a pod that serves a page on port 8080.
+// page returns the pod template for a pod that serves a page on port 8080.
 func page(name string) string {
 	return fmt.Sprintf(`template: {metadata: {labels: {app: %s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: web, image: %q,
 		command: [sh, -c, "mkdir -p /tmp/www && echo awake > /tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"], ports: [{containerPort: 8080}],
@@ -56,7 +56,7 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 		}
 	}
 
-	// Several simultaneous connections all wait for the pods; none is rejected.
+	// Several simultaneous connections all wait for the pods, and none is rejected.
 	idle()
 	var fetches sync.WaitGroup
 	nodePort := fmt.Sprintf("http://%s:%s/", c.Address, c.OC("get", "svc/again", "-o", "jsonpath={.spec.ports[0].nodePort}"))
@@ -70,7 +70,7 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 	fetches.Wait()
 	awake()
 
-	// Test the same through the router, for which the service has an address and no pods.
+	// Repeat the test through the router, where the service has an address but no pods.
 	idle()
 	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return c.Dial(ctx, "tcp4", "127.0.0.1:80")
@@ -90,7 +90,7 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 	})
 	awake()
 
-	// Idling survives a kill of the node process.
+	// The service stays idled if the node process is killed.
 	idle()
 	c.Kill("node")
 	c.WaitFetch("client", "http://lazy/", "awake")

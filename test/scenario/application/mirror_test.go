@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// mirror serves one package, greeting, as the registries of npm, Python, Go, Composer, CPAN and
-// RubyGems do. If Java is among the languages, it also serves a repository of Maven.
+// mirror serves one package, greeting, like the npm, Python, Go, Composer, CPAN and RubyGems
+// registries. If languages contains Java, it also serves a Maven repository.
 func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -86,7 +86,7 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	return url
 }
 
-// serve starts a server at an address of the host in the cluster's network.
+// serve starts a server on one of the host's addresses in the cluster network.
 func serve(t *testing.T, c *kit.Cluster, handler http.Handler) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
@@ -157,12 +157,12 @@ func zipped(t *testing.T, files map[string]string) []byte {
 	return content.Bytes()
 }
 
-// source is an application that needs the package of the mirror.
+// source is an application that requires the mirror's package.
 type source struct {
-	// variable is the variable of builds with the mirror's address, at a path.
+	// variable is the build environment variable that holds the mirror's URL with the given path.
 	variable, path string
 	files          map[string]string
-	// check is a command that fails in the image of the application if the package is missing.
+	// check is a command that fails in the application's image if the package is missing.
 	check string
 }
 
@@ -241,7 +241,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	}
 }
 
-// The examples of the other builders need no package.
+// The examples for the other builders need no package.
 func TestBuilderServesItsExample(t *testing.T) {
 	c := kit.Shared(t)
 	for _, name := range selected([]string{"nginx", "httpd", "php", "perl", "ruby", "java"}, []string{"nginx"}) {
