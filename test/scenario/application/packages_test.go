@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// gems returns the gem greeting, which contains C, and the index of a mirror that has it.
+// gems returns the greeting gem, which contains C code, and the index of a mirror that has the gem.
 func gems(t *testing.T) map[string][]byte {
 	t.Helper()
 	const specification = `--- !ruby/object:Gem::Specification
@@ -45,7 +45,7 @@ void Init_greeting(void) { rb_define_singleton_method(rb_define_module("Greeting
 	}
 }
 
-// modules returns the module example.com/greeting as a proxy of Go modules has it.
+// modules returns the module example.com/greeting in the layout of a Go module proxy.
 func modules(t *testing.T) map[string][]byte {
 	t.Helper()
 	const module, path = "module example.com/greeting\n", "/go/example.com/greeting/@v/"
@@ -60,7 +60,7 @@ func modules(t *testing.T) map[string][]byte {
 }
 
 const (
-	// project is the project of a program that needs a library of the mirror.
+	// project is the Maven project of a program that depends on a library from the mirror.
 	project = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 <modelVersion>4.0.0</modelVersion>
 <groupId>app</groupId><artifactId>app</artifactId><version>1</version>
@@ -79,7 +79,7 @@ const (
 `
 )
 
-// mavenRepository returns a directory with the repository of Maven that is in the image of Java.
+// mavenRepository returns a directory with the Maven repository from the Java image.
 func mavenRepository(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	dir := t.TempDir()

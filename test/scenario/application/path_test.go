@@ -18,8 +18,9 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	publishBuilders(c)
 	source := newRepository(t, c)
 
-	// Three languages in three ways: builder and source on the command line, a quickstart, and a
-	// quickstart that stores data. If the command line names no language, new-app detects it.
+	// Create applications in three languages in three ways: with builder and source on the command
+	// line, with a quickstart, and with a quickstart that stores data. If the command line does not
+	// name a language, new-app detects it.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("new-app did not select the builder of the language:\n%s", plan)
 	}
@@ -38,8 +39,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// The Git host calls the webhooks: GitHub's, and the generic one through the command for a private
-	// repository.
+	// The Git host calls the webhooks: the GitHub webhook, and the generic webhook through the
+	// command for a private repository.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
@@ -63,7 +64,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder image causes a build, an image and a deployment. The data on the volume remains.
+	// A new builder image triggers a build, an image and a deployment. The data on the volume is
+	// kept.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/sample-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
@@ -80,13 +82,14 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 }
 
-// persistent is the quickstart that counts visits in a file of its volume.
+// persistent is the quickstart that counts visits in a file on its volume.
 const persistent = "python-persistent-example"
 
-// deploymentPhase is the annotation of a replication controller with the phase of its deployment.
+// deploymentPhase is the path of the annotation that holds the deployment phase of a replication
+// controller.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
-// visits returns the number of visits that the page shows. The requests of this test also count.
+// visits returns the number of visits that the page shows. This test's own requests also count.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
@@ -105,7 +108,7 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 	return number
 }
 
-// hook returns the webhook address for the Git host.
+// hook returns the webhook URL for the Git host.
 func hook(c *kit.Cluster, build, kind string) string {
 	secret := c.OC("get", "bc/"+build, "-o", "jsonpath={.spec.triggers[*]."+kind+".secret}")
 	return strings.ReplaceAll(strings.TrimSpace(c.OC("start-build", build, "--list-webhooks="+kind)), "<secret>", secret)

@@ -30,8 +30,8 @@ spec:
     command: [sh, -c, "echo shop_orders_total 7 >/tmp/shop && exec httpd -f -p 8080 -h /tmp"]
 `
 
-// TestPrometheusCollectsMetricsOfCluster creates the objects of the template, and queries the
-// metrics of each kind of target, of all alert rules, and of the dashboard.
+// TestPrometheusCollectsMetricsOfCluster creates the template's objects, and queries the metrics
+// for each kind of target, for all alert rules, and for the dashboard.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -77,8 +77,8 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	}
 }
 
-// expressionsOf returns the queries of a dashboard, without those of calls of FlexVolume drivers,
-// which a new cluster lacks.
+// expressionsOf returns a dashboard's queries, without those for FlexVolume driver calls, which a
+// new cluster does not have.
 func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	t.Helper()
 	var content struct {
@@ -97,8 +97,8 @@ func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	return expressions
 }
 
-// metricsOf returns the metrics in the expressions of alert rules with their jobs, without those
-// that exist only after the call of a FlexVolume driver.
+// metricsOf returns the metrics in alert rule expressions, with their jobs. It omits those that
+// exist only after a FlexVolume driver was called.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {

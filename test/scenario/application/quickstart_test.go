@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// visitor returns a client of the router of a cluster.
+// visitor returns an HTTP client that connects to a cluster's router.
 func visitor(c *kit.Cluster) *http.Client {
 	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp4", "127.0.0.1:80") }
 	return &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
 }
 
-// get requests a page. A status other than OK is an error.
+// get requests a page. Any status other than 200 is an error.
 func get(client *http.Client, url string) (string, error) {
 	response, err := client.Get(url)
 	if err != nil {
@@ -33,7 +33,7 @@ func get(client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// waitPage waits until a host serves a page with a text.
+// waitPage waits until a host serves a page that contains a text.
 func waitPage(c *kit.Cluster, host, want string) {
 	client := visitor(c)
 	c.WaitFor("a page of "+host+" with "+want, func(context.Context) error {

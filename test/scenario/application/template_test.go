@@ -1,5 +1,5 @@
-// Package application tests how users create applications and work with them: templates and their
-// instances, new-app, idling, and the client's commands for running pods.
+// Package application tests how users create applications and work with them: templates and
+// template instances, new-app, idling, and the client's commands for running pods.
 package application
 
 import (
@@ -24,7 +24,7 @@ func waitOutput(c *kit.Cluster, object, path, want string) {
 	})
 }
 
-// shop is a template of an application. Its objects have API versions of OpenShift 3.
+// shop is a template for an application. Its objects use OpenShift 3's API versions.
 const shop = `{apiVersion: v1, kind: Template, metadata: {name: shop}, message: "made ${NAME}", labels: {shop: "${NAME}"},
 	parameters: [{name: NAME, required: true}, {name: PORT, value: "8080"}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}],
 	objects: [
@@ -54,7 +54,7 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	waitOutput(c, "secret/two", "{.data.key}", "aw==")
 }
 
-// instance returns a TemplateInstance of the objects; further contains additional fields of its
+// instance returns a TemplateInstance for the objects. further holds additional fields for its
 // spec.
 func instance(name, further, objects string) string {
 	return fmt.Sprintf(`{apiVersion: template.openshift.io/v1, kind: TemplateInstance, metadata: {name: %s}, spec: {%s template: {metadata: {name: t},

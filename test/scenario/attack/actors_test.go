@@ -14,14 +14,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// actor is a user or service account of the matrix.
+// actor is a user or service account in the matrix.
 type actor struct {
 	name string
-	// base is the actor whose permissions this actor has too. In the table, this actor's section
-	// contains only the additional ones.
+	// base is the actor whose permissions this actor also has. In the table, this actor's section
+	// contains only its additional permissions.
 	base string
 	rest.ImpersonationConfig
-	// own is the project in which the actor has a role. foreign is the project of another tenant.
+	// own is the project in which the actor has a role. foreign is another tenant's project.
 	own, foreign string
 }
 
@@ -32,10 +32,11 @@ const (
 	accountGroup  = "system:serviceaccounts"
 )
 
-// roleOf contains the role of each actor who has one in their own project.
+// roleOf maps each actor with a role in their own project to this role.
 var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "admin"}
 
-// actorsOf returns all actors for a pair of projects. A base precedes the actors that refer to it.
+// actorsOf returns all actors for a pair of projects. A base comes before the actors that refer to
+// it.
 func actorsOf(project, foreign, node string) []actor {
 	person := []string{authenticated, oauthGroup}
 	account := []string{authenticated, accountGroup, accountGroup + ":" + project}
@@ -67,8 +68,8 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// rightOf contains a permission of each service account whose role the platform binds after it has
-// created a project.
+// rightOf maps each service account to a permission. The platform binds the role of these service
+// accounts after it has created a project.
 var rightOf = map[string]cell{
 	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
 	"deployer": {scope: "own", verb: "get", resource: "pods"},
@@ -100,7 +101,7 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	}
 }
 
-// review queries the API server whether an actor has a permission.
+// review asks the API server whether an actor has a permission.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {
@@ -131,7 +132,7 @@ func (a actor) mayOrError(ctx context.Context, c *kit.Cluster, right cell) error
 	return err
 }
 
-// namespace returns the namespace that a scope of the table means for the actor.
+// namespace returns the actor's namespace for a scope in the table.
 func (a actor) namespace(scope string) string {
 	switch scope {
 	case "own":
@@ -142,7 +143,7 @@ func (a actor) namespace(scope string) string {
 	return strings.TrimPrefix(scope, "in:") // a namespace of the platform, or "" for scope cluster
 }
 
-// platformScopes returns the scopes of the platform's namespaces in which a RoleBinding names the
+// platformScopes returns the scopes for those platform namespaces in which a RoleBinding names the
 // actor.
 func platformScopes(a actor, bindings []rbacv1.RoleBinding) (scopes []string) {
 	for _, binding := range bindings {

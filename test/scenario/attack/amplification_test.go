@@ -8,7 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestReplicasCannotExhaustControlPlane creates sets of pods whose controller would need terabytes.
+// TestReplicasCannotExhaustControlPlane creates sets of pods for which their controller would need
+// terabytes of memory.
 func TestReplicasCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	sets := kit.GroupPath("apps", s.evil, "statefulsets")
@@ -24,8 +25,8 @@ func TestReplicasCannotExhaustControlPlane(t *testing.T) {
 	s.mallory.May("PATCH", sets+"/small/scale", `{"spec":{"replicas":0}}`)
 }
 
-// TestVariablesCannotExhaustNode creates a pod whose variables would need a terabyte of the
-// kubelet, which has no limit.
+// TestVariablesCannotExhaustNode creates a pod whose environment variables would take a terabyte of
+// memory in the kubelet, which has no memory limit.
 func TestVariablesCannotExhaustNode(t *testing.T) {
 	s := tenants(t)
 	var variables strings.Builder
@@ -41,7 +42,7 @@ func TestVariablesCannotExhaustNode(t *testing.T) {
 }
 
 // TestSecretsCannotFillMemoryOfNode creates a pod that mounts the same key a thousand times. The
-// kubelet writes each to memory that does not count for the pod.
+// kubelet writes each copy to memory that is not charged to the pod.
 func TestSecretsCannotFillMemoryOfNode(t *testing.T) {
 	s := tenants(t)
 	var items strings.Builder

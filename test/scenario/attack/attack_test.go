@@ -1,6 +1,6 @@
 // Package attack attacks a real cluster as a tenant. Mallory administers one project and tries to
-// reach the project of alice, the host and the platform. Each file contains one kind of attack. A
-// test passes if the attack fails.
+// reach Alice's project, the host and the platform. Each file contains one kind of attack. A test
+// passes if the attack fails.
 package attack
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master opens the DNS server of the master, which is closed by default, to all clients.
+// master makes the master's DNS server, which is closed by default, accept all clients.
 const master = "dnsConfig: {bindAddress: \"0.0.0.0:8053\"}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// stage is the shared cluster with the attacker and the victim of one test.
+// stage is the shared cluster with the attacker and the victim for one test.
 type stage struct {
 	*kit.Cluster
-	// mallory is the attacker. She administers the project evil and nothing else.
+	// mallory is the attacker. She administers only the project evil.
 	mallory *kit.User
 	evil    string
 	// alice is the victim. She administers the project shop.
@@ -41,7 +41,7 @@ func tenants(t *testing.T) *stage {
 	return s
 }
 
-// projectName returns a valid project name that ends with the role of the project.
+// projectName returns a valid project name that ends with the project's role.
 func projectName(namespace, role string) string {
 	const limit = 63
 	return strings.TrimRight(namespace[:min(len(namespace), limit-len(role)-1)], "-") + "-" + role

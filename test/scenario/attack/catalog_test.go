@@ -16,7 +16,7 @@ func catalogPath(project, resource string) string {
 const order = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: db},
 	spec: {clusterServiceClassExternalName: none, clusterServicePlanExternalName: none, externalID: %q}}`
 
-// For a broker, two instances with one ID are the same service.
+// A broker treats two instances with the same ID as the same service.
 func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s := tenants(t)
 	var instance struct {
@@ -31,8 +31,8 @@ func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s.mallory.May("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, "own-"+instance.Spec.ExternalID))
 }
 
-// An expression that multiplies the values of a broker's response could use all memory of the
-// masters.
+// An expression that multiplies the values in a broker's response could use all of the masters'
+// memory.
 func TestBindingCannotMultiplyCredentials(t *testing.T) {
 	s := tenants(t)
 	const binding = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db},

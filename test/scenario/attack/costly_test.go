@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestIndentedListsCannotExhaustMemory requests many lists and reads none of the responses. The
+// TestIndentedListsCannotExhaustMemory requests many lists and does not read the responses. The
 // server would need a copy of each list until the request times out.
 func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	const objects, readers = 6, 20
@@ -46,7 +46,8 @@ func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	}
 }
 
-// TestPatchOfTenantIsBounded sends a patch whose cost is the product of its size and the object's.
+// TestPatchOfTenantIsBounded sends a patch whose cost is proportional to the patch size times the
+// object size.
 func TestPatchOfTenantIsBounded(t *testing.T) {
 	s := tenants(t)
 	variables := func(prefix string, number int) string {

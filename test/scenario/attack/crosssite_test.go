@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// tokenLink logs the developer in and returns the path of the page that displays the token.
+// tokenLink logs in the developer and returns the path of the page that displays the token.
 func (s *site) tokenLink(browser *http.Client) string {
 	s.t.Helper()
 	s.logIn(browser)
@@ -58,7 +58,7 @@ func TestOtherSiteCannotEndSession(t *testing.T) {
 	}
 }
 
-// TestOtherSiteCannotUseSessionForProgram opens the address at which `oc login` gets tokens.
+// TestOtherSiteCannotUseSessionForProgram opens the URL from which `oc login` gets tokens.
 func TestOtherSiteCannotUseSessionForProgram(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	browser := web.browser(nil)

@@ -23,14 +23,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory limits the memory of all pods of the small cluster together. The other memory of the
-// machine is reserved, so that a failing test does not use it.
+// podMemory is the total memory limit for all pods in the small cluster, in bytes. The machine's
+// other memory is reserved, so that a failing test does not use it.
 const podMemory = 1 << 30
 
-// podPIDs limits the processes of a pod of the small cluster.
+// podPIDs is the maximum number of processes in a pod of the small cluster.
 const podPIDs = 256
 
-// smallDisk mounts a new disk with few inodes, and returns its path.
+// smallDisk mounts a new file system with few inodes, and returns its path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -54,8 +54,8 @@ func smallDisk(t *testing.T) string {
 	return data
 }
 
-// smallCluster has the default protection of the node, on a machine whose resources a test can use
-// up.
+// smallCluster returns a cluster with the default node protection, on a machine whose resources a
+// test can exhaust.
 func smallCluster(t *testing.T) *kit.Cluster {
 	t.Helper()
 	var machine unix.Sysinfo_t
@@ -87,7 +87,7 @@ spec:
 }
 
 // TestTenantCannotExhaustNode runs all attacks at the same time, so that each pod also runs under
-// the load of the other pods.
+// the load that the other pods cause.
 func TestTenantCannotExhaustNode(t *testing.T) {
 	c := smallCluster(t)
 	mallory := c.User("mallory")
@@ -97,7 +97,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 
 	probes := probe(t, c)
 	attack := func(name, script string) { mallory.May("POST", kit.CorePath("evil", "pods"), attacker(name, script)) }
-	// The last pod ends only when it is deleted.
+	// The last pod runs until it is deleted.
 	attack("fork-bomb", "bomb() { bomb | bomb & }; bomb; exec sleep infinity")
 	evil.WaitFor("end of the fork bomb's growth", func(ctx context.Context) error { return limitReached(ctx, evil, "fork-bomb") })
 	for name, script := range map[string]string{
@@ -141,7 +141,7 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// Cgroup version 1 counts in the container's cgroup, version 2 in the cgroup with the limit.
+	// Cgroup v1 counts in the container's cgroup, and v2 counts in the cgroup with the limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err
@@ -154,11 +154,11 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	return errors.New("no process was refused")
 }
 
-// outOfMemory matches the number of processes that the kernel has killed in a cgroup.
+// outOfMemory matches a nonzero number of processes that the kernel has killed in a cgroup.
 var outOfMemory = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
 
-// killed returns nil when the kernel has killed a process of a pod because the pods used all of
-// their memory, or when the kubelet has evicted the pod before that.
+// killed returns nil when the kernel has killed a process in a pod because the pods used all of
+// their memory, or when the kubelet has evicted the pod first.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {
@@ -168,7 +168,7 @@ func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	if err != nil {
 		return err
 	}
-	// Cgroup version 1 counts in memory.oom_control, version 2 in memory.events.
+	// Cgroup v1 counts in memory.oom_control, and v2 counts in memory.events.
 	files, err := filepath.Glob(filepath.Join(group, "*", "memory.*"))
 	if err != nil {
 		return err
@@ -192,7 +192,7 @@ func evicted(ctx context.Context, c *kit.Cluster, name string) error {
 	return err
 }
 
-// relaxed returns nil when every node is ready and reports no pressure.
+// relaxed returns nil when every node is ready and does not report pressure.
 func relaxed(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -245,7 +245,7 @@ func probe(t *testing.T, c *kit.Cluster) *prober {
 	return p
 }
 
-// quits waits for the interval between probes. It reports whether to stop the probes.
+// quits waits for the interval between probes. It reports whether the prober must stop.
 func (p *prober) quits() bool {
 	select {
 	case <-p.quit:
@@ -255,7 +255,7 @@ func (p *prober) quits() bool {
 	}
 }
 
-// stop ends the probes after a number of them and returns their durations.
+// stop stops the prober after at least minimum probes and returns their durations.
 func (p *prober) stop(c *kit.Cluster, minimum int) string {
 	c.WaitFor("responses of the API", func(context.Context) error {
 		p.mu.Lock()
@@ -273,13 +273,13 @@ func (p *prober) stop(c *kit.Cluster, minimum int) string {
 	return fmt.Sprintf("%v (90%%: %v, all %d: %v)", at(50), at(90), len(p.times), at(100))
 }
 
-// evictsLowerPriority fills the disk with a pod of high priority, and returns when the kubelet has
-// evicted the pod of low priority instead.
+// evictsLowerPriority fills the disk from a high-priority pod, and returns when the kubelet has
+// evicted the low-priority pod instead.
 func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	c.Apply(attacker("unimportant", "dd if=/dev/zero of=/scratch/fill bs=1M count=600; exec sleep infinity"))
-	// The pod leaves less space than the node requires, and less than the other pod occupies.
+	// The pod leaves less free space than the node requires, and less than the other pod uses.
 	const fill = "until [ -e /scratch/start ]; do sleep 1; done; n=0; " +
 		"while [ $(df -P /scratch | awk 'NR == 2 {print int(100 * $4 / $2)}') -ge 12 ]; do n=$((n + 1)); dd if=/dev/zero of=/scratch/$n bs=1M count=20; done; exec sleep infinity"
 	c.Apply(strings.Replace(attacker("important", fill), "spec:", "spec:\n  priorityClassName: important", 1))

@@ -14,11 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// denied reports whether the API server rejects a request as invalid or forbidden.
+// denied reports whether the API server rejected a request as invalid or forbidden.
 func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
-// platformAddresses returns, by name, the addresses that no tenant can claim or reach through a
-// service.
+// platformAddresses returns, keyed by name, the addresses that no tenant can claim or reach through
+// a service.
 func (s *stage) platformAddresses() map[string]string {
 	victim := s.OC("get", "service", "kubernetes", "-n", "default", "-o", "jsonpath={.spec.clusterIP}")
 	return map[string]string{
@@ -47,7 +47,7 @@ func TestServiceCannotUseForeignAddress(t *testing.T) {
 				return
 			}
 			s.mallory.Refused("POST", services+"?", service("thief", fmt.Sprintf("type: LoadBalancer, loadBalancerIP: %q", address)), "loadBalancerIP", denied)
-			// Mallory cannot act as a controller of load balancers either.
+			// Mallory cannot act as a load balancer controller either.
 			s.Administrator().Refused("PATCH", services+"/plain/status?", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`, "", denied)
 		})
 	}

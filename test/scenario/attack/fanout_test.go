@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// outside returns the addresses of n endpoints outside of the cluster.
+// outside returns endpoint addresses for n hosts outside the cluster.
 func outside(n int) (addresses []corev1.EndpointAddress) {
 	for i := range n {
 		addresses = append(addresses, corev1.EndpointAddress{IP: fmt.Sprintf("203.0.%d.%d", 113+i/250, 1+i%250)})
@@ -45,8 +45,8 @@ func toJSON(t *testing.T, object any) string {
 	return string(text)
 }
 
-// TestPortsTimesEndpointsAreLimited creates objects with many combinations of port and endpoint,
-// which every node would keep in memory.
+// TestPortsTimesEndpointsAreLimited creates objects with many combinations of ports and endpoints,
+// which every node would hold in memory.
 func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s := tenants(t)
 	const reason = "combinations of port and endpoint"
@@ -62,7 +62,7 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 		}
 		return err
 	})
-	// The control plane also writes slices, for example for services with many pods.
+	// The control plane also writes EndpointSlices, for example for services with many pods.
 	slice := discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: metav1.ObjectMeta{Name: "further"}, AddressType: discoveryv1.AddressTypeIPv4,
 	}
@@ -76,7 +76,7 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s.Administrator().May("POST", kit.GroupPath(discoveryv1.GroupName, s.shop, "endpointslices"), toJSON(t, slice))
 }
 
-// TestNodePortsAreLimited creates a service that would take more node ports than a user may have.
+// TestNodePortsAreLimited creates a service that would exceed the limit on a user's node ports.
 func TestNodePortsAreLimited(t *testing.T) {
 	s := tenants(t)
 	service, _ := wide(t, "wide", 0, 600)
@@ -84,8 +84,8 @@ func TestNodePortsAreLimited(t *testing.T) {
 	s.alice.May("POST", kit.CorePath(s.shop, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}")
 }
 
-// TestLoadBalancersAreLimited creates load balancers without node ports. Each takes an ingress
-// address and the port of a health check.
+// TestLoadBalancersAreLimited creates load balancers without node ports. Each load balancer takes
+// an ingress address and a health check port.
 func TestLoadBalancersAreLimited(t *testing.T) {
 	s := tenants(t)
 	const balancer = `{apiVersion: v1, kind: Service, metadata: {generateName: lb-}, spec: {type: LoadBalancer,

@@ -19,7 +19,7 @@ const (
 	indexType    = "application/vnd.oci.image.index.v1+json"
 )
 
-// bomb is 1 GiB of spaces, compressed.
+// bomb returns 1 GiB of spaces, compressed.
 var bomb = sync.OnceValue(func() []byte {
 	var compressed bytes.Buffer
 	writer := gzip.NewWriter(&compressed)
@@ -31,7 +31,7 @@ var bomb = sync.OnceValue(func() []byte {
 	return compressed.Bytes()
 })
 
-// pour writes endlessly.
+// pour writes text endlessly.
 func pour(w http.ResponseWriter, text string) {
 	for {
 		if _, err := w.Write([]byte(strings.Repeat(text, 1024))); err != nil {
@@ -46,7 +46,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hostile is a registry with one attack in each repository.
+// hostile implements a registry with one attack in each repository.
 func hostile(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -120,7 +120,8 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestHostileRegistryCannotExhaustControlPlane imports from a registry with false responses.
+// TestHostileRegistryCannotExhaustControlPlane imports from a registry that sends invalid
+// responses.
 func TestHostileRegistryCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	bomb()

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotCreateEndlessImageRecords maps images of registries that do not exist.
+// TestTenantCannotCreateEndlessImageRecords maps images from registries that do not exist.
 func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	s := tenants(t)
 	const limit = "slipway.openshift.io/image-records"

@@ -18,10 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// password is a secret in the environment of alice's images. Mallory must not read it.
+// password is a secret in the environment of Alice's images. Mallory must not be able to read it.
 const password = "correct-horse-battery-staple"
 
-// builtImage is an image with a password in its environment, as a registry stores it.
+// builtImage is an image with a password in its environment, in the form in which a registry stores
+// it.
 type builtImage struct {
 	v1.Image
 	digest           string
@@ -55,13 +56,12 @@ func build(t *testing.T) builtImage {
 	return b
 }
 
-// stream creates an image stream of a user.
+// stream creates an image stream as a user.
 func (s *stage) stream(user *kit.User, project, name string) {
 	user.May("POST", kit.GroupPath(imageGroup, project, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: "+name+"}}")
 }
 
-// mapping returns an ImageStreamMapping for the tag latest of a stream. change completes the
-// mapping.
+// mapping returns an ImageStreamMapping for a stream's tag latest. change completes the mapping.
 func mapping(t *testing.T, stream, digest, reference string, change func(*imagev1.Image)) string {
 	t.Helper()
 	m := imagev1.ImageStreamMapping{Tag: "latest"}
@@ -77,12 +77,12 @@ func mapping(t *testing.T, stream, digest, reference string, change func(*imagev
 	return string(body)
 }
 
-// proof adds the manifest and the configuration of an image to a record.
+// proof adds an image's manifest and configuration to an image record.
 func (b builtImage) proof(image *imagev1.Image) {
 	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
 }
 
-// hidden fails the test if mallory sees one of the strings in a view of her image stream "copy".
+// hidden fails the test if Mallory sees one of the strings in any view of her image stream "copy".
 func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	t.Helper()
 	for _, view := range []string{"imagestreams/copy", "imagestreams/copy/layers", "imagestreamtags/copy:latest", "imagetags/copy:latest", "imagestreamimages/copy@" + digest,
@@ -96,8 +96,8 @@ func (s *stage) hidden(t *testing.T, digest string, texts ...string) {
 	}
 }
 
-// pull sends a request to the registry with the token of a service account. It returns the status
-// and the body.
+// pull sends a request to the registry with a service account token. It returns the status code and
+// the body.
 func (s *stage) pull(t *testing.T, account, project, method, path string) (int, string) {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", account, "-n", project))
@@ -118,7 +118,7 @@ func (s *stage) pull(t *testing.T, account, project, method, path string) (int, 
 	return resp.StatusCode, string(body)
 }
 
-// layer returns the digest of the first layer, which mallory must not read either.
+// layer returns the digest of the first layer. Mallory must not be able to read this layer either.
 func (b builtImage) layer(t *testing.T) string {
 	t.Helper()
 	layers, err := b.Layers()
@@ -172,8 +172,8 @@ func TestMappingDoesNotChangeRecordOfOtherProject(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "copy")
-	// Mallory has the manifest, as every client of a public image has. She adds forged content to the
-	// record.
+	// Mallory has the manifest, like every client of a public image. She adds forged content to the
+	// image record.
 	s.mallory.May("POST", kit.GroupPath(imageGroup, s.evil, "imagestreammappings"), mapping(t, "copy", image.digest, "evil.example.com/copy:latest", func(record *imagev1.Image) {
 		record.DockerImageManifest, record.DockerImageManifestMediaType = image.manifest, string(types.OCIImageIndex)
 		record.DockerImageConfig = `{"config":{"User":"0","Labels":{"forged":"yes"}}}`
@@ -226,7 +226,8 @@ func TestMappingFollowsRightsOfItsAuthor(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// The stream has the image. Its author can tag it again without sending the manifest.
+	// The stream contains the image. Its author can tag the image again without sending the
+	// manifest.
 	second := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), second)
 	got := s.alice.May("GET", kit.GroupPath(imageGroup, s.shop, "imagestreamtags/app:again"), "")
