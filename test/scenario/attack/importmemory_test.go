@@ -18,8 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// greedy is a registry whose repositories have many tags, each with a different manifest and
-// configuration of almost 4 MiB. The manifests of the repository "bomb" consist of empty objects.
+// greedy implements a registry whose repositories have many tags, each with a different manifest
+// and configuration of almost 4 MiB. The manifests in the repository "bomb" consist of empty
+// objects.
 func greedy(w http.ResponseWriter, r *http.Request) {
 	const size, tags = 4<<20 - 1024, 50
 	config := func(tag string) []byte {
@@ -56,7 +57,7 @@ func greedy(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// anonymousMemory returns the anonymous memory of a process in MiB.
+// anonymousMemory returns a process's anonymous memory, in MiB.
 func anonymousMemory(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -74,7 +75,7 @@ func anonymousMemory(t *testing.T, pid int) int {
 	return kib >> 10
 }
 
-// controlPlane returns the process of the control plane.
+// controlPlane returns the PID of the control plane process.
 func (s *stage) controlPlane(t *testing.T) int {
 	t.Helper()
 	processes, err := s.Processes()
@@ -90,7 +91,7 @@ func (s *stage) controlPlane(t *testing.T) int {
 	return 0
 }
 
-// peakDuring returns the maximum growth of a process's memory, in MiB, while work runs.
+// peakDuring returns the maximum growth of a process's memory while work runs, in MiB.
 func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	t.Helper()
 	before := anonymousMemory(t, pid)
@@ -110,8 +111,8 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	}
 }
 
-// maxGrowth is the limit, in MiB, by which requests of a tenant may increase the memory of the
-// control plane. Without the limits on imports, two imports add 530 MiB.
+// maxGrowth is the maximum growth of the control plane's memory that a tenant's requests can cause,
+// in MiB. Without the limits on imports, two imports add 530 MiB.
 const maxGrowth = 150
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {

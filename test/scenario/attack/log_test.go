@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDeploymentLogExcludesForeignPods lets mallory read logs of deployments in alice's project,
-// and nothing else there.
+// TestDeploymentLogExcludesForeignPods lets Mallory read deployment logs in Alice's project, but
+// nothing else in this project.
 func TestDeploymentLogExcludesForeignPods(t *testing.T) {
 	s := tenants(t)
 	owner := s.Administrator()
@@ -21,7 +21,7 @@ func TestDeploymentLogExcludesForeignPods(t *testing.T) {
 	owner.May("POST", kit.GroupPath(rbac, s.shop, "rolebindings"), "{apiVersion: "+rbac+"/v1, kind: RoleBinding, metadata: {name: logs}, roleRef: {apiGroup: "+rbac+", kind: Role, name: logs}, "+
 		"subjects: [{apiGroup: "+rbac+", kind: User, name: mallory}]}")
 
-	// Alice's pod has the labels of the deployment and belongs to another controller.
+	// Alice's pod has the deployment's labels but belongs to another controller.
 	ctx := context.Background()
 	s.alice.May("POST", kit.CorePath(s.shop, "configmaps"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: owner}}")
 	object, err := s.Client.CoreV1().ConfigMaps(s.shop).Get(ctx, "owner", metav1.GetOptions{})

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// site provides access to a cluster for browsers and programs without an account.
+// site accesses a cluster as browsers and programs without an account do.
 type site struct {
 	*kit.Cluster
 	t   *testing.T
@@ -33,8 +33,8 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 	return &site{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// browser returns a client with cookies that follows no redirects. It connects from an address of
-// the loopback device, or from any address if the argument is nil.
+// browser returns a client that stores cookies and does not follow redirects. It connects from the
+// given address on the loopback device, or from any address if the argument is nil.
 func (s *site) browser(from net.IP) *http.Client {
 	s.t.Helper()
 	pool := x509.NewCertPool()
@@ -65,7 +65,7 @@ type page struct {
 	body string
 }
 
-// send sends a GET request, or a POST request if there is a form.
+// send sends a GET request, or a POST request if form is set.
 func (s *site) send(browser *http.Client, path string, form url.Values, change func(*http.Request)) (page, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -109,7 +109,7 @@ func (s *site) post(browser *http.Client, path string, form url.Values) page {
 	return got
 }
 
-// password returns the password of the user developer.
+// password returns the password of the user `developer`.
 func (s *site) password() string {
 	s.t.Helper()
 	content, err := os.ReadFile(s.Path("developer.password"))
@@ -121,7 +121,7 @@ func (s *site) password() string {
 
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
 
-// logIn logs the developer in through the login page.
+// logIn logs in the developer through the login page.
 func (s *site) logIn(browser *http.Client) page {
 	s.t.Helper()
 	return s.post(browser, "/login", url.Values{
@@ -129,7 +129,7 @@ func (s *site) logIn(browser *http.Client) page {
 	})
 }
 
-// csrf returns the CSRF value of a page's form.
+// csrf returns the CSRF value in a page's form.
 func (s *site) csrf(browser *http.Client, path string) string {
 	s.t.Helper()
 	field := csrfField.FindStringSubmatch(s.get(browser, path).body)
@@ -139,7 +139,7 @@ func (s *site) csrf(browser *http.Client, path string) string {
 	return field[1]
 }
 
-// accounts are two service accounts of the victim: a valid OAuth client, and an invalid one.
+// accounts holds two of the victim's service accounts: a valid OAuth client and an invalid one.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -186,8 +186,8 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 			}
 		}
 	}
-	// The response for the broken account equals the response for a missing one. The owner of the
-	// account gets an event.
+	// The response for the broken account is the same as for a missing account. The account's owner
+	// gets an event.
 	browser := web.browser(nil)
 	web.logIn(browser)
 	code := "/oauth/authorize?response_type=code&client_id="
@@ -240,7 +240,7 @@ spec:
 	}
 }
 
-// publicPaths are the paths of all public handlers, each with a query and a form. The word
+// publicPaths returns the paths of all public handlers, each with a query and a form. The word
 // "treasure" marks secrets.
 func publicPaths(project string) map[string]struct {
 	query string
@@ -360,7 +360,8 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 		browser := web.browser(net.IPv4(127, 0, 0, 66))
 		flood.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Half of the connections send bodies that never end, the other half guess passwords.
+				// Half of the connections send bodies that never end. The other half guess
+				// passwords.
 				path, body := "/oauth/authorize?client_id=openshift-challenging-client&response_type=token", io.Reader(nil)
 				if i%2 == 0 {
 					reader, writer := io.Pipe()
@@ -392,7 +393,7 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 	for range requests {
 		s.alice.May("GET", kit.CorePath(s.shop, "serviceaccounts/default"), "")
 	}
-	// A user at another address logs in.
+	// A user logs in from another address.
 	s.WaitFor("a login from another address", func(context.Context) error {
 		if got := web.logIn(web.browser(net.IPv4(127, 0, 0, 77))); got.Header.Get("Location") != "/oauth/token/request" {
 			return fmt.Errorf("%s, sent to %q", got.Status, got.Header.Get("Location"))

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// update rewrites the table from the responses of the server: go test ./test/scenario/attack -run
+// update rewrites the table from the server's responses: go test ./test/scenario/attack -run
 // TestMatrix -args -update
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
 
@@ -25,8 +25,8 @@ const matrixFile = "testdata/matrix.txt"
 var errRefused = errors.New("refused")
 
 // TestMatrixOfActorsAndRights sends an access review for every actor, verb and resource in the
-// actor's project, in another tenant's project and in the cluster, and for every path. The table
-// contains the allowed rights; everything else is denied.
+// actor's project, in another tenant's project and at the cluster scope, and for every path. The
+// table contains the allowed permissions. All other permissions are denied.
 func TestMatrixOfActorsAndRights(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -135,7 +135,7 @@ func (m *matrix) ask(t *testing.T, a actor) rights {
 	return got
 }
 
-// expected returns the permissions of an actor in the table.
+// expected returns an actor's permissions according to the table.
 func (m *matrix) expected(t *testing.T, table table, a actor) rights {
 	t.Helper()
 	expected := rights{}
@@ -187,7 +187,7 @@ func report(t *testing.T, a actor, got, expected rights) {
 	}
 }
 
-// compareLines fails the test for each line that only one of two sections contains.
+// compareLines fails the test for each line that is in only one of two sections.
 func compareLines(t *testing.T, section string, want, got []string) {
 	t.Helper()
 	if *update {

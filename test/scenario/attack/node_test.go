@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nodeUser returns a user with the certificate of a kubeconfig that is stored on the node.
+// nodeUser returns a user that authenticates with the certificate in a kubeconfig stored on the
+// node.
 func nodeUser(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -27,7 +28,7 @@ func nodeUser(t *testing.T, c *kit.Cluster, kubeconfig string) *kit.User {
 	return user
 }
 
-// TestNodeCannotTakeOverCluster uses every key that is stored on a node.
+// TestNodeCannotTakeOverCluster uses every key stored on a node.
 func TestNodeCannotTakeOverCluster(t *testing.T) {
 	s := tenants(t)
 	s.alice.May("POST", kit.CorePath(s.shop, "secrets"), "{apiVersion: v1, kind: Secret, metadata: {name: private}}")
@@ -63,7 +64,7 @@ func TestNodeCannotTakeOverCluster(t *testing.T) {
 	}
 }
 
-// TestStorageClientCannotTakeOverNode uses the key of local storage, whose client can create
+// TestStorageClientCannotTakeOverNode uses the local storage key, whose client can create
 // PersistentVolumes.
 func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	c := kit.Shared(t)
@@ -92,8 +93,7 @@ func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	storage.MayNot("DELETE", volumes+"/taken", "", "only use volumes of the CSI driver")
 }
 
-// TestStorageClientCannotDeleteClaims uses the key of local storage, whose client can update
-// claims.
+// TestStorageClientCannotDeleteClaims uses the local storage key, whose client can update claims.
 func TestStorageClientCannotDeleteClaims(t *testing.T) {
 	s := tenants(t)
 	storage := nodeUser(t, s.Cluster, s.Path("pki", "node", "slipway-storage.kubeconfig"))
@@ -123,8 +123,7 @@ func TestNodeCannotGiveItselfReservedLabel(t *testing.T) {
 	kubelet.MayNot("PATCH", "/api/v1/nodes/"+name, `{"metadata":{"labels":{"node-role.kubernetes.io/infra":""}}}`, "is not allowed to modify labels")
 }
 
-// TestKubeletClientHasNoOtherRights uses the certificate with which the API server connects to
-// kubelets.
+// TestKubeletClientHasNoOtherRights uses the certificate that the API server presents to kubelets.
 func TestKubeletClientHasNoOtherRights(t *testing.T) {
 	s := tenants(t)
 	config := rest.AnonymousClientConfig(s.Config)
@@ -161,8 +160,8 @@ func TestDriverReplaceableByTenantDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestRouterServesWithoutPrivileges checks the HAProxy process that parses requests of anonymous
-// clients.
+// TestRouterServesWithoutPrivileges checks the HAProxy process that parses anonymous clients'
+// requests.
 func TestRouterServesWithoutPrivileges(t *testing.T) {
 	c := kit.Shared(t)
 	processes, err := c.Processes()

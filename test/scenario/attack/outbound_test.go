@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// insideSecret is the response of an internal server, which no tenant must be able to read.
+// insideSecret is an internal server's response, which no tenant must be able to read.
 const insideSecret = "inside-secret"
 
 // serve runs a server on a listener until the test ends, and returns its URL.
@@ -39,7 +39,7 @@ func (s *stage) distant(t *testing.T, handle http.HandlerFunc) string {
 	return strings.TrimPrefix(serve(t, listener, err, handle), "http://")
 }
 
-// look requests an image import as mallory, without saving it, and returns the message of the
+// look requests an image import as Mallory, without saving the image, and returns the status in the
 // response.
 func (s *stage) look(t *testing.T, from string) metav1.Status {
 	t.Helper()
@@ -56,8 +56,8 @@ func (s *stage) look(t *testing.T, from string) metav1.Status {
 	return done.Status.Images[0].Status
 }
 
-// inside runs internal servers, which only the cluster's machine can reach. It returns their
-// addresses with counters of their requests.
+// inside runs internal servers that only the cluster's machine can reach. It returns their
+// addresses and a counter of the requests to them.
 func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32) {
 	t.Helper()
 	requests = &atomic.Int32{}
@@ -73,7 +73,7 @@ func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32
 	return addresses, requests
 }
 
-// spelled adds other notations of an internal server, and addresses of the host and the cluster.
+// spelled adds other notations for an internal server, and addresses of the host and the cluster.
 func (s *stage) spelled(addresses []string) []string {
 	_, port, _ := net.SplitHostPort(addresses[0])
 	return append(addresses,
@@ -96,8 +96,8 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 	}
 }
 
-// detect requests the detection of a repository as mallory, and returns the response, which must be
-// an error.
+// detect requests, as Mallory, that the server detect a repository's type, and returns the
+// response, which must be an error.
 func (s *stage) detect(t *testing.T, project, uri string) string {
 	t.Helper()
 	response, err := s.mallory.Rest.Get().AbsPath("/slipway/source").Param("namespace", project).Param("uri", uri).Do(t.Context()).Raw()

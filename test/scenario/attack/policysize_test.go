@@ -16,7 +16,7 @@ import (
 )
 
 // TestLargePoliciesDelayNoOtherProject first creates a policy with many peers and ports, and then
-// policies with more selectors than one user may have.
+// policies with more selectors than one user is allowed to have.
 func TestLargePoliciesDelayNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("pod", "{}", "{}"))
@@ -78,8 +78,8 @@ func productPolicy(t *testing.T, count int) string {
 	return policyJSON(t, "product", rule)
 }
 
-// selectorPolicy returns a policy with count rules, each with a different selector that selects all
-// pods of the cluster.
+// selectorPolicy returns a policy with count rules. Each rule has a different selector that selects
+// all pods in the cluster.
 func selectorPolicy(t *testing.T, number, count int) string {
 	t.Helper()
 	var rules []networkingv1.NetworkPolicyIngressRule

@@ -19,19 +19,19 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// port is a port of the host, with the responses to anonymous callers.
+// port is a port on the host, with the expected responses to anonymous callers.
 type port struct {
-	// address is the address of the listener. "*" means all addresses of the host, so pods reach the
-	// port.
+	// address is the listener's address. "*" means all of the host's addresses, so pods can reach
+	// the port.
 	address string
 	number  int
 	use     string
-	// responses are the statuses and the beginnings of the bodies by URL, such as "401 Unauthorized".
-	// "closed" means that there is no HTTP response.
+	// responses maps URLs to the expected status and the beginning of the body, such as "401
+	// Unauthorized". "closed" means that there is no HTTP response.
 	responses map[string]string
 }
 
-// ports returns all ports on which a host listens with the default configuration, and the port of
+// ports returns all ports on which a host listens with the default configuration, and the port in
 // dnsConfig. The test fails for any other port.
 func ports() []port {
 	return []port{
@@ -51,8 +51,8 @@ func ports() []port {
 	}
 }
 
-// anyPorts returns the ports whose numbers the kernel selects: containerd's port for commands in
-// containers, whose URLs contain a secret, and the port for connections to idle services, which
+// anyPorts returns the ports whose numbers are chosen by the kernel: containerd's port for commands
+// in containers, whose URLs contain a secret, and the port for connections to idled services, which
 // closes all other connections.
 func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel selected", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
@@ -98,7 +98,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 			continue // pods send DNS queries to it
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
-		// Only a refused connection counts; other errors occur after a connection.
+		// Only a refused connection counts. Other errors occur after the connection is established.
 		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
 			t.Errorf("port %d (%s): a pod is rejected: %t (%v)", p.number, p.use, refused, err)
@@ -106,7 +106,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 	}
 }
 
-// listeners returns the addresses in the host's network namespace at which processes accept TCP
+// listeners returns the addresses in the host's network namespace on which processes accept TCP
 // connections.
 func (s *stage) listeners(t *testing.T) (addrPorts []netip.AddrPort) {
 	t.Helper()
@@ -138,8 +138,7 @@ func (s *stage) listeners(t *testing.T) (addrPorts []netip.AddrPort) {
 	return addrPorts
 }
 
-// socketAddress parses an address as the kernel prints it: words in the byte order of the machine,
-// and a port.
+// socketAddress parses an address in the kernel's format: words in host byte order, and a port.
 func socketAddress(text string) (netip.AddrPort, error) {
 	host, number, _ := strings.Cut(text, ":")
 	bytes, err := hex.DecodeString(host)
@@ -157,7 +156,7 @@ func socketAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(port)), nil
 }
 
-// anonymous gets a page without credentials and returns the status with the beginning of the body.
+// anonymous gets a page without credentials and returns the status and the beginning of the body.
 func (s *stage) anonymous(url string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

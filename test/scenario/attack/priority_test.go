@@ -35,7 +35,7 @@ func TestTenantCannotUseSystemPriority(t *testing.T) {
 	s.waitReplicaFailure(s.mallory, deployments+"/greedy", "system-node-critical is for namespaces of the platform")
 }
 
-// waitReplicaFailure waits until a deployment reports why its pods are rejected.
+// waitReplicaFailure waits until a deployment reports the reason for which its pods are rejected.
 func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	s.WaitFor("the refusal of the pods of "+path, func(context.Context) error {
 		response, err := user.Try("GET", path, "")
@@ -46,7 +46,7 @@ func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	})
 }
 
-// A running pod whose anti-affinity excludes all pods stops the scheduler on its node.
+// A running pod whose anti-affinity excludes all pods would prevent scheduling on its node.
 func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	s := tenants(t)
 	pods := kit.CorePath(s.evil, "pods")
@@ -65,7 +65,7 @@ func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	})
 }
 
-// The kubelet would read the file as root, even a pipe that never ends.
+// The kubelet would read the file as root, even if it is a pipe that never ends.
 func TestKubeletReadsNoFilesOfContainers(t *testing.T) {
 	s := tenants(t)
 	s.mallory.Refused("POST", kit.CorePath(s.evil, "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {volumes: [{name: v, emptyDir: {}}], containers: ["+

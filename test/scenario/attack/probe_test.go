@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// container returns a container of the tools image that runs a shell command; fields are additional
-// fields of the container.
+// container returns a container that uses the tools image and runs a shell command. fields holds
+// additional fields for the container.
 func container(command string, fields ...string) string {
 	return strings.Join(append([]string{"{name: main, image: " + kit.ToolsImage + ", command: [sh, -c, '" + command + "']"}, fields...), ", ") + "}"
 }
@@ -24,7 +24,7 @@ func TestProbeCannotNameHostOfNode(t *testing.T) {
 			s.mallory.MayNot("POST", pods+"?", "{apiVersion: v1, kind: Pod, metadata: {name: prober}, spec: {initContainers: [{name: first, restartPolicy: Always, image: none, "+field+"}], containers: ["+container("sleep infinity")+"]}}", reason)
 		}
 	}
-	// A Host header does not change the address of the connection.
+	// A Host header does not change the address to which the probe connects.
 	s.mallory.May("POST", pods, "{apiVersion: v1, kind: Pod, metadata: {name: honest}, spec: {containers: ["+
 		container("sleep infinity", "readinessProbe: {httpGet: {port: 80, httpHeaders: [{name: Host, value: www.example.com}]}}")+"]}}")
 	s.mallory.Refused("PATCH", pods+"/honest/ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"debug","image":"none","livenessProbe":{"httpGet":{"port":8443,"host":"127.0.0.1"}}}]}}`, "", denied)

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPodsCannotUseReservedResources checks the default protection of a node.
+// TestPodsCannotUseReservedResources checks a node's default protection.
 func TestPodsCannotUseReservedResources(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
@@ -47,7 +47,7 @@ func TestPodsCannotUseReservedResources(t *testing.T) {
 			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
 		}
 	}
-	// The limits of all pods together. In cgroup version 2, all files are in one directory.
+	// The limits on all pods together. In cgroup v2, all files are in one directory.
 	all := filepath.Dir(filepath.Dir(group))
 	maximum := number(t, "/proc/sys/kernel/pid_max")
 	if limit := number(t, filepath.Join(all, "pids.max")); limit >= maximum {
@@ -65,7 +65,7 @@ func TestPodsCannotUseReservedResources(t *testing.T) {
 	}
 }
 
-// number returns the number in a kernel file.
+// number returns the number in a procfs or cgroup file.
 func number(t *testing.T, path string) int64 {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -79,7 +79,7 @@ func number(t *testing.T, path string) int64 {
 	return value
 }
 
-// podGroup returns the directory of a pod's cgroup, in the hierarchy of a controller.
+// podGroup returns the directory of a pod's cgroup in a controller's hierarchy.
 func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (string, error) {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -97,8 +97,8 @@ func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (str
 	return "", errors.New("the pod has no cgroup")
 }
 
-// TestControlPlaneLacksCapabilities checks the running process, whose threads each have their own
-// sets.
+// TestControlPlaneLacksCapabilities checks the running process. Each of its threads has its own
+// capability sets.
 func TestControlPlaneLacksCapabilities(t *testing.T) {
 	c := kit.Shared(t)
 	for _, process := range c.Status().Processes {

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pullFailure returns the reason that the kubelet reports for the image of mallory's pod.
+// pullFailure returns the reason that the kubelet reports for the image of Mallory's pod.
 func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	t.Helper()
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(
@@ -24,7 +24,7 @@ func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	evil := s.In(s.evil)
 	evil.WaitFor("the failure to pull "+image, func(context.Context) error {
 		for _, container := range evil.Pod(pod).Status.ContainerStatuses {
-			// A later state, ImagePullBackOff, repeats the message.
+			// A later state, ImagePullBackOff, repeats this message.
 			if waiting := container.State.Waiting; waiting != nil && strings.Contains(waiting.Reason, "Pull") && waiting.Message != "" {
 				message = waiting.Message
 				return nil
@@ -49,7 +49,8 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 		if strings.Contains(message, insideSecret) {
 			t.Errorf("%s: mallory gets the response: %s", address, message)
 		}
-		// The redirect target has no TLS, which registries outside the cluster must have.
+		// The redirect target does not use TLS, which is mandatory for registries outside the
+		// cluster.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {
 			t.Errorf("%s: the pod prints %q", address, message)
 		}

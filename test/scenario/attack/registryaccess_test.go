@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// registryEvents returns the audit log's entries about requests to the registry for a project:
-// user, verb and status code.
+// registryEvents returns the audit log entries for registry requests in a project: user, verb and
+// status code.
 func (s *stage) registryEvents(project string) (events []string, err error) {
 	content, err := os.ReadFile(s.Path("log", "audit.log"))
 	if err != nil {
@@ -71,8 +71,8 @@ func TestRegistryRequestsAreAudited(t *testing.T) {
 	})
 }
 
-// TestInvalidTokensOfTenantDelayNoOtherTenant sends invalid pull secrets of one project from the
-// address of a node, which pulls for all projects.
+// TestInvalidTokensOfTenantDelayNoOtherTenant sends a project's invalid pull secrets from a node's
+// address. The node pulls images for all projects.
 func TestInvalidTokensOfTenantDelayNoOtherTenant(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)

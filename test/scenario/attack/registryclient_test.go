@@ -13,12 +13,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// transport connects to the registry of the cluster. These tests do not verify its certificate.
+// transport returns a transport for the cluster's registry. These tests do not verify the
+// registry's certificate.
 func (s *stage) transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // #nosec G402
 }
 
-// push sends an image to a tag of a stream once, as the service account builder of a project.
+// push pushes an image to a stream's tag without retries, as a project's builder service account.
 func (s *stage) push(t *testing.T, project, ref string, image v1.Image) error {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", "builder", "-n", project))
@@ -31,7 +32,7 @@ func (s *stage) push(t *testing.T, project, ref string, image v1.Image) error {
 		remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes())
 }
 
-// noise returns an image with a layer of random bytes.
+// noise returns an image with one layer of random bytes.
 func noise(t *testing.T, size int64) v1.Image {
 	t.Helper()
 	image, err := random.Image(size, 1)
@@ -73,7 +74,7 @@ func TestBlobCannotBeMountedFromAnotherProject(t *testing.T) {
 		image.digest+`@0123456789abcdef0123456789abcdef"},"type":"atomic","content":"Zm9yZ2Vk"}`, "cannot create")
 }
 
-// waitBuilder waits until the service account builder of a new project exists.
+// waitBuilder waits until a new project's builder service account exists.
 func (s *stage) waitBuilder(t *testing.T, project string) {
 	t.Helper()
 	s.OC("wait", "--for=create", "serviceaccount/builder", "-n", project, "--timeout=60s")

@@ -74,7 +74,7 @@ func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 		}
 		return nil
 	})
-	// Mallory reuses the name of the project and requests content whose digest she has.
+	// Mallory reuses the project's name and requests content whose digest she knows.
 	s.WaitFor("the name of the project", func(context.Context) error {
 		_, err := s.mallory.Try("POST", "/apis/project.openshift.io/v1/projectrequests",
 			fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q}}`, s.shop))
@@ -88,7 +88,7 @@ func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 	}
 }
 
-// disk mounts a new file system from a file, and returns an empty directory on it.
+// disk mounts a new file system from a file, and returns an empty directory on this file system.
 func disk(t *testing.T, size int64) string {
 	t.Helper()
 	home := t.TempDir()
@@ -135,7 +135,7 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 	return image
 }
 
-// TestFullRegistryDoesNotStopTheAPI fills the registry of a cluster whose etcd, kubelet and
+// TestFullRegistryDoesNotStopTheAPI fills the registry in a cluster whose etcd, kubelet and
 // registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
@@ -165,8 +165,7 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	for number := range 50 {
 		s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: %q}}", number, strings.Repeat("a", 10<<10)))
 	}
-	// The rejected push has freed its space. Another user of the disk fills this space and a little
-	// more.
+	// The rejected push has freed its space. Another program fills this space and a little more.
 	if err := unix.Statfs(c.DataDir, &free); err != nil {
 		t.Fatal(err)
 	}

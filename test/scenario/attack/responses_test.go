@@ -21,19 +21,19 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// methods are the HTTP methods by verb. The other verbs belong to long-running requests, or occur
+// methods maps verbs to HTTP methods. The other verbs belong to long-running requests, or occur
 // only in rules.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
 
-// senders are the actors that send real requests.
+// senders holds the names of the actors that send real requests.
 var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
-// refusal matches the message of the API server's authorization.
+// refusal matches the message with which the API server denies authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestResponsesFollowTheMatrix sends a real request for every verb of every resource. A resource
+// TestResponsesFollowTheMatrix sends a real request for every verb on every resource. A resource
 // that filters or checks requests in its handler must reject the same actors as the matrix. The
 // named objects do not exist, and every request is a dry run.
 func TestResponsesFollowTheMatrix(t *testing.T) {
@@ -50,7 +50,8 @@ func TestResponsesFollowTheMatrix(t *testing.T) {
 	}
 }
 
-// tokenOfAnother stores a token of a user. The token is named for the foreign project.
+// tokenOfAnother stores a token that belongs to a user. The token's name is the name of the foreign
+// project.
 func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Helper()
 	const path = "/apis/oauth.openshift.io/v1/oauthaccesstokens"
@@ -60,7 +61,7 @@ func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Cleanup(func() { m.Administrator().May("DELETE", path+"/"+name, "") })
 }
 
-// sendAll sends the requests of an actor.
+// sendAll sends an actor's requests.
 func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 	t.Helper()
 	user := m.connect(t, a)
@@ -74,7 +75,7 @@ func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 					t.Errorf("%s: %s %s: %v, where %s says that the right to %s is %v", a.name, methods[q.verb], q.path, err, matrixFile, q.cell, expected[q.cell])
 				}
 				reads := methods[q.verb] == http.MethodGet && q.scope != "foreign"
-				// A node reads namespaces and services.
+				// A node can read namespaces and services.
 				if err == nil && reads && a.name != "node" && strings.Contains(body, m.foreign) {
 					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, body)
 				}
@@ -145,7 +146,7 @@ func TestUserCannotReviewRightsOfAnother(t *testing.T) {
 	}
 }
 
-// connect returns a connection of the actor. The node's connection uses the node's certificate.
+// connect returns an API client for the actor. The node authenticates with its certificate.
 func (m *matrix) connect(t *testing.T, a actor) *kit.User {
 	t.Helper()
 	switch a.name {
@@ -162,13 +163,13 @@ func (m *matrix) connect(t *testing.T, a actor) *kit.User {
 	return m.Impersonate(a.ImpersonationConfig)
 }
 
-// attempt is a request with the right that it requires.
+// attempt is a request with the permission that it requires.
 type attempt struct {
 	cell
 	path string
 }
 
-// attempt returns the request for a verb. ok is false if no such request exists.
+// attempt returns the request for a verb. ok is false if there is no such request.
 func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	base, subresource, _ := strings.Cut(k.resource, "/")
 	collection := verb == "list" || verb == "create" && subresource == ""
@@ -184,7 +185,7 @@ func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	case !isWhole && inProject && !k.namespaced:
 		return q, false
 	case !isWhole && !inProject && k.namespaced && verb != "list":
-		// Objects have no address without their project.
+		// Objects without their project have no URL.
 		return q, false
 	}
 	parts := []string{k.path}
@@ -208,7 +209,7 @@ func (q attempt) send(user *kit.User) (rejected bool, body string, err error) {
 	if method != http.MethodGet {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	// A deletion has no body, because the server then ignores dryRun in the query.
+	// A delete request has no body, because with a body the server ignores dryRun in the query.
 	if method != http.MethodGet && method != http.MethodDelete {
 		request = request.SetHeader("Content-Type", "application/json").Body([]byte(`{"metadata":{"name":"matrix-none"}}`))
 	}

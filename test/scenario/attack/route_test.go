@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRouteCannotReachHost uses endpoints at the host that an administrator created, like endpoints
-// from before the API server rejected them.
+// TestRouteCannotReachHost uses endpoints on the host that an administrator created, like endpoints
+// that were created before the API server rejected them.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
 	const port = "1936" // the router serves its health there, on each address of the host
@@ -45,8 +45,8 @@ func TestRouteCannotReachHost(t *testing.T) {
 	}
 }
 
-// TestRouteCannotTakeHostOfPlatform requests the hosts of the API server and the registry, with a
-// route and with an Ingress. Browsers send the cookies of a host to all of its ports.
+// TestRouteCannotTakeHostOfPlatform requests the API server's and the registry's host names, with a
+// route and with an Ingress. Browsers send a host's cookies to all of its ports.
 func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	s := tenants(t)
 	routes := kit.GroupPath("route.openshift.io", s.evil, "routes")
@@ -64,7 +64,7 @@ func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	s.mallory.May("POST", routes, fmt.Sprintf(manifest, own))
 	refuse("PATCH", routes+"/web", fmt.Sprintf(`{"spec":{"host":%q}}`, s.Address))
 
-	// The controller creates the routes of an Ingress in the order of its rules.
+	// The controller creates an Ingress's routes in the order of the rules.
 	const rule = "{host: %s, http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}"
 	ingresses := kit.GroupPath("networking.k8s.io", s.evil, "ingresses")
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
@@ -82,7 +82,7 @@ func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	}
 }
 
-// visit requests a page of a route from the node's router.
+// visit requests a route's page from the node's router.
 func (s *stage) visit(host, path string) (status int, body string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
 	request, err := http.NewRequest(http.MethodGet, "http://"+s.Address.String()+path, nil)
