@@ -15,7 +15,7 @@ import (
 )
 
 // TestOldRouteCannotTakeHostThroughIngress adds an owner reference to an old route. The owner is an
-// Ingress with the host of a younger route of the victim. The oldest route owns a host.
+// Ingress whose host is also the host of the victim's newer route. The oldest route owns a host.
 func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
@@ -31,7 +31,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
 	var old routev1.Route
 	decode(t, s.mallory.May("POST", path(s.evil, ""), manifest(name, "old."+host)), &old)
-	// The API server's times have a resolution of one second.
+	// Timestamps set by the API server have a resolution of one second.
 	waitAfter := func(route routev1.Route) {
 		s.WaitFor("the second after the creation of "+route.Name, func(context.Context) error {
 			var dry corev1.ConfigMap

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper returns a pod with annotations and a security context, both as YAML maps. Its container
-// waits for commands.
+// sleeper returns a pod whose container waits for commands. annotations and context (the security
+// context) are YAML maps.
 func sleeper(name, annotations, context string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -22,7 +22,8 @@ spec:
 `, name, annotations, context, kit.ToolsImage)
 }
 
-// seccompMode returns the kernel's seccomp mode of a container: 0 is off, 2 is a filter.
+// seccompMode returns a container's seccomp mode as reported by the kernel: 0 is off, and 2 is a
+// filter.
 func seccompMode(c *kit.Cluster, pod string) string {
 	for line := range strings.Lines(c.Exec(pod, "cat", "/proc/self/status")) {
 		if mode, ok := strings.CutPrefix(line, "Seccomp:"); ok {
@@ -73,8 +74,8 @@ func TestTenantCannotRemoveSystemCallFilter(t *testing.T) {
 	}
 }
 
-// TestAdministratorCanRemoveSystemCallFilter checks that the constraint privileged still allows the
-// system calls of the attacks.
+// TestAdministratorCanRemoveSystemCallFilter checks that the privileged constraint still allows the
+// system calls that the attacks use.
 func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 	s := kit.Shared(t)
 	s.Apply(sleeper("unconfined", "{}", "{seccompProfile: {type: Unconfined}}"))

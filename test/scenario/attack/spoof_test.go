@@ -22,7 +22,7 @@ import (
 
 const frameImage = "localhost/slipway-test-frame:current"
 
-// buildFrameImage builds an image with the program of testdata/frame.
+// buildFrameImage builds an image that contains the program in testdata/frame.
 func buildFrameImage(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func buildFrameImage(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag="+frameImage, dir)
 }
 
-// mac returns the MAC address of a pod or the gateway.
+// mac returns the MAC address of a pod or of the gateway.
 func mac(address netip.Addr) net.HardwareAddr {
 	return append([]byte{0x0a, 0x58}, address.AsSlice()...)
 }
@@ -46,13 +46,13 @@ func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
 	return hex.EncodeToString(slices.Concat(mac(to), mac(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
 }
 
-// datagram returns a UDP datagram to port 7 without a checksum or with a wrong one. A raw socket
-// receives it anyway.
+// datagram returns a UDP datagram to port 7. The datagram has no checksum or a wrong one, but a raw
+// socket receives it anyway.
 func datagram(from, to netip.Addr) []byte {
 	return slices.Concat([]byte{0x45, 0, 0, 34, 0, 0, 0, 0, 64, 17, 0, 0}, from.AsSlice(), to.AsSlice(), []byte{16, 0, 0, 7, 0, 14, 0, 0}, []byte("forged"))
 }
 
-// TestPodCannotTakeAddressOfAnother uses a pod with raw sockets, which the SCC anyuid allows.
+// TestPodCannotTakeAddressOfAnother uses a pod with raw sockets, which the anyuid SCC allows.
 func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	s := tenants(t)
 	buildFrameImage(t, s.Cluster)

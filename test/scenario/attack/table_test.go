@@ -9,7 +9,7 @@ import (
 )
 
 // cell is one permission: a verb on a resource or path in a scope. Resources are named as in RBAC,
-// such as pods/exec; name[x] is the single object with the name x.
+// such as pods/exec. name[x] is the single object named x.
 type cell struct{ scope, verb, group, resource string }
 
 func (c cell) String() string {
@@ -21,10 +21,11 @@ func (c cell) String() string {
 
 type rights map[cell]bool
 
-// table is the file with the expected permissions. Its first lines describe the format.
+// table is the content of the file with the expected permissions. The first lines of the file
+// describe its format.
 type table struct {
-	// comments are the lines that begin with #, by section. Comments above the first section have the
-	// key "".
+	// comments holds the lines that begin with #, keyed by section. Comments above the first
+	// section have the key "".
 	comments map[string][]string
 	lines    map[string][]string
 }
@@ -50,13 +51,13 @@ func readTable(file string) (table, error) {
 	return t, nil
 }
 
-// section is one section of the table, as lines.
+// section holds the lines of one section of the table.
 type section struct {
 	name, base string
 	lines      []string
 }
 
-// writeTable writes the table and keeps the comments of the previous one.
+// writeTable writes the table and keeps the comments from the previous table.
 func writeTable(file string, former table, sections []section) error {
 	var text strings.Builder
 	write := func(lines ...string) {
@@ -83,7 +84,7 @@ type verbSet struct {
 	verbs []string
 }
 
-// verbSets are the sets in bootstrap/policy/roles.txt.
+// verbSets holds the verb sets defined in bootstrap/policy/roles.txt.
 var verbSets = []verbSet{
 	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
 	{"RO", []string{"get", "list", "watch"}},
@@ -121,8 +122,8 @@ func groupName(group string) string {
 	return group
 }
 
-// lines formats permissions with one line for all resources of a scope, set of verbs and group.
-// Each line begins with prefix.
+// lines formats permissions with one line for all resources with the same scope, verb set and
+// group. Each line begins with prefix.
 func (r rights) lines(prefix string) (lines []string) {
 	type place struct{ scope, group, resource string }
 	verbs := map[place][]string{}
@@ -142,7 +143,7 @@ func (r rights) lines(prefix string) (lines []string) {
 	return lines
 }
 
-// wrap appends words to a line. If a line becomes too long, it starts a new one with the same
+// wrap appends words to a line. If a line becomes too long, wrap starts a new line with the same
 // beginning.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150
@@ -157,7 +158,7 @@ func wrap(front string, words []string) (lines []string) {
 	return append(lines, line)
 }
 
-// readRights is the inverse of lines. Permissions of lines that begin with - are in without.
+// readRights is the inverse of lines. Permissions from lines that begin with - are in without.
 func readRights(lines []string) (with, without rights, err error) {
 	with, without = rights{}, rights{}
 	for _, line := range lines {

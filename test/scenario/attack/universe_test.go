@@ -13,12 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// kind is a resource, a subresource, or a name in the rules of roles that is not a resource of the
-// API.
+// kind is a resource, a subresource, or a name in role rules that is not an API resource.
 type kind struct {
 	group, resource string
-	// path is the server's path of the resource, such as /apis/apps/v1. It is empty for a name that is
-	// not a resource.
+	// path is the URL path under which the server serves the resource, such as /apis/apps/v1. It is
+	// empty for a name that is not a resource.
 	path       string
 	namespaced bool
 	verbs      []string
@@ -30,8 +29,8 @@ type universe struct {
 	paths []string
 }
 
-// extra contains permissions that the platform's handlers and upstream's admission check, and that
-// the server does not list.
+// extra holds permissions that the platform's handlers and upstream's admission plugins check, but
+// that the server does not list.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -55,7 +54,8 @@ var extra = []kind{
 	{group: "security.openshift.io", resource: "securitycontextconstraints", verbs: []string{"use"}},
 }
 
-// discoverAll collects the server's discovery, further names in the server's roles, and extra.
+// discoverAll collects the resources in the server's discovery documents, further names in the
+// server's roles, and extra.
 func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	t.Helper()
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
@@ -95,14 +95,14 @@ func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	return u
 }
 
-// isNamespace reports whether a resource is a namespace or a subresource of one. Permission to
-// access it is a permission in that namespace.
+// isNamespace reports whether a resource is a namespace or a subresource of a namespace. A
+// permission on such a resource is a permission in that namespace.
 func isNamespace(resource string) bool {
 	base, _, _ := strings.Cut(resource, "/")
 	return base == "namespaces" || base == "projects"
 }
 
-// add merges the verbs of two versions of a resource.
+// add adds a resource, or merges its verbs with those of another version of the resource.
 func (u *universe) add(k kind) {
 	at := slices.IndexFunc(u.kinds, func(other kind) bool { return other.group == k.group && other.resource == k.resource })
 	if at < 0 {
@@ -115,8 +115,8 @@ func (u *universe) add(k kind) {
 	u.kinds[at].verbs = slices.Compact(verbs)
 }
 
-// addRule adds the resources of a rule whose groups are served. Groups that no longer exist, and
-// OpenShift's old names in the group core, are ignored.
+// addRule adds the resources in a rule if their groups are served. It ignores groups that no longer
+// exist, and OpenShift's old names in the core group.
 func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
@@ -140,7 +140,7 @@ func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	}
 }
 
-// cells returns every possible permission of an actor in these scopes and in scope cluster.
+// cells returns every permission that an actor could have in these scopes and in the cluster scope.
 func (u universe) cells(scopes []string) (all []cell) {
 	for _, k := range u.kinds {
 		for _, verb := range k.verbs {
@@ -160,10 +160,11 @@ func (u universe) cells(scopes []string) (all []cell) {
 	return all
 }
 
-// pathVerbs are the verbs of requests for paths that belong to no resource.
+// pathVerbs holds the verbs for requests to non-resource paths.
 var pathVerbs = []string{"get", "post"}
 
-// lines returns the universe as a section of the table. A new resource has no line in the table.
+// lines returns the universe as a section of the table. A new resource is missing from this
+// section.
 func (u universe) lines() []string {
 	list := rights{}
 	for _, k := range u.kinds {
@@ -184,10 +185,11 @@ func (u universe) lines() []string {
 	return u.collapse(list).lines("")
 }
 
-// collapsed are paths whose children share one line.
+// collapsed holds paths whose children share one line.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
-// collapse replaces all children of a path with one entry, PATH/*, if their permissions are equal.
+// collapse replaces all children of a path with one entry, PATH/*, if their permissions are the
+// same.
 func (u universe) collapse(r rights) rights {
 	short := rights{}
 	for right := range r {
@@ -209,8 +211,8 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand is the inverse of contract: a permission in scope cluster also counts in every project,
-// and a permission for a resource also counts for each of its objects.
+// expand is the inverse of contract: a permission in the cluster scope also applies in every
+// project, and a permission on a resource also applies to each of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}
 	for right := range r {
@@ -244,7 +246,7 @@ func (u universe) expand(r rights, scopes []string) rights {
 	return long
 }
 
-// contract removes what expand adds.
+// contract removes the permissions that expand adds.
 func (u universe) contract(r rights) rights {
 	short := rights{}
 	for right := range r {

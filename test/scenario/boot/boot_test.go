@@ -1,5 +1,5 @@
 // Package boot tests that one command boots a whole cluster, and tests the commands that inspect
-// it.
+// the cluster.
 package boot
 
 import (
@@ -88,8 +88,8 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 	}
 }
 
-// TestPathsOfOpenShiftExistOnHost checks the counterparts of all paths in the documents.
-// Upstream opens a connection for each of more than a hundred resources.
+// TestResourcesShareConnectionToEtcd counts the sockets of etcd. Upstream opens a connection for
+// each of more than a hundred resources.
 func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	c := kit.Shared(t)
 	var sockets []byte
@@ -100,8 +100,8 @@ func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The path has one listening socket, and one socket for each connection: for the resources, health
-	// checks, allocators and leases.
+	// The path has one listening socket, and one socket for each connection: for the resources,
+	// health checks, allocators and leases.
 	if count := strings.Count(string(sockets), c.Path("run", "etcd.sock")+"\n"); count < 2 || count > 20 {
 		t.Errorf("etcd has %d sockets, want at most 20", count)
 	}
@@ -168,7 +168,7 @@ func TestLogsOfComponent(t *testing.T) {
 		}
 		return nil
 	})
-	// Other lines, such as pflag's warnings, belong to the previous line with a time.
+	// Other lines, such as pflag's warnings, belong to the last line before them that has a time.
 	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
 	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
 	for _, line := range own {
@@ -188,7 +188,7 @@ func TestLogsOfComponent(t *testing.T) {
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	// The version of the client precedes the version of the server.
+	// The client version precedes the server version.
 	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
 	match := number.FindAllStringSubmatch(version, -1)
 	if len(match) != 2 || match[0][1] != match[1][1] {
@@ -237,7 +237,7 @@ func TestProjectsOfOpenShiftExist(t *testing.T) {
 }
 
 // TestOpenShiftStartNotifiesSystemd runs the supervisor in the foreground, as the unit file does.
-// It uses OpenShift 3's name of `slipway run`, whose flags the first start writes to the
+// It uses OpenShift 3's name for `slipway run`. The first start writes the flags to the
 // configuration.
 func TestOpenShiftStartNotifiesSystemd(t *testing.T) {
 	c := kit.New(t, kit.Options{})

@@ -1,5 +1,5 @@
 // Package build tests on a real cluster that builds start, run in pods, and can be followed and
-// canceled, and that triggers start new builds. The pods run a custom builder, which these tests
+// canceled, and that triggers start new builds. The pods run a custom builder that these tests
 // create. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11
 // Cluster Administration, chapter 14.
 package build
@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// script is the custom builder: it prints its input, and then acts as MODE specifies.
+// script is the custom builder's script: it prints its input, and then does what MODE specifies.
 const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 case "$MODE" in
 "") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1 || exit 0 ;;
@@ -51,15 +51,15 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage is ready for the first time, builds get no volume for layers. The label
-	// remains on a node that an earlier test killed.
+	// Until local storage is ready for the first time, builds do not get a volume for layers. The
+	// label remains on a node that an earlier test killed.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
 	return p
 }
 
-// push puts an image that runs a script into a stream of the project.
+// push pushes an image that runs a script to one of the project's image streams.
 func (p *project) push(tag, script string) {
 	p.t.Helper()
 	must := func(err error) {
@@ -87,7 +87,7 @@ func (p *project) push(tag, script string) {
 	})
 }
 
-// authority is the CA that clients trust.
+// authority returns the CA bundle that clients trust.
 func (p *project) authority() *x509.CertPool {
 	p.t.Helper()
 	content, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -99,7 +99,7 @@ func (p *project) authority() *x509.CertPool {
 	return roots
 }
 
-// busybox returns a layer with one program.
+// busybox returns a layer that contains only the busybox program.
 func busybox(t *testing.T) []byte {
 	t.Helper()
 	program, err := os.ReadFile("/bin/busybox")
@@ -120,8 +120,8 @@ func busybox(t *testing.T) []byte {
 	return layer.Bytes()
 }
 
-// configure creates a build configuration for the custom builder; spec contains additional fields
-// of its spec.
+// configure creates a BuildConfig for the custom builder. spec holds additional fields for its
+// spec.
 func (p *project) configure(name, mode, spec string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
@@ -129,7 +129,7 @@ func (p *project) configure(name, mode, spec string) {
 		output: {to: {kind: ImageStreamTag, name: "app:latest"}}, %s}}`, name, mode, spec))
 }
 
-// waitPhase waits until a build has a phase.
+// waitPhase waits until a build is in the given phase.
 func (p *project) waitPhase(build, want string) {
 	p.t.Helper()
 	p.waitOutput("build/"+build, "{.status.phase}", want)
@@ -182,8 +182,8 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		return nil
 	})
 
-	// Start a failing build, and then a copy of the first build, which is the third build of its
-	// configuration.
+	// Start a failing build, and then a copy of the first build. The copy is the third build of its
+	// BuildConfig.
 	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
 		t.Errorf("waiting for a build that fails returned no error: %s", out)
 	}
@@ -241,7 +241,7 @@ func TestUploadedSourceReachesBuild(t *testing.T) {
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
 		t.Errorf("the file has the name %q", got)
 	}
-	// An interrupted upload must differ from the end of the source.
+	// The server must distinguish an interrupted upload from the end of the source.
 	reader, writer := io.Pipe()
 	go func() {
 		_, _ = writer.Write(make([]byte, 1<<20)) // Wait until the data is read, or the request fails.
@@ -254,7 +254,7 @@ func TestUploadedSourceReachesBuild(t *testing.T) {
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
 
-// reportTimeout limits how long a command can take to report why a build waits.
+// reportTimeout is the timeout for a command to report why a build waits.
 const reportTimeout = 2 * time.Minute
 
 func TestClientPrintsWhyBuildWaits(t *testing.T) {
@@ -316,14 +316,15 @@ func TestBuildPodsRequirePrivileges(t *testing.T) {
 	if out := p.OC("exec", "slow-1-build", "--", "/bin/busybox", "id"); !strings.Contains(out, "uid=0") {
 		t.Errorf("the administrator's command runs as %s", out)
 	}
-	// Only the build's pod can update the build's details.
+	// Only the build's pod is allowed to update the build's details.
 	body := `{"kind":"Build","apiVersion":"build.openshift.io/v1","metadata":{"name":"slow-1"},"status":{"message":"forged"}}`
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/builds/slow-1/details"
 	err := p.Client.CoreV1().RESTClient().Put().AbsPath(path).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(t.Context()).Error()
 	if err == nil || !strings.Contains(err.Error(), "only the build's pod") {
 		t.Errorf("the administrator writes a forged report: %v", err)
 	}
-	// A build returns the log of its pod, and not of another pod with the pod's name.
+	// For a build, the server returns the log of its own pod, not of another pod with the same
+	// name.
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: notes}, spec: {strategy: {customStrategy: {from: {kind: DockerImage, name: localhost/none}}}}}`)
 	p.waitOutput("build/notes", "{.status.phase} {.status.reason}", "Error BuildPodExists")

@@ -20,15 +20,15 @@ func (p *project) base() string {
 	return "docker-registry.default.svc:5000/" + p.Namespace + "/base:latest"
 }
 
-// dockerConfig creates a build configuration for a Dockerfile; source contains additional fields of
-// its source, output is the stream tag.
+// dockerConfig creates a BuildConfig for a Dockerfile. source holds additional fields for its
+// source, and output is the output stream tag.
 func (p *project) dockerConfig(name, source, output string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
 		strategy: {dockerStrategy: {}}, source: {%s}, output: {to: {kind: ImageStreamTag, name: %q}}}}`, name, source, output))
 }
 
-// files writes a directory of executable files.
+// files writes executable files to a new directory.
 func files(t *testing.T, content map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,8 +43,7 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
-// shell is an instruction after which the steps of a Dockerfile run the only program of the base
-// image.
+// shell is an instruction after which a Dockerfile's steps run the base image's only program.
 const shell = "SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"
 
 func TestDockerfileIsBuiltWithoutPrivilegesOnNode(t *testing.T) {
@@ -76,18 +75,18 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("ADD can read metadata of the node: %v\n%s", err, log)
 	}
-	// In this case, the layers can only come from the node's cache.
+	// In this case, the layers can come only from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build builds its layers again:\n%s", log)
 	}
-	// The build completes before its pod, which exits a moment later.
+	// The build completes before its pod, which exits shortly afterwards.
 	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
 }
 
 func TestSourceBuildCreatesRunnableImage(t *testing.T) {
 	p := newProject(t)
-	// The builder image is also the result of a build.
+	// The builder image is also built by a build.
 	p.OC("create", "imagestream", "maker")
 	p.dockerConfig("maker", "binary: {}", "maker:latest")
 	maker := files(t, map[string]string{
@@ -108,8 +107,8 @@ func TestSourceBuildCreatesRunnableImage(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with files at URL/.git, and returns its commit. A repository
-// below URL/elsewhere redirects to an address of the build's machine.
+// repository serves a Git repository with the given files at URL/.git, and returns its URL and
+// commit. A repository below URL/elsewhere redirects to an address on the build's machine.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
 	dir := p.t.TempDir()
@@ -120,7 +119,7 @@ func (p *project) repository(content map[string]string) (url, commit string) {
 	return p.serve(mux), commit
 }
 
-// commit creates a Git repository with files.
+// commit creates a Git repository with one commit that contains the given files.
 func (p *project) commit(dir string, content map[string]string) (commit string) {
 	p.t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(files(p.t, content))); err != nil {
@@ -141,7 +140,7 @@ func repositories(dir string) http.Handler {
 	return &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
 }
 
-// serve starts a server at an address of the host in the cluster's network.
+// serve starts a server on one of the host's addresses in the cluster network.
 func (p *project) serve(handler http.Handler) (url string) {
 	p.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))

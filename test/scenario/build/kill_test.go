@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// waitLog waits until the log of a build contains a text.
+// waitLog waits until a build's log contains a text.
 func (p *project) waitLog(build, want string) {
 	p.t.Helper()
 	p.WaitFor(fmt.Sprintf("the log of build %s to contain %q", build, want), func(context.Context) error {
@@ -24,7 +24,7 @@ func (p *project) waitLog(build, want string) {
 	})
 }
 
-// builder returns the builder process of a pod.
+// builder returns the PID of a pod's builder process.
 func (p *project) builder() int {
 	p.t.Helper()
 	processes, err := p.Processes()
@@ -40,7 +40,7 @@ func (p *project) builder() int {
 	return 0
 }
 
-// capable lists the threads of a process that have a capability, or whose children can get it.
+// capable lists the threads in a process that have a capability, or whose children can acquire it.
 func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -62,7 +62,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	return threads
 }
 
-// processesOf returns the mounts and cgroup directories of a pod on the host.
+// processesOf returns a pod's mounts and cgroup directories on the host.
 func processesOf(t *testing.T, uid string) (processes []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -106,7 +106,7 @@ func TestRemainsOfKilledBuilderAreRemoved(t *testing.T) {
 		return nil
 	})
 
-	// The next build succeeds, although the node process is killed while it runs.
+	// The next build succeeds, although the node process is killed while the build runs.
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; /bin/busybox sleep 4; echo the step goes on\n"), "app:latest")
 	p.OC("start-build", "app")
 	p.waitLog("app-2", "the step runs")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// agents is a pipeline with a pod of two containers, and an agent that is selected by a label. The
-// second pipeline describes its agent declaratively. IMAGE replaces the image.
+// agents is a pipeline that uses a pod with two containers and an agent selected by a label. The
+// second pipeline declares its agent. IMAGE is replaced with the image.
 const agents = `
 podTemplate(label: 'two', containers: [
   containerTemplate(name: 'tools', image: 'IMAGE', command: 'cat', ttyEnabled: true, envVars: [envVar(key: 'WHERE', value: 'tools')])
@@ -96,7 +96,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	if got := p.OC("get", "configmap/made", "-o", "jsonpath={.data.a}"); got != "d" {
 		t.Errorf("the object of the file has the value %q", got)
 	}
-	// Pods of builds remain. Pods of agents are deleted when their block ends.
+	// Build pods remain. Agent pods are deleted when their block ends.
 	waitUntilAgentsEnd := func() {
 		p.WaitFor("the end of the agents", func(context.Context) error {
 			if got := p.OC("get", "pods", "-o", "name"); strings.Contains(got, "-agent-") {
@@ -106,7 +106,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 		})
 	}
 	waitUntilAgentsEnd()
-	// The agent of a canceled build ends with the build.
+	// The agent of a canceled build is stopped with the build.
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: long}, spec: {serviceAccount: pipeline, source: {git: {uri: %q, ref: main}},
 		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
 	p.OC("start-build", "long")
@@ -116,7 +116,8 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	p.OC("cancel-build", "long-1")
 	p.waitOutput("build/long-1", "{.status.phase}", "Cancelled")
 	waitUntilAgentsEnd()
-	// The service account of builds may not create pods, and an unknown label selects no agent.
+	// The builds' service account is not allowed to create pods, and an unknown label does not
+	// select an agent.
 	p.pipeline("refused", "node('tools') { }", "triggers: []")
 	p.pipeline("unknown", "node('none') { }", "serviceAccount: pipeline, triggers: []")
 	for name, want := range map[string]string{"refused": "forbidden", "unknown": `no agent has the label "none"`} {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// deploying is the pipeline of OpenShift's documents, which creates an application from a template.
+// deploying is the pipeline from OpenShift's documentation that creates an application from a
+// template.
 const deploying = `
 def templateName = 'web'
 pipeline {
@@ -124,7 +125,7 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 	if got := p.OC("get", "istag/web-old:prod", "-o", "name") + p.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas}"); got != "imagestreamtag.image.openshift.io/web-old:prod\n2" {
 		t.Errorf("the older steps created %s", got)
 	}
-	// The service account of builds may not deploy.
+	// The builds' service account is not allowed to deploy.
 	p.pipeline("refused", "openshift.raw('get', 'dc')", "triggers: []")
 	if log, err := p.TryOC("start-build", "refused", "--follow", "--wait"); err == nil || !strings.Contains(log, "forbidden") {
 		t.Errorf("a pipeline without rights: %v\n%s", err, log)
