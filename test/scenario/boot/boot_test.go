@@ -107,6 +107,7 @@ func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	}
 }
 
+// TestPathsOfOpenShiftExistOnHost checks the counterparts of all paths in the documents.
 func TestPathsOfOpenShiftExistOnHost(t *testing.T) {
 	c := kit.Shared(t)
 	paths := map[string]string{}

@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-// publishRunner publishes the image that runs Jenkinsfiles in the cluster, unless it exists.
+// publishRunner publishes the image that runs Jenkinsfiles in the cluster, unless the image already
+// exists.
 func (p *project) publishRunner() {
 	p.t.Helper()
 	if image, _ := p.TryOC("get", "istag/pipeline-runner:latest", "-n", "openshift", "-o", "name"); image == "" {
@@ -23,14 +24,14 @@ func (p *project) publishRunner() {
 	}
 }
 
-// pipeline creates a pipeline. fields are the fields of its spec in addition to the strategy.
+// pipeline creates a pipeline. fields holds the fields of its spec in addition to the strategy.
 func (p *project) pipeline(name, jenkinsfile, fields string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {
 		jenkinsfile: %q, env: [{name: COLOR, value: red}]}}, %s}}`, name, jenkinsfile, fields))
 }
 
-// stages returns the stages of a build as the web console reads them: name and status.
+// stages returns the names and statuses of a build's stages, as the web console reads them.
 func (p *project) stages(build string) (result []string) {
 	p.t.Helper()
 	var status struct {
@@ -176,8 +177,8 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 	})
 }
 
-// A Jenkinsfile cannot read the secret with which its private libraries are fetched, and no other
-// server gets it.
+// A Jenkinsfile cannot read the secret with which its private libraries are fetched, and the secret
+// is not sent to any other server.
 func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
@@ -220,7 +221,7 @@ func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	if log, err := p.TryOC("start-build", "foreign", "--follow", "--wait"); err == nil || !strings.Contains(log, `library "other": `) {
 		t.Errorf("the log of a library on another server is %v\n%s", err, log)
 	}
-	// A Jenkinsfile with the right to read the secret fetches a library and a repository with it.
+	// A Jenkinsfile that is allowed to read the secret fetches a library and a repository with it.
 	p.OC("label", "secret", "git", "credential.sync.jenkins.openshift.io=true")
 	p.OC("create", "serviceaccount", "pipeline")
 	p.OC("policy", "add-role-to-user", "edit", "-z", "pipeline")
@@ -312,7 +313,7 @@ func TestPipelineWaitsForInputAndCanBeCanceled(t *testing.T) {
 	if got := strings.Join(p.stages("app-1"), ", "); got != "Build SUCCESS, Approve PAUSED_PENDING_INPUT" {
 		t.Errorf("the stages are %s", got)
 	}
-	// The runner is killed and starts again. It does not repeat completed steps.
+	// The runner is killed and restarts. It does not repeat completed steps.
 	p.OC("exec", "app-1-build", "--", "sh", "-c", "kill 1")
 	p.waitOutput("pod/app-1-build", "{.status.containerStatuses[0].restartCount}", "1")
 	p.OC("annotate", "build/app-1", "pipeline.slipway.io/input-deploy=proceed")

@@ -17,15 +17,15 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// sshServer is an SSH server at an address of the host. It serves the Git repositories of a
-// directory, and answers the command hello.
+// sshServer is an SSH server on one of the host's addresses. It serves the Git repositories in a
+// directory, and responds to the command hello.
 type sshServer struct {
 	dir                 string
 	config              *ssh.ServerConfig
 	authorized          map[string]bool // public keys
 	address, host, port string
 	knownHosts          string
-	// key and locked are private keys of the user git. locked has the passphrase.
+	// key and locked are private keys for the user git. locked is encrypted with the passphrase.
 	key, locked, passphrase string
 }
 
@@ -90,7 +90,7 @@ func (s *sshServer) newKey(t *testing.T, passphrase string) string {
 	return string(pem.EncodeToMemory(block))
 }
 
-// serve handles a connection until its end.
+// serve handles a connection until it is closed.
 func (s *sshServer) serve(conn net.Conn) {
 	defer conn.Close()
 	server, channels, requests, err := ssh.NewServerConn(conn, s.config)
@@ -114,7 +114,7 @@ func (s *sshServer) serve(conn net.Conn) {
 
 var uploadPack = regexp.MustCompile(`^git[ -]upload-pack '/?([a-z]+)'$`)
 
-// session runs the command of a session.
+// session runs a session's command.
 func (s *sshServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
 	for request := range requests {
@@ -238,7 +238,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	}
 }
 
-// strangerKey returns the public key of a server that no host has, as known_hosts contains it.
+// strangerKey returns the public key of a server that does not exist, in known_hosts format.
 func (p *project) strangerKey() string {
 	p.t.Helper()
 	public, _, err := ed25519.GenerateKey(rand.Reader)

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// refusedSpec is the apb.yml of a bundle that never runs.
+// refusedSpec is the apb.yml of a bundle that is never run.
 const refusedSpec = `version: 1.0
 name: rights-apb
 description: Never runs
@@ -24,7 +24,7 @@ plans:
 - {name: default, description: The plan, free: true, parameters: [{name: count, type: int, required: true}]}
 `
 
-// relist fetches the catalog of the broker and waits until it contains a class.
+// relist fetches the broker's catalog and waits until it contains a class.
 func relist(c *kit.Cluster, class string) {
 	const broker = "clusterservicebroker/ansible-service-broker"
 	c.WaitFor("a request for the catalog", func(context.Context) error {
@@ -44,7 +44,7 @@ func relist(c *kit.Cluster, class string) {
 	})
 }
 
-// explain prints the logs of the broker and its sandboxes if a test has failed.
+// explain prints the logs of the broker and its sandboxes if the test has failed.
 func explain(t *testing.T, c *kit.Cluster) {
 	t.Cleanup(func() {
 		if !t.Failed() {

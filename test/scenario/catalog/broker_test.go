@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// startBroker serves a broker at an address outside of the cluster, and returns its URL.
+// startBroker starts a broker at an address outside the cluster, and returns its URL.
 func startBroker(t *testing.T, c *kit.Cluster) (b *osbtest.Broker, url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Distant.String(), "0"))

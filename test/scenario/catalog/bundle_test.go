@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pushBundle pushes a bundle without a program to the project openshift. text is its apb.yml.
+// pushBundle pushes a bundle without a program to the project openshift. text is the content of its
+// apb.yml.
 func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	t.Helper()
 	must := func(err error) {
@@ -45,7 +46,7 @@ func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	must(err)
 	roots.AppendCertsFromPEM(authority)
 	c.WaitFor("the push of "+stream, func(ctx context.Context) error {
-		// In a new cluster, the service accounts of the project are created a moment later.
+		// In a new cluster, the project's service accounts are created shortly after the project.
 		token, err := c.In("openshift").TryOC("create", "token", "builder")
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// register registers a broker and waits until its catalog is fetched. The brokers of all tests
-// offer the same IDs, so only one of them can be registered at a time.
+// register registers a broker and waits until its catalog is fetched. The brokers in all tests
+// offer the same IDs, so only one broker can be registered at a time.
 func register(t *testing.T, c *kit.Cluster, url, name string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: broker-%s}, stringData: {username: catalog, password: %q}}`, name, osbtest.Password))
@@ -129,7 +129,7 @@ func TestOperationsContinueAfterRestartOfControlPlane(t *testing.T) {
 	wait(c, "serviceinstance/cloud", "{.status.lastConditionState}", "Ready")
 	id := c.OC("get", "serviceinstance/cloud", "-o", "jsonpath={.spec.externalID}")
 
-	// The response to the binding is lost with the control plane.
+	// The control plane is killed before it receives the response to the binding.
 	killed := make(chan struct{})
 	var once bool
 	b.Set(func() {

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// preset adds the credentials of a binding, a file and a variable to the pods of the application.
+// preset adds a binding's credentials, a file and an environment variable to the application's
+// pods.
 const preset = `{apiVersion: settings.k8s.io/v1alpha1, kind: PodPreset, metadata: {name: db}, spec: {selector: {matchLabels: {app: shop}},
 	env: [{name: MODE, value: preset}], envFrom: [{prefix: DB_, secretRef: {name: preset-credentials}}],
 	volumes: [{name: settings, configMap: {name: settings}}], volumeMounts: [{name: settings, mountPath: /settings}]}}`

@@ -28,7 +28,7 @@ const (
 	queuePassword = "p4ssword-of-queues"
 )
 
-// queueBroker is the process of testdata/queuebroker.py.
+// queueBroker is a process that runs testdata/queuebroker.py.
 type queueBroker struct {
 	t         *testing.T
 	address   string
@@ -46,7 +46,7 @@ type queueState struct {
 	Violations []string
 }
 
-// queueResource is an instance, or a binding of the instance Parent.
+// queueResource is an instance, or a binding for the instance Parent.
 type queueResource struct {
 	ID, Parent string
 	Body       map[string]any
@@ -57,7 +57,7 @@ type queueRequest struct {
 	Status           int
 }
 
-// startQueueBroker starts the broker at an address outside of the cluster.
+// startQueueBroker starts the broker at an address outside the cluster.
 func startQueueBroker(t *testing.T, c *kit.Cluster) *queueBroker {
 	t.Helper()
 	address := c.Distant.String()
@@ -71,7 +71,7 @@ func startQueueBroker(t *testing.T, c *kit.Cluster) *queueBroker {
 	return b
 }
 
-// start starts the process, at the port of the previous one if there was one.
+// start starts the process. If the process was started before, it listens on the same port.
 func (b *queueBroker) start() {
 	b.t.Helper()
 	b.process = exec.Command("/usr/bin/python3", "testdata/queuebroker.py", b.address, strconv.Itoa(b.port), b.pair.CertFile, b.pair.KeyFile, b.database)
@@ -102,7 +102,7 @@ func (b *queueBroker) url() string {
 	return "https://" + net.JoinHostPort(b.address, strconv.Itoa(b.port))
 }
 
-// call sends a request to a path for tests.
+// call sends a request to one of the broker's test paths.
 func (b *queueBroker) call(method, path, body string, into any) {
 	b.t.Helper()
 	request, err := http.NewRequestWithContext(b.t.Context(), method, b.url()+path, strings.NewReader(body))
@@ -126,7 +126,8 @@ func (b *queueBroker) call(method, path, body string, into any) {
 	}
 }
 
-// lose makes the broker execute the next request of a method and close its connection.
+// lose makes the broker execute the next request with the given method and then close the
+// connection.
 func (b *queueBroker) lose(method, kind string) {
 	b.t.Helper()
 	b.call(http.MethodPost, "/test/lose", fmt.Sprintf(`{"method": %q, "kind": %q}`, method, kind), &struct{}{})
@@ -138,7 +139,8 @@ func (b *queueBroker) state() (state queueState) {
 	return state
 }
 
-// changes returns the methods and statuses of the requests that changed an instance or a binding.
+// changes returns the methods and status codes of the requests that changed an instance or a
+// binding.
 func (s queueState) changes(id string) (list []string) {
 	for _, request := range s.Requests {
 		if request.ID == id && request.Method != http.MethodGet {
@@ -179,7 +181,7 @@ func TestBrokerInPythonWorks(t *testing.T) {
 	}
 }
 
-// register registers the broker, first with a wrong password and without its CA certificate.
+// register registers the broker, at first with a wrong password and without its CA certificate.
 func (b *queueBroker) register(c *kit.Cluster) {
 	b.t.Helper()
 	secret := func(password string) {
@@ -211,7 +213,7 @@ func (b *queueBroker) register(c *kit.Cluster) {
 	wait(c, broker, "{.status.lastConditionState}", "Ready")
 }
 
-// order orders a queue as alice and returns its ID.
+// order orders a queue as Alice and returns its ID.
 func (b *queueBroker) order(t *testing.T, c *kit.Cluster, name, parameters string) string {
 	t.Helper()
 	b.apply(t, c, fmt.Sprintf(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: %s}, spec: {
@@ -219,7 +221,7 @@ func (b *queueBroker) order(t *testing.T, c *kit.Cluster, name, parameters strin
 	return c.OC("get", "serviceinstance/"+name, "-o", "jsonpath={.spec.externalID}")
 }
 
-// bind binds a queue as alice and returns the ID of the binding.
+// bind binds a queue as Alice and returns the binding's ID.
 func (b *queueBroker) bind(t *testing.T, c *kit.Cluster, name string) string {
 	t.Helper()
 	b.apply(t, c, fmt.Sprintf(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: %s}, spec: {instanceRef: {name: %[1]s}}}`, name))
@@ -266,8 +268,8 @@ func (b *queueBroker) checkLifecycle(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkLostResponses checks that an object that a lost request might have created is deleted, and
-// that the order then succeeds.
+// checkLostResponses checks that an object is deleted if a request whose response was lost might
+// have created it, and that the order then succeeds.
 func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	b.lose(http.MethodPut, "instances")
 	id := b.order(t, c, "lost", "{}")
@@ -281,14 +283,14 @@ func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	c.OC("delete", "serviceinstance/lost")
 	state := b.state()
 	for _, id := range []string{id, binding} {
-		// The last response was lost, so that the deletion is requested again.
+		// The last response was lost, so the deletion is requested again.
 		if got, want := state.changes(id), []string{"PUT 202", "DELETE 202", "PUT 202", "DELETE 202", "DELETE 202"}; !slices.Equal(got, want) {
 			t.Errorf("the requests are %q, want %q", got, want)
 		}
 	}
 }
 
-// checkFailure checks that the remains of a failed order are deleted.
+// checkFailure checks that the resources left by a failed order are deleted.
 func (b *queueBroker) checkFailure(t *testing.T, c *kit.Cluster) {
 	id := b.order(t, c, "full", "{fail: true}")
 	wait(c, "serviceinstance/full", "{.status.lastConditionState} {.status.orphanMitigationInProgress} {.status.deprovisionStatus}", "Failed false Succeeded")

@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// exchange is a request of svcat, and what svcat needs from the response.
+// exchange is a request from svcat, and what svcat needs from the response.
 type exchange struct {
 	command, method, path string
-	// body is the body, or a merge patch of the last response if patches is set.
+	// body is the request body, or a merge patch for the last response if patches is set.
 	body    string
 	patches bool
 	code    int
 	wants   []want
 }
 
-// want is the value of a JSONPath. An empty value stands for any value. If repeat is set, the
-// request is repeated until the response has it.
+// want is the expected value at a JSONPath. An empty value matches any value. If repeat is set, the
+// request is repeated until the response contains the value.
 type want struct {
 	path, value string
 	repeat      bool
@@ -68,7 +68,7 @@ func exchanges(t *testing.T, file string, variables *strings.Replacer) (all []ex
 	return all
 }
 
-// check returns an error if a response is not what svcat needs.
+// check returns an error if a response lacks a value that svcat needs.
 func (w want) check(response []byte) error {
 	var object any
 	if err := json.Unmarshal(response, &object); err != nil {

@@ -9,14 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command of a session. Its output, or the error if it must fail, contains want.
+// step is one command in a session. want must occur in its output, or in the error if the command
+// must fail.
 type step struct {
 	command string
 	want    string
 	fails   bool
 }
 
-// run runs the steps in order. NS in a command or text stands for the test's namespace.
+// run runs the steps in order. NS in a command or text is replaced with the test's namespace.
 func run(t *testing.T, c *kit.Cluster, steps []step) {
 	t.Helper()
 	for _, step := range steps {

@@ -1,5 +1,5 @@
-// Package compat compares the responses of the API server and the output of the client with
-// OpenShift 3.11's. Each file has one theme. All tests share one cluster with the default
+// Package compat compares the API server's responses and the client's output with those of
+// OpenShift 3.11. Each file covers one topic. All tests share one cluster with the default
 // configuration.
 package compat
 

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// former contains objects in the format of manifests for OpenShift 3.5 and earlier.
+// former holds objects in the manifest format of OpenShift 3.5 and earlier.
 var former = []string{
 	"{kind: Route, metadata: {name: front}, spec: {host: former.example.com, to: {kind: Service, name: web}}}",
 	"{kind: ImageStream, metadata: {name: ruby}}",
@@ -30,8 +30,8 @@ var former = []string{
 	"{kind: RoleBindingRestriction, metadata: {name: users}, spec: {userrestriction: {users: [joe], groups: [], labels: null}}}",
 }
 
-// mapper finds the paths of kinds in discovery, as kubectl, oc and Helm do. aggregated selects the
-// form of discovery that clients since Kubernetes 1.26 request.
+// mapper finds the paths for kinds with discovery, as kubectl, oc and Helm do. aggregated selects
+// the discovery format that clients request since Kubernetes 1.26.
 func mapper(t *testing.T, c *kit.Cluster, aggregated bool) meta.RESTMapper {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
@@ -46,7 +46,7 @@ func mapper(t *testing.T, c *kit.Cluster, aggregated bool) meta.RESTMapper {
 	return restmapper.NewDiscoveryRESTMapper(groups)
 }
 
-// manifest parses an object as `apiVersion: v1`.
+// manifest parses an object and sets `apiVersion: v1`.
 func manifest(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -110,7 +110,8 @@ func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Garbage collection, deletion of namespaces and quotas require these verbs of a resource.
+	// Garbage collection, namespace deletion and quotas require that a resource supports these
+	// verbs.
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, resources) {
 		for _, resource := range list.APIResources {
 			if list.GroupVersion == "v1" && (strings.HasPrefix(resource.Name, "oapi-") || resource.Kind == "Route") {
@@ -120,8 +121,8 @@ func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	}
 }
 
-// TestOpenAPIOfEveryGroupIsServed checks that OpenAPI version 2, which clients before Kubernetes
-// 1.27 read, contains OpenShift's groups.
+// TestOpenAPIOfEveryGroupIsServed checks that the OpenAPI v2 document, which clients before
+// Kubernetes 1.27 read, contains OpenShift's groups.
 func TestOpenAPIOfEveryGroupIsServed(t *testing.T) {
 	c := kit.Shared(t)
 	c.WaitFor("OpenAPI 2", func(ctx context.Context) error {

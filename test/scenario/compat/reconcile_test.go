@@ -19,8 +19,8 @@ const (
 	constraintResource = "securitycontextconstraints"
 )
 
-// snapshot returns the content of all objects of a resource by name. The order of rules has no
-// meaning.
+// snapshot returns the content of all objects of a resource, keyed by name. The order of rules is
+// not significant.
 func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	t.Helper()
 	var list struct{ Items []map[string]any }
@@ -44,7 +44,7 @@ func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	return objects
 }
 
-// unremovable are prefixes of the roles without which the platform's components would stop.
+// unremovable holds the prefixes of roles that the platform's components need in order to work.
 var unremovable = []string{"system:controller:", "system:kube-", "system:node", "system:slipway-", "system:public", "system:discovery"}
 
 func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
@@ -64,7 +64,7 @@ func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
 	c.OC("adm", "policy", "reconcile-cluster-role-bindings", "--confirm")
 	c.OC("adm", "policy", "reconcile-sccs", "--confirm")
 	for resource, want := range before {
-		// A controller fills the aggregated roles.
+		// A controller fills in the aggregated roles.
 		c.WaitFor("defaults of "+resource, func(context.Context) error {
 			if diff := cmp.Diff(want, snapshot(t, c, resource)); diff != "" {
 				return fmt.Errorf("-new cluster +now:\n%s", diff)

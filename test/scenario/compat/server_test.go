@@ -132,8 +132,8 @@ func TestObjectsHaveTheFormOf311(t *testing.T) {
 	}
 }
 
-// sameWords reports whether two strings have the same words in any order. A JSON path prints the
-// fields of an object in any order.
+// sameWords reports whether two strings contain the same words, in any order. The order in which a
+// JSONPath prints an object's fields is undefined.
 func sameWords(a, b string) bool {
 	first, second := strings.Fields(a), strings.Fields(b)
 	slices.Sort(first)
@@ -157,7 +157,7 @@ func TestStoredTokensCanBeUpdatedUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// oc adm migrate storage sends each object back unchanged.
+	// `oc adm migrate storage` sends each object back unchanged.
 	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(data).DoRaw(t.Context())
 	if err != nil {
 		t.Errorf("update without a change: %v: %s", err, raw)
@@ -206,8 +206,8 @@ func TestListsOfTagsMatchFieldSelectors(t *testing.T) {
 }
 
 // TestSecretsOfNewProject checks the number of secrets that docs/compat.md implies: each of three
-// accounts has a token and the registry credentials of that token. In OpenShift 3.11, each account
-// had a second token.
+// service accounts has a token and the registry credentials for that token. In OpenShift 3.11, each
+// account had a second token.
 func TestSecretsOfNewProject(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: count}, spec: {hard: {secrets: 20}}}")

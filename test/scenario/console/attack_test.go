@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// browser is a browser without scripts.
+// browser is a browser that does not run scripts.
 type browser struct {
 	s      *site
 	client *http.Client
@@ -41,7 +41,7 @@ type response struct {
 	body string
 }
 
-// send sends a request. pairs are names and values of headers.
+// send sends a request. pairs holds header names and values.
 func (b *browser) send(method, path string, form url.Values, pairs ...string) response {
 	b.s.t.Helper()
 	var body io.Reader
@@ -72,7 +72,7 @@ func (b *browser) send(method, path string, form url.Values, pairs ...string) re
 
 var hidden = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 
-// logIn logs a user in through the forms of the OAuth server. It returns the CSRF value for later
+// logIn logs in a user through the OAuth server's forms. It returns the CSRF value for later
 // requests.
 func (b *browser) logIn() (csrf string) {
 	b.s.t.Helper()
@@ -96,7 +96,7 @@ func (b *browser) csrf() string {
 	return session.CSRF
 }
 
-// cookies returns the cookies of the console's host.
+// cookies returns the cookies for the console's host.
 func (b *browser) cookies() []*http.Cookie {
 	b.s.t.Helper()
 	address, err := url.Parse(b.s.url)
@@ -108,7 +108,7 @@ func (b *browser) cookies() []*http.Cookie {
 
 const whoami = "/console/proxy/apis/user.openshift.io/v1/users/~"
 
-// upgrade contains the headers that a browser sends to open a WebSocket.
+// upgrade returns the headers that a browser sends to open a WebSocket.
 func upgrade(origin string) []string {
 	return []string{"Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "c2xpcHdheSBjb25zb2xlIQ==", "Origin", origin}
 }
@@ -239,7 +239,7 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 	}
 }
 
-// trap contains a template, pods and a build, which other users open with their own rights.
+// trap holds a template, pods and a build, which other users open with their own permissions.
 const trap = `
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -1,6 +1,6 @@
 // Package console tests on a real cluster that users can work with the web console, and that
-// attackers cannot misuse it. Users have a browser on a separate machine (kit.Play). Each of their
-// flows is a script in this folder: a script of Playwright in Chromium, or of Puppeteer in Firefox,
+// attackers cannot misuse it. Users have a browser on a separate machine (kit.Play). Each user flow
+// is a script in this folder: a Playwright script for Chromium, or a Puppeteer script for Firefox,
 // which Playwright cannot drive. Attackers send requests without a browser.
 package console
 
@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// site is the console of a cluster.
+// site is a cluster's console.
 type site struct {
 	*kit.Cluster
 	t   *testing.T
@@ -36,13 +36,13 @@ func (s *site) password() string {
 	return strings.TrimSpace(string(content))
 }
 
-// play runs a script of this folder.
+// play runs a script in this folder.
 func (s *site) play(script string, args ...string) {
 	s.t.Helper()
 	s.start(script, args...)()
 }
 
-// start starts a script of this folder, and returns a function that waits for its end.
+// start starts a script in this folder, and returns a function that waits until the script exits.
 func (s *site) start(script string, args ...string) (wait func()) {
 	s.t.Helper()
 	firefox, err := exec.LookPath("firefox-esr")
@@ -80,7 +80,7 @@ func (s *site) application() {
 	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
 }
 
-// administrator gives the developer all rights until the test ends.
+// administrator gives the developer all permissions until the test ends.
 func (s *site) administrator() {
 	s.t.Helper()
 	s.MustSlipway("oc", "adm", "policy", "add-cluster-role-to-user", "cluster-admin", "developer")
@@ -89,7 +89,7 @@ func (s *site) administrator() {
 	})
 }
 
-// node returns the name of the only node.
+// node returns the name of the cluster's only node.
 func (s *site) node() string {
 	s.t.Helper()
 	return s.OC("get", "nodes", "-o", "jsonpath={.items[0].metadata.name}")

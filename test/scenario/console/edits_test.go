@@ -12,7 +12,7 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(strings.ReplaceAll(edited, "IMAGE", kit.ToolsImage))
-	// The class is created a moment after the cluster is ready.
+	// The class is created shortly after the cluster is ready.
 	s.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := s.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -48,13 +48,13 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	if got := s.OC("get", "pvc/restored", "-o", "jsonpath={.spec.dataSource.kind} {.spec.dataSource.name}"); got != "VolumeSnapshot kept" {
 		t.Errorf("the data source of the claim is %q", got)
 	}
-	// The snapshot remains until the claim, which no pod uses, is filled from it.
+	// The snapshot is kept until it has been restored to the claim, which no pod uses.
 	s.OC("delete", "pvc/restored", "--timeout=1m")
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited contains a deployment configuration, a claim whose volume exists, and the right to create
-// snapshots, which the roles of projects do not include.
+// edited holds a DeploymentConfig, a claim whose volume exists, and the permission to create
+// snapshots, which the project roles do not include.
 const edited = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -145,7 +145,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	s.play("accessible.mjs", s.Namespace, s.node())
 }
 
-// newProject returns the name of a project that a flow creates. The test deletes it.
+// newProject returns a name for a project that a flow creates. The test deletes the project.
 func (s *site) newProject() string {
 	name := "flow-" + rand.String(5)
 	s.t.Cleanup(func() {
@@ -157,7 +157,7 @@ func (s *site) newProject() string {
 	return name
 }
 
-// quota counts the only service of the application.
+// quota limits services. It counts the application's only service.
 const quota = `
 apiVersion: v1
 kind: ResourceQuota
@@ -183,7 +183,7 @@ spec:
       containers: [{name: greedy, image: IMAGE, resources: {limits: {memory: 2Gi}}}]
 `
 
-// followed contains an object of each kind that has a log, and a pod that cannot be scheduled.
+// followed holds an object of each kind that has a log, and a pod that cannot be scheduled.
 const followed = `
 apiVersion: v1
 kind: Service
@@ -229,7 +229,7 @@ spec:
   containers: [{name: stuck, image: ` + kit.ToolsImage + `}]
 `
 
-// image is an image with two layers of 1 and 2 MiB.
+// image is an image with two layers of 1 MiB and 2 MiB.
 const image = `
 apiVersion: image.openshift.io/v1
 kind: ImageStreamMapping
@@ -244,7 +244,7 @@ image:
   - {name: "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", size: 2097152, mediaType: application/vnd.oci.image.layer.v1.tar}
 `
 
-// waitingBuild is a build configuration whose builds cannot be scheduled.
+// waitingBuild is a BuildConfig whose builds cannot be scheduled.
 const waitingBuild = `
 apiVersion: build.openshift.io/v1
 kind: BuildConfig
