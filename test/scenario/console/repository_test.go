@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 )
 
-// repository returns the address of a Git repository with files, on another machine than the
-// cluster.
+// repository returns the URL of a Git repository with the given files, on a machine other than the
+// cluster's.
 func (s *site) repository(files map[string]string) string {
 	s.t.Helper()
 	root := s.t.TempDir()

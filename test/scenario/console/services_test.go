@@ -31,7 +31,7 @@ func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	s.OC("delete", "serviceinstance/shop-db")
 }
 
-// broker registers a broker whose database has a required parameter.
+// broker registers a broker whose database service has a required parameter.
 func (s *site) broker() *osbtest.Broker {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(s.Distant.String(), "0"))
@@ -58,7 +58,7 @@ func (s *site) broker() *osbtest.Broker {
 	return broker
 }
 
-// webhookBuild is a build configuration whose builds cannot be scheduled.
+// webhookBuild is a BuildConfig whose builds cannot be scheduled.
 const webhookBuild = `
 apiVersion: v1
 kind: Secret

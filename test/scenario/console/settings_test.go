@@ -31,7 +31,7 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 			return nil
 		})
 	}
-	// The other tests of the package need the original settings, so the test waits until they are
+	// The other tests in the package need the original settings, so the test waits until they are
 	// restored.
 	defer configure(original, false)
 	configure(customized, true)
@@ -53,7 +53,7 @@ extensions:
   properties: {color: teal}
 `
 
-// agent is a pod that responds as Jolokia's specification describes the agent of a JVM.
+// agent is a pod that responds like a JVM agent as described in Jolokia's specification.
 const agent = `
 apiVersion: v1
 kind: ConfigMap

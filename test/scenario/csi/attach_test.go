@@ -12,12 +12,13 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// waitEvent waits until an event of an object in the test's namespace has a text.
+// waitEvent waits until an event for an object in the test's namespace contains a text.
 func (i *installation) waitEvent(object, text string) {
 	i.waitText(text, "events", "--field-selector", "involvedObject.name="+object, "-o", "jsonpath={.items[*].message}")
 }
 
-// attachment prints a field of the VolumeAttachments of the driver.
+// attachment returns the arguments to `oc get` that print a field of the driver's
+// VolumeAttachments.
 func (i *installation) attachment(field string) []string {
 	return []string{"volumeattachment", "-o", fmt.Sprintf("jsonpath={.items[?(@.spec.attacher==%q)]%s}", i.name, field)}
 }
@@ -34,7 +35,7 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	volume := i.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
 
-	// An existing snapshot is used without a change.
+	// An existing snapshot is used unchanged.
 	handle := i.OC("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}")
 	name := fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+i.name+node)))
 	i.Apply(fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s, labels: {made: by-hand}}, spec: {attacher: %s, nodeName: %s, source: {persistentVolumeName: %s}}}",
@@ -60,7 +61,7 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	i.OC("delete", "pod", "data")
 	i.waitText("the disk is busy", i.attachment(".status.detachError.message")...)
 	i.Apply(pod("data"))
-	// The state "attached" of the VolumeAttachment is no longer reliable.
+	// The VolumeAttachment's status field "attached" is no longer reliable.
 	i.waitEvent("data", "being deleted")
 	i.storage.SetPlan(nil)
 	i.WaitPodRunning("data")
@@ -94,8 +95,8 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
-// TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several instances
-// of the controller, one of which leads.
+// TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several
+// controller instances, one of which is the leader.
 func TestUpgradeAndLossOfLeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)

@@ -1,5 +1,6 @@
-// Package csi tests that a third-party CSI driver works in a cluster through its socket alone. The
-// driver has no access to Kubernetes. Slipway does everything for it in the cluster.
+// Package csi tests that a third-party CSI driver works in a cluster with only its socket. The
+// driver has no access to Kubernetes. Slipway does everything in the cluster on the driver's
+// behalf.
 package csi
 
 import (
@@ -30,11 +31,11 @@ type installation struct {
 }
 
 // install serves a new driver, starts the programs that register and use it, with additional flags
-// of the controller, and creates a StorageClass and a VolumeSnapshotClass with its name.
+// for the controller, and creates a StorageClass and a VolumeSnapshotClass with the driver's name.
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)
-	// A socket path with the name of the driver must fit into a Unix socket address.
+	// A socket path that contains the driver's name must fit into a Unix socket address.
 	i := &installation{Cluster: c, t: t, name: c.Namespace[:min(len(c.Namespace), 20)] + ".example.com"}
 	options.Name, options.NodeID, options.Dir = i.name, "machine-7", t.TempDir()
 	if err := os.Chmod(options.Dir, 0o755); err != nil {
@@ -75,13 +76,13 @@ func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }
 
-// startController starts the controller. It replaces an earlier process that has ended.
+// startController starts the controller. It replaces a previous process that has exited.
 func (i *installation) startController(flags ...string) {
 	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
 	i.controller = i.StartSlipway(nil, append(common, flags...)...)
 }
 
-// stop ends a process as an administrator does, and waits for its end.
+// stop stops a process as an administrator does, and waits until it exits.
 func stop(t *testing.T, command *exec.Cmd) {
 	t.Helper()
 	if err := command.Process.Signal(unix.SIGTERM); err != nil {
@@ -92,13 +93,14 @@ func stop(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// claim returns the manifest of a claim of the driver; fields are additional fields of its spec.
+// claim returns a manifest for a claim that uses the driver. fields holds additional fields for its
+// spec.
 func (i *installation) claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "storageClassName: " + i.name, "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns the manifest of a pod that mounts the claim with the pod's name at /data.
+// pod returns a manifest for a pod that mounts the claim with the pod's name at /data.
 func pod(name string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// buildDriver builds the image of a driver that runs in pods. Its name in the guide is
+// buildDriver builds the image for a driver that runs in pods. The guide calls the image
 // example.org/disk:1.
 func buildDriver(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -29,7 +29,7 @@ func buildDriver(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag=example.org/disk:1", dir)
 }
 
-// TestGuideDeploysDriverInPods runs the commands of docs/admin/csi.md verbatim.
+// TestGuideDeploysDriverInPods runs the commands in docs/admin/csi.md verbatim.
 func TestGuideDeploysDriverInPods(t *testing.T) {
 	c := kit.Shared(t)
 	buildDriver(t, c)

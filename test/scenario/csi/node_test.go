@@ -11,15 +11,15 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// These fields are the kubelet's records about drivers: their names, the CSINode entry of one
-// driver, and the annotation of the Node.
+// These fields are the kubelet's records about drivers: their names, one driver's CSINode entry,
+// and the Node's annotation.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`
 )
 
-// waitRegistered waits until the CSINode and the annotation contain the driver, or no longer
-// contain it.
+// waitRegistered waits until the CSINode and the annotation contain the driver or, if registered is
+// false, no longer contain it.
 func (i *installation) waitRegistered(registered bool) {
 	says := func(got string) bool { return strings.Contains(got, i.name) == registered }
 	i.wait(fmt.Sprintf("the CSINode has the driver: %t", registered), says, "csinode", "-o", driverNames)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume creates a volume in the storage, for a manually created PersistentVolume, and returns its
-// handle.
+// volume creates a volume in the storage for a manually created PersistentVolume, and returns the
+// volume handle.
 func (i *installation) volume(name string) string {
 	i.t.Helper()
 	response, err := i.storage.CreateVolume(i.t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
@@ -78,8 +78,8 @@ func TestSecretsOfClassReachNode(t *testing.T) {
 	secret := func(name, value string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {key: %s}}\n", name, value)
 	}
-	// This example's driver requires its binary key in base64. Users encode it a second time, like
-	// every value of a secret.
+	// This example's driver requires its binary key in base64. Users encode the key a second time,
+	// like every value in a secret.
 	i.Apply(secret("stage", "c3RhZ2Vk") + secret("publish", "QVBfK0E9PQ==") + secret("other", "b3RoZXI=") + fmt.Sprintf(`---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

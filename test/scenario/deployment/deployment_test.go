@@ -15,15 +15,16 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// configuration returns a DeploymentConfig whose pods sleep; spec contains additional fields of its
-// spec, container of its container.
+// configuration returns a DeploymentConfig whose pods sleep. spec holds additional fields for its
+// spec, and container holds additional fields for its container.
 func configuration(name, spec, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
 		metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: %[4]q, command: [sleep, "100000"], %[3]s}]}}}}`,
 		name, spec, container, kit.ToolsImage)
 }
 
-// version returns a variable that distinguishes a container from the previous version.
+// version returns an environment variable that makes a container different from the previous
+// version.
 func version(v string) string { return "env: [{name: VERSION, value: " + v + "}]" }
 
 // deployment returns a ReplicationController.
@@ -37,7 +38,7 @@ const (
 	running = "Running"
 )
 
-// waitPhase waits until a deployment has a phase.
+// waitPhase waits until a deployment is in the given phase.
 func waitPhase(c *kit.Cluster, name, want string) (rc *corev1.ReplicationController) {
 	c.WaitFor("deployment "+name+" to be "+want, func(ctx context.Context) (err error) {
 		if rc, err = deployment(ctx, c, name); err == nil && rc.Annotations[phase] != want {
@@ -94,7 +95,7 @@ func TestTemplateChangeIsDeployed(t *testing.T) {
 	waitOutput(c, "dc/web", `{.status.latestVersion} {.status.availableReplicas} {.status.details.causes[*].type} {.status.conditions[?(@.type=="Progressing")].reason}`,
 		"1 2 ConfigChange NewReplicationControllerAvailable")
 
-	// The number of pods follows the configuration. The next deployment keeps this number.
+	// The number of pods follows the DeploymentConfig. The next deployment keeps this number.
 	c.OC("scale", "dc/web", "--replicas=3")
 	waitReplicas(c, "web-1", 3)
 	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("two")))
@@ -127,7 +128,7 @@ func TestNewImageIsDeployed(t *testing.T) {
 		}
 		t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
 	}
-	// The configuration waits for an image.
+	// The DeploymentConfig waits for an image.
 	waitOutput(c, "dc/app", "{.status.observedGeneration} {.status.latestVersion}", "1 0")
 	push("a", "localhost/missing:1")
 	waitPhase(c, "app-1", running)

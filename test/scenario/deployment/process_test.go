@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// onlyPod waits until the pod with a label runs. The pod need not be ready.
+// onlyPod waits until the pod with a label is running. The pod need not be ready.
 func onlyPod(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one running pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -30,7 +30,7 @@ func onlyPod(c *kit.Cluster, selector string) (name string) {
 	return name
 }
 
-// killDeployer kills the process of a deployment's deployer, which its environment identifies.
+// killDeployer kills a deployment's deployer process, which it identifies by the environment.
 func killDeployer(deployment, namespace string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

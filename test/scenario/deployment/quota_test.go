@@ -10,8 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestQuotaThatRejectsPodsIsReported covers the deployer pod, and the pods of the
-// deployment.
+// TestQuotaThatRejectsPodsIsReported covers the deployer pod and the deployment's pods.
 func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	c := kit.Shared(t)
 	quota := func(pods int) {
@@ -29,7 +28,7 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 		t.Errorf("the rollout's status is %q, %v", status, err)
 	}
 
-	// The quota allows only one of two pods in addition to the deployer.
+	// The quota allows only one of two pods in addition to the deployer pod.
 	quota(2)
 	waitPhase(c, "over-1", running)
 	waitReported(c, "a pod", `"over-1-[a-z0-9]{5}"`)
@@ -45,8 +44,8 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	waitOutput(c, "dc/over", `{.status.conditions[?(@.type=="ReplicaFailure")].status}`, "")
 }
 
-// waitReported waits until the condition, the events, the description and the overview of the
-// project contain the quota and the rejected pod.
+// waitReported waits until the condition, the events, the description and the project overview name
+// the quota and the rejected pod.
 func waitReported(c *kit.Cluster, subject, pattern string) {
 	pod := regexp.MustCompile(pattern)
 	for place, command := range map[string][]string{

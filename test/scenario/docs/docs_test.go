@@ -1,12 +1,13 @@
 // Package docs tests that the tutorials are correct: it runs their commands in order on a machine
 // without a cluster, and compares the output. Source: docs/tutorials.
 //
-// A block of the language `console` contains commands, each after `$ `, followed by their output.
-// In the output, `...` matches any text within a line; alone on a line, it matches any number of
+// A `console` code block contains commands, each after `$ `, followed by their output. In the
+// output, `...` matches any text within a line. On a line of its own, it matches any number of
 // lines. A command must succeed unless the page shows its whole output, such as an error. A command
 // that ends in a backslash continues on the next line. The prompt `node$ ` belongs to a second
-// machine. `master$ ` means the same as `$ `. The data directory, the address of the master and the
-// last token of `slipway token create` replace those of the page.
+// machine. `master$ ` means the same as `$ `. The test replaces the data directory, the master's
+// address and the token in the page with its own data directory, its own master's address and the
+// last token that `slipway token create` printed.
 package docs
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pages are the pages that the test runs: the README, then the tutorials in reading order.
+// pages holds the pages that the test runs: the README, and then the tutorials in reading order.
 var pages = []string{
 	"README.md", "docs/tutorials/install.md", "docs/tutorials/first-application.md", "docs/tutorials/build-from-source.md",
 	"docs/tutorials/flexvolume.md", "docs/tutorials/second-host.md", "docs/tutorials/uninstall.md",
@@ -77,17 +78,17 @@ func TestEveryTutorialIsRun(t *testing.T) {
 	}
 }
 
-// step is a command of a page.
+// step is a command on a page.
 type step struct {
 	host    string // "node" for the second machine, otherwise empty
 	command string
 	output  []string // lines; nil if the page doesn't show them
 }
 
-// prompt matches the start of a command, and contains the machine.
+// prompt matches the prompt before a command, and captures the machine.
 var prompt = regexp.MustCompile(`^(?:master|(node))?\$ `)
 
-// read returns the commands of a page.
+// read returns the commands on a page.
 func read(page string) (steps []step) {
 	within, continued := false, false
 	for line := range strings.Lines(page) {
@@ -110,13 +111,13 @@ func read(page string) (steps []step) {
 	return steps
 }
 
-// isComplete reports whether the page shows the whole output of the command.
+// isComplete reports whether the page shows the command's whole output.
 func (s step) isComplete() bool {
 	return s.output != nil && !strings.Contains(strings.Join(s.output, "\n"), "...")
 }
 
-// matches reports whether the output of a command matches the page. The number of spaces between
-// columns can differ.
+// matches reports whether a command's output matches the page. The number of spaces between columns
+// can differ.
 func (s step) matches(output string) bool {
 	if s.output == nil {
 		return true

@@ -1,6 +1,6 @@
 // Package down tests that `slipway down` removes everything except the data, and that --purge also
 // removes the data. Every other scenario ends with `slipway down --purge` and also fails if
-// anything remains.
+// anything is left behind.
 package down
 
 import (
@@ -66,7 +66,7 @@ func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	checkApplication(t, c)
 }
 
-// checkApplication checks that the application runs with its data.
+// checkApplication checks that the application runs and has its data.
 func checkApplication(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	if color := c.OC("get", "configmap", "kept", "-o", "jsonpath={.data.color}"); color != "blue" {
@@ -144,7 +144,7 @@ unmountdevice) echo '{"status": "Failure", "message": "the disk is stuck"}'; exi
 esac
 `
 
-// runStuckVolume runs a pod with a volume of stuckDriver.
+// runStuckVolume runs a pod with a volume that uses stuckDriver.
 func runStuckVolume(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stuck")

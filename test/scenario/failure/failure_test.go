@@ -59,7 +59,7 @@ nodeName: [not, a, name]
 		c.MasterFile()+":6: networkConfig.serviceNetworkCIDR",
 		c.NodeFile()+":3: nodeName",
 	)
-	// Restore the configuration of the kit for `slipway down`.
+	// Restore the kit's configuration for `slipway down`.
 	write(t, c.MasterFile(), "apiVersion: v1\nkind: MasterConfig\n")
 	write(t, c.NodeFile(), "apiVersion: v1\nkind: NodeConfig\n")
 }
@@ -140,7 +140,7 @@ func fill(t *testing.T, path string) {
 }
 
 func TestStartNamesFailedComponent(t *testing.T) {
-	// The checks before the start cannot detect that no interface has the address.
+	// The checks before the start cannot detect that no interface has this address.
 	c := kit.New(t, kit.Options{Node: "nodeIP: 203.0.113.9\n"})
 	expect(t, c.UpFails(), "203.0.113.9")
 }

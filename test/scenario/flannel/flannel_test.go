@@ -1,7 +1,7 @@
-// Package flannel tests clusters whose pods are connected by an administrator's CNI plugin
-// (networkConfig.networkPluginName: cni). The plugin is flannel, a real flanneld on each of two
-// hosts: with etcd and host-gw as OpenShift Container Platform 3.9 Architecture, 5.3.2.1 Flannel
-// SDN describes, and with the Kubernetes API and VXLAN.
+// Package flannel tests clusters in which an administrator's CNI plugin connects the pods
+// (networkConfig.networkPluginName: cni). The plugin is flannel, with a real flanneld on each of
+// two hosts: with etcd and host-gw as described in OpenShift Container Platform 3.9 Architecture,
+// 5.3.2.1 Flannel SDN, and with the Kubernetes API and VXLAN.
 package flannel
 
 import (
@@ -18,10 +18,10 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// hosts are the hosts of the cluster. The first one is the master.
+// hosts is the cluster's hosts. The first host is the master.
 type hosts struct{ flannel.Hosts }
 
-// stop stops flanneld on all hosts, and removes the objects that it and the CNI plugins have
+// stop stops flanneld on all hosts, and removes the objects that flanneld and the CNI plugins have
 // created.
 func (h hosts) stop(t *testing.T) {
 	t.Helper()
@@ -34,7 +34,7 @@ func (h hosts) stop(t *testing.T) {
 	}
 }
 
-// routes returns the routes of a host to pods.
+// routes returns a host's routes to pods.
 func routes(t *testing.T, host *flannel.Host) string {
 	t.Helper()
 	return output(t, host, "ip", "-4", "route", "show", "root", "10.128.0.0/14")
@@ -54,8 +54,8 @@ func output(t *testing.T, host *flannel.Host, command ...string) string {
 	return string(content)
 }
 
-// server returns a pod on a node that serves its name over HTTP on port 8080, and on the host port
-// 9080, with a service.
+// server returns a pod on a node, with a service. The pod serves its name over HTTP on port 8080
+// and on host port 9080.
 func server(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -79,8 +79,8 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 `, name, node, kit.ToolsImage)
 }
 
-// checkPods creates a pod on each host, and checks that they reach each other, the outside, and
-// services by name, and that a route leads to each of them.
+// checkPods creates a pod on each host, and checks that the pods can reach each other, external
+// addresses, and services by name, and that a route leads to each pod.
 func (h hosts) checkPods(t *testing.T) {
 	t.Helper()
 	c := h.Hosts[0].Cluster.For(t)

@@ -58,7 +58,7 @@ func TestFlannelConnectsPods(t *testing.T) {
 	})
 }
 
-// checkMissingPlugin checks that the status names the remedy while no plugin is installed.
+// checkMissingPlugin checks that the status describes the remedy while no plugin is installed.
 func checkMissingPlugin(t *testing.T, h hosts) {
 	t.Helper()
 	for _, host := range h.Hosts {
@@ -76,12 +76,12 @@ func checkMissingPlugin(t *testing.T, h hosts) {
 	}
 }
 
-// subnetOf returns the subnet of a host in the form that routes have.
+// subnetOf returns a host's subnet in the format used in routes.
 func subnetOf(host *flannel.Host) string {
 	return strings.Replace(host.Files.Subnet(), ".1/", ".0/", 1)
 }
 
-// checkNoOwnNetwork checks that the hosts have no device and no table of Slipway's own network.
+// checkNoOwnNetwork checks that the hosts have no device and no table from Slipway's own network.
 func checkNoOwnNetwork(t *testing.T, h hosts) {
 	for _, host := range h.Hosts {
 		for _, command := range [][]string{{"ip", "-br", "link"}, {"nft", "list", "tables"}} {
@@ -104,7 +104,7 @@ func checkNoOwnNetwork(t *testing.T, h hosts) {
 	}
 }
 
-// checkBuild builds an image in a pod, which pushes it to the registry.
+// checkBuild builds an image in a pod. The pod pushes the image to the registry.
 func checkBuild(t *testing.T, c *kit.Cluster) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"Dockerfile": "FROM scratch\nCOPY page /page\n", "page": "built\n"} {
@@ -121,7 +121,7 @@ func checkBuild(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkDiagnostic checks that NetworkCheck only reports network policies, which flannel does not
+// checkDiagnostic checks that NetworkCheck reports only network policies, which flannel does not
 // enforce.
 func checkDiagnostic(t *testing.T, c *kit.Cluster) {
 	if output, err := c.TryOC("adm", "diagnostics", "NetworkCheck"); err != nil {
@@ -135,7 +135,7 @@ func checkDiagnostic(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// fetchRoute requests the page of a host from the router of the first host.
+// fetchRoute requests a host name's page from the router on the first host.
 func fetchRoute(ctx context.Context, c *kit.Cluster, name, want string) error {
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,

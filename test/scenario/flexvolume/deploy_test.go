@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author returns a directory as the author of a driver has it: the example's Dockerfile and script,
-// with another driver.
+// author returns a directory with the files that a driver's author would have: the example's
+// Dockerfile and script, with another driver.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,8 +44,7 @@ esac
 	return dir
 }
 
-// build builds the image of a driver on the host, without a registry, as the example's README
-// describes.
+// build builds a driver's image on the host, without a registry, as the example's README describes.
 func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 	t.Helper()
 	dir := author(t, c, driver, page)
@@ -53,8 +52,8 @@ func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
 }
 
-// daemonSet returns the example's object with this cluster's directory, and with another driver and
-// image.
+// daemonSet returns the example's DaemonSet with this cluster's directory, and with another driver
+// and image.
 func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
@@ -68,7 +67,7 @@ func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	).Replace(string(content))
 }
 
-// reader returns a pod that has a volume of a driver.
+// reader returns a pod with a volume that uses a driver.
 func reader(name, driver string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -81,10 +80,10 @@ spec:
 `, name, kit.ToolsImage, driver)
 }
 
-// TestDriversAreDeployedFromImages is the user story of the discovery document: Alice builds images
-// of her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes. After that, the
-// test updates a driver, adds another one, and removes one. No step requires a login to a machine
-// or a restart.
+// TestDriversAreDeployedFromImages implements the user story in the discovery document: Alice
+// builds images for her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes.
+// Afterwards, the test updates a driver, adds another driver, and removes a driver. No step
+// requires a restart or a login to a machine.
 func TestDriversAreDeployedFromImages(t *testing.T) {
 	c := kit.Shared(t)
 	page := func(pod, want string) {
@@ -126,7 +125,8 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	// This works before and after the kubelet unregisters the driver, which takes a few seconds.
+	// The event appears both before and after the kubelet unregisters the driver, which takes a few
+	// seconds.
 	c.Apply(reader("late", "first"))
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)

@@ -1,5 +1,5 @@
-// Package flexvolume tests Slipway's main purpose: an application with data on a volume of a
-// FlexVolume driver, installed from the examples, keeps the data when its pods are deleted and
+// Package flexvolume tests Slipway's main purpose: an application that stores data on a FlexVolume
+// volume, with a driver installed from the examples, keeps the data when its pods are deleted and
 // rescheduled.
 package flexvolume
 
@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// The names of the example.
+// Names in the example.
 const (
 	namespace = "flexvolume-example"
 	volume    = "flexvolume-example"
@@ -28,8 +28,8 @@ const (
 	service   = "http://page." + namespace + "/"
 )
 
-// example returns the example's manifest with this cluster's directories, so that a cluster of the
-// machine's owner is not affected.
+// example returns the example's manifest with this cluster's directories, so that a cluster that
+// belongs to the machine's owner is not affected.
 func example(t *testing.T, c *kit.Cluster, data string) string {
 	t.Helper()
 	files, err := filepath.Glob(c.RepositoryFile("examples", "flexvolume", "*.yaml"))
@@ -90,7 +90,7 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	}
 }
 
-// waitPage waits until a pod gets a page from the service that contains every text.
+// waitPage waits until a pod gets a page from the service that contains all texts.
 func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	for _, text := range texts {
 		c.WaitFetch(pod, service, text)
@@ -120,7 +120,7 @@ func waitReleased(c *kit.Cluster, data string) {
 	})
 }
 
-// notAttached reports whether the node's status no longer contains a volume of the driver.
+// notAttached reports whether the node's status no longer contains a volume that uses the driver.
 func notAttached(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -141,7 +141,7 @@ func notAttached(ctx context.Context, c *kit.Cluster) error {
 	return nil
 }
 
-// TestDriverIsDiscoveredWhileNodeRuns installs a second driver on a running node. The discovery
+// TestDriverIsDiscoveredWhileNodeRuns installs a second driver while the node runs. The discovery
 // document promises that a driver is found without a restart.
 func TestDriverIsDiscoveredWhileNodeRuns(t *testing.T) {
 	c := kit.Shared(t)

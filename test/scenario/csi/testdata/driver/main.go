@@ -1,5 +1,5 @@
-// Command driver is a CSI driver without state: a volume is a tmpfs with a file that contains the
-// volume's context. Its processes on the controllers and on the nodes therefore share nothing. It
+// Command driver implements a stateless CSI driver: a volume is a tmpfs with a file that contains
+// the volume context. Its processes on the controllers and on the nodes therefore share nothing. It
 // serves the socket in CSI_ENDPOINT.
 package main
 
