@@ -1,5 +1,5 @@
-// Package flexvolumecommand tests the commands of `slipway flexvolume` on a running cluster: a
-// driver is installed, used, inspected, updated and removed without a restart of any process.
+// Package flexvolumecommand tests the `slipway flexvolume` commands on a running cluster: a driver
+// is installed, used, inspected, updated and removed without restarting any process.
 package flexvolumecommand
 
 import (
@@ -50,7 +50,7 @@ spec:
       flexVolume: {driver: example.com/command}
 `
 
-// driverEntry is a line of the list.
+// driverEntry is one line in the list of drivers.
 type driverEntry struct {
 	Driver, State, Version, Error string
 	Volumes                       struct{ Pods int }

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// restart kills a process of the host and waits until its replacement is ready.
+// restart kills a host process and waits until its replacement is ready.
 func restart(c *kit.Cluster, name string) {
 	killed := pidOf(c, name)
 	c.Kill(name)
@@ -35,14 +35,15 @@ func pidOf(c *kit.Cluster, name string) int {
 	return 0
 }
 
-// interrupted contains operations of one driver that wait, before or after their work, until their
+// interrupted describes operations of one driver that wait, before or after their work, until their
 // caller is killed.
 type interrupted struct {
 	*driver
 	starting, stopping, growing []string // operations
 }
 
-// each calls f for each operation at each point; the name of the volume identifies both.
+// each calls f for each operation at each point. The volume's name identifies both the operation
+// and the point.
 func (i interrupted) each(ops []string, f func(op, point, name string)) {
 	for _, op := range ops {
 		for _, point := range []string{"begin", "end"} {
@@ -58,7 +59,7 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin starts every operation and waits until each one reaches its point.
+// begin starts every operation and waits until it reaches its point.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
@@ -73,8 +74,8 @@ func (i interrupted) begin() {
 	i.each(i.all(), i.waitHeld)
 }
 
-// end checks that every volume reaches its final state. Calls from before the kill would wait
-// forever. The restarted process must kill them.
+// end checks that every volume reaches its final state. Calls that started before the kill would
+// wait forever, so the restarted process must kill them.
 func (i interrupted) end() {
 	i.each(i.starting, func(_, _, name string) {
 		i.waitRunning(name)
@@ -109,7 +110,7 @@ func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 		starting: []string{"attach"}, stopping: []string{"detach"}, growing: []string{"expandvolume"},
 	}
 	i.begin()
-	// No pod uses this volume when the controller is back, and no status contains it.
+	// When the controller is back, no pod uses this volume, and no status contains it.
 	const deleted = "forgotten"
 	i.holdOnce("attach", "end", deleted)
 	i.use(deleted)
@@ -123,7 +124,7 @@ func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 }
 
 // TestNodeKilledWhileVolumesAreInUse restarts the node while pods use volumes. The pods must not be
-// disturbed.
+// disrupted.
 func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	tests := []struct {
@@ -151,8 +152,8 @@ func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	}
 }
 
-// fuseDaemon is a volume that a daemon of its driver serves. The daemon outlives the node process,
-// and ends with the volume.
+// fuseDaemon creates a volume that is served by a driver's daemon. The daemon outlives the node
+// process, and exits when the volume is unmounted.
 func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
 	d.pod("fuse", inline(d.name, map[string]string{"kind": "fuse", "source": source}))
@@ -170,7 +171,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// pidsOf returns the processes that have a directory in their command line.
+// pidsOf returns the PIDs of processes whose command line contains a directory.
 func pidsOf(t testing.TB, dir string) string {
 	t.Helper()
 	output, err := exec.Command("pgrep", "-f", "bindfs "+dir).Output()
@@ -180,7 +181,7 @@ func pidsOf(t testing.TB, dir string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// removedDriver is a volume whose driver is removed before the node starts.
+// removedDriver creates a volume whose driver is removed before the node starts.
 func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "removed.example.com/disk")
 	d.run("kept")
@@ -197,9 +198,9 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// inTree creates the state that another cluster's in-tree plugin leaves if its kubelet ends while a
-// pod runs: directories and mounts without a record. The new cluster releases them, and the volume
-// works after its objects are imported.
+// inTree creates the state that another cluster's in-tree plugin leaves behind if its kubelet exits
+// while a pod runs: directories and mounts without a record. The new cluster releases them, and the
+// volume works after its objects are imported.
 func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")
@@ -211,8 +212,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
-		// The kubelet, which is still running, removes directories of unknown pods as long as nothing is
-		// mounted in them.
+		// The kubelet, which is still running, removes directories of unknown pods unless something
+		// is mounted in them.
 		c.WaitFor(args[0], func(context.Context) error {
 			output, err := exec.Command(d.file(), args...).CombinedOutput()
 			if err != nil {
@@ -236,8 +237,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// grownAfterwards is a volume that grows after the restart. The node has to grow its file system,
-// because the driver lacks expandfs.
+// grownAfterwards creates a volume that grows after the restart. The node has to grow the file
+// system, because the driver does not support expandfs.
 func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
 		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)
@@ -252,7 +253,7 @@ func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// interruptedInit is a driver whose init runs while the node process is killed.
+// interruptedInit installs a driver whose init runs while the node process is killed.
 func interruptedInit(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	const inNode = `*"slipway node"*) mkdir "$dir/held" 2>/dev/null && exec sleep 1000 ;;`
 	d := installScript(t, c, "init.example.com/disk", disk,

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The scripts of the drivers. disk supports attach, mounts does not.
+// Driver scripts. disk supports attach, mounts does not.
 var (
 	//go:embed testdata/disk
 	disk string
@@ -29,13 +29,14 @@ type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
 	name string // vendor/driver
-	// dir contains, for a driver of the script disk, a file <volume>.img for each volume,
-	// attached.<volume> while it is attached, and calls.
+	// dir is the directory of a driver that uses the disk script. It holds a file <volume>.img for
+	// each volume, a file attached.<volume> while the volume is attached, and the file calls.
 	dir string
 }
 
-// install installs the script disk under a name and waits until it is usable. When the test ends,
-// it checks that no trace of the driver remains. replace contains changes of the script.
+// install installs the disk script under a name and waits until the driver is usable. When the test
+// ends, install checks that nothing is left of the driver. replace holds replacements to apply to
+// the script.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -50,7 +51,7 @@ func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ..
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("calls of %s:\n%s", name, d.calls())
-			// Release the operations, so that the cleanup can succeed.
+			// Release the held operations, so that the cleanup can succeed.
 			_, _ = c.TryOC("delete", "pods", "--all", "--wait=false")
 		}
 		d.clearFaults()
@@ -60,25 +61,25 @@ func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ..
 	return d
 }
 
-// escaped is the driver's name in paths.
+// escaped returns the driver's name as used in paths.
 func (d *driver) escaped() string { return strings.ReplaceAll(d.name, "/", "~") }
 
-// folder is the driver's installation directory.
+// folder returns the driver's installation directory.
 func (d *driver) folder() string { return filepath.Join(d.c.VolumePluginDir, d.escaped()) }
 
-// file is the path of the installed driver.
+// file returns the path to the installed driver.
 func (d *driver) file() string {
 	return filepath.Join(d.folder(), d.name[strings.IndexByte(d.name, '/')+1:])
 }
 
-// update installs another version of the script disk.
+// update installs another version of the disk script.
 func (d *driver) update(replace ...string) {
 	d.t.Helper()
 	d.install(disk, replace...)
 }
 
-// install installs a version of the driver as the discovery document requires: under a name with a
-// dot, followed by a rename.
+// install installs a version of the driver as the discovery document requires: under a name that
+// begins with a dot, followed by a rename.
 func (d *driver) install(script string, replace ...string) {
 	d.t.Helper()
 	temporary := filepath.Join(d.folder(), ".new")
@@ -97,7 +98,7 @@ func (d *driver) uninstall() {
 	}
 }
 
-// calls returns all calls of the driver so far, one on each line.
+// calls returns all calls to the driver so far, one per line.
 func (d *driver) calls() string {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
@@ -107,7 +108,7 @@ func (d *driver) calls() string {
 	return string(content)
 }
 
-// callsOf returns the calls of an operation for a volume.
+// callsOf returns the driver calls for an operation on a volume.
 func (d *driver) callsOf(op, name string) []string {
 	d.t.Helper()
 	var calls []string
@@ -127,8 +128,8 @@ func (d *driver) wasCalled(op, name string, times int) {
 	}
 }
 
-// fault adds shell code that runs before ("begin") or after ("end") the work of an operation for a
-// volume. In the code, $fault is the fault's file.
+// fault adds shell code that runs before ("begin") or after ("end") an operation on a volume does
+// its work. In the code, $fault is the path of the fault's file.
 func (d *driver) fault(op, point, name, code string) {
 	d.t.Helper()
 	path := d.faultFile(op, point, name)
@@ -156,7 +157,7 @@ func (d *driver) holdOnce(op, point, name string) {
 	d.fault(op, point, name, `if mkdir "$fault.held" 2>/dev/null; then while [ -e "$fault" ]; do sleep 0.05; done; fi`)
 }
 
-// waitHeld waits until the operation waits.
+// waitHeld waits until the operation is held.
 func (d *driver) waitHeld(op, point, name string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.waitingCall(op, point, name) })
@@ -201,7 +202,8 @@ func (d *driver) waitReady() {
 	})
 }
 
-// waitReleased waits until no mount, loop device, process or attachment of the driver remains.
+// waitReleased waits until none of the driver's mounts, loop devices, processes or attachments is
+// left.
 func (d *driver) waitReleased() {
 	d.t.Helper()
 	d.c.WaitFor("release of the volumes of "+d.name, func(context.Context) error {
@@ -209,7 +211,7 @@ func (d *driver) waitReleased() {
 	})
 }
 
-// leftMounts returns the mounts of the cluster whose path contains one of the strings.
+// leftMounts returns an error that lists the cluster's mounts whose path contains one of the texts.
 func (d *driver) leftMounts(texts ...string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
@@ -233,7 +235,8 @@ func (d *driver) leftLoops() error {
 	return err
 }
 
-// attached returns the attached volumes, or only the named volume if it is attached.
+// attached returns an error that lists the attached volumes, or only the named volume if it is
+// attached.
 func (d *driver) attached(name string) error {
 	pattern := "attached.*"
 	if name != "" {
@@ -246,7 +249,8 @@ func (d *driver) attached(name string) error {
 	return nil
 }
 
-// leftProcesses returns the processes of the driver, including those of the cluster's copy.
+// leftProcesses returns an error that lists the driver's processes, including those of the
+// cluster's copy.
 func (d *driver) leftProcesses() error {
 	running := d.processes()
 	if len(running) > 0 {

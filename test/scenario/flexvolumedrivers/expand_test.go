@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// largeSize is the new size of claims of large volumes. A file system of this size has at least
-// grownBytes for files.
+// largeSize is the size to which claims for large volumes grow. A file system of this size has at
+// least grownBytes for files.
 const (
 	largeSize  = "400Mi"
 	grownBytes = 330 << 20
@@ -85,7 +85,7 @@ func TestFailedExpansionIsRetried(t *testing.T) {
 	d.remove("stuck")
 }
 
-// grow requests a larger claim.
+// grow requests a larger size for a claim.
 func grow(c *kit.Cluster, claim string) {
 	c.WaitFor("growth of claim "+claim, func(ctx context.Context) error {
 		patch := []byte(`{"spec":{"resources":{"requests":{"storage":"` + largeSize + `"}}}}`)
@@ -94,7 +94,8 @@ func grow(c *kit.Cluster, claim string) {
 	})
 }
 
-// waitGrown waits until a claim, and the file system of the pod with the same name, have the size.
+// waitGrown waits until a claim, and the file system in the pod with the same name, have the new
+// size.
 func waitGrown(d *driver, claim string) {
 	pokeUntil(d.c, claim, func() error {
 		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != largeSize {
@@ -109,7 +110,7 @@ func waitGrown(d *driver, claim string) {
 }
 
 // pokeUntil repeatedly changes a pod until condition returns no error. The kubelet checks whether a
-// volume has grown when it syncs the pod; without a change, this happens once a minute.
+// volume has grown when it syncs the pod. Without a change, it syncs the pod once a minute.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {
@@ -142,7 +143,7 @@ func has(claim *corev1.PersistentVolumeClaim, conditionType corev1.PersistentVol
 }
 
 // checkMetrics checks that the metrics of both processes contain the driver, and that the kubelet's
-// contain its volume.
+// metrics contain its volume.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
 	const controlPlane = "/metrics"

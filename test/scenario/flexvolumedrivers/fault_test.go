@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The operations of a volume when a pod starts, and when it is deleted.
+// Operations on a volume when a pod starts, and when it is deleted.
 var (
 	forth = []string{"getvolumename", "attach", "waitforattach", "mountdevice", "mount"}
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a pod with a volume for each operation, with the operation's name, and injects the
+// through runs a pod with one volume per operation, which has the operation's name, and injects the
 // operation's fault.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
@@ -65,8 +65,8 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 	hung.remove(append(forth, back...)...)
 }
 
-// TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a
-// grandchild that holds its output open, once in each operation.
+// TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a grandchild process
+// that holds its output open, once in each operation.
 func TestDriverIsKilledAtDeadline(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -84,7 +84,7 @@ func TestDriverIsKilledAtDeadline(t *testing.T) {
 	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
 }
 
-// checkErrors checks the kubelet's metrics for errors of a kind, by operation.
+// checkErrors checks the kubelet's metrics for errors of a kind in each of the operations.
 func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
 	t.Helper()
 	page := c.OC("get", "--raw", "/api/v1/nodes/"+c.Status().Nodes[0].Name+"/proxy/metrics")
@@ -95,8 +95,8 @@ func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...st
 	}
 }
 
-// TestEventNamesDriverWithInvalidOutput uses invalid responses: binary, too long, with noise,
-// without a status.
+// TestEventNamesDriverWithInvalidOutput uses invalid responses: binary data, too long, with extra
+// output, and without a status.
 func TestEventNamesDriverWithInvalidOutput(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

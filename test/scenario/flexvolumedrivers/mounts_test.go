@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// installMounts installs the script mounts, and creates a directory with a page for its volumes.
+// installMounts installs the mounts script, and creates a directory with a page for its volumes.
 func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source string) {
 	t.Helper()
 	d = installScript(t, c, name, mounts)
@@ -34,8 +34,8 @@ func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	}
 }
 
-// TestDriversMountEachKindOfVolume uses drivers in shell, Python and Go, and volumes of each kind
-// that drivers create.
+// TestDriversMountEachKindOfVolume uses drivers written in shell, Python and Go, and volumes of
+// each kind that drivers create.
 func TestDriversMountEachKindOfVolume(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -77,7 +77,7 @@ func TestDriversMountEachKindOfVolume(t *testing.T) {
 	golang.waitReleased()
 }
 
-// installGo builds the example in Go and installs it.
+// installGo builds and installs the Go example.
 func installGo(t *testing.T, c *kit.Cluster, name string) *driver {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "driver")

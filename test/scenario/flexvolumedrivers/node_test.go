@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// callers makes a driver record which process called it, in caller.<operation>.
+// callers is shell code that makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// smallNode has a threshold of soft eviction that volumes never reach, but many files do.
+// smallNode configures a soft eviction threshold that volumes never reach, but that many files do.
 const smallNode = `
 kubeletArguments:
   enable-controller-attach-detach: ['false']
@@ -32,9 +32,9 @@ kubeletArguments:
 volumeDirectory: %s/kubelet
 `
 
-// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node differs: the
-// controller does not attach volumes, and the kubelet's directory is on a disk that a driver or a
-// pod can fill.
+// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node is configured
+// differently: the controller does not attach volumes, and the kubelet's directory is on a disk
+// that a driver or a pod can fill.
 func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(smallNode, dir)}))
@@ -44,7 +44,7 @@ func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	t.Run("evicts pods after the grace period of a soft threshold", func(t *testing.T) { podIsEvictedSoftly(t, c.For(t)) })
 }
 
-// smallDisk creates and mounts a disk with little more space than a cluster needs at its start, and
+// smallDisk creates and mounts a disk with little more space than a cluster needs to start, and
 // returns its path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
@@ -88,7 +88,7 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 }
 
 // nodeDetachesAfterRestart kills the node while a volume is in use, and while another volume is
-// being attached. The pod of that volume is deleted before the node runs again.
+// being attached. The pod that uses the other volume is deleted before the node runs again.
 func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d := install(t, c, "again.example.com/disk")
 	d.run("used")
@@ -107,9 +107,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk of the kubelet's directory on mount. The pod waits,
-// and an event contains the cause. A volume in use can be released, and the pod starts when space
-// is available again.
+// driverFillsDisk lets a driver fill the disk that holds the kubelet's directory on mount. The pod
+// waits, and an event contains the cause. A volume in use can be released, and the pod starts when
+// space is available again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -135,9 +135,9 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// podIsEvictedSoftly lets a pod use most inodes of the kubelet's disk. No hard threshold limits
-// inodes, so only the soft threshold can evict the pod. The pod ignores signals, so the grace
-// period of evicted pods ends it.
+// podIsEvictedSoftly lets a pod use most of the inodes on the kubelet's disk. No hard threshold
+// limits inodes, so only the soft threshold can evict the pod. The pod ignores signals, so it is
+// killed after the grace period for evicted pods.
 func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -161,8 +161,8 @@ spec:
 	c.OC("delete", "pod", "greedy", "--wait=false")
 }
 
-// TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails
-// permanently. A Node object without a machine represents it.
+// TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails permanently. The
+// machine is represented by a Node object without a machine.
 func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -183,7 +183,7 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	waitHolder(d, "moves", "ghost")
 
 	// The machine has mounted the volume, fails, and is marked out of service. Its pod is deleted
-	// without confirmation by the kubelet.
+	// without confirmation from the kubelet.
 	c.WaitFor("status of the lost node", func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
 		if err != nil {
@@ -208,7 +208,7 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	d.remove("moves")
 }
 
-// waitHolder waits until a volume is attached to a node, or to none.
+// waitHolder waits until a volume is attached to a node, or to no node if node is empty.
 func waitHolder(d *driver, name, node string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("attachment of %s to %q", name, node), func(context.Context) error {

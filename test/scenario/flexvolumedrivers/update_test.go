@@ -58,7 +58,8 @@ func TestManyPodsStartDuringDriverUpdate(t *testing.T) {
 }
 
 // TestDriverUpdateRemovesAndAddsAttach updates the driver while a volume is attached. The volume is
-// still detached, and new volumes follow the driver's capabilities at the time of use.
+// still detached, and new volumes are handled according to the driver's capabilities at the time of
+// use.
 func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -75,8 +76,8 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	d.updateByCommand(`"attach":true`)
 	d.run("after")
 	d.remove("before", "without", "after")
-	// A volume in use that becomes attachable is also attached, because upstream cannot distinguish it
-	// from a new volume. It is detached like any other volume.
+	// A volume in use that becomes attachable is also attached, because upstream cannot distinguish
+	// it from a new volume. The volume is later detached like any other volume.
 	for name, times := range map[string]int{"before": 1, "without": 0, "after": 1} {
 		d.wasCalled("mountdevice", name, times)
 		d.wasCalled("mount", name, 1)
@@ -84,8 +85,8 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	}
 }
 
-// updateByCommand updates the driver with the command, which waits until both processes that call
-// drivers use the new version.
+// updateByCommand updates the driver with the slipway command. The command waits until both
+// processes that call drivers use the new version.
 func (d *driver) updateByCommand(capabilities string) {
 	d.t.Helper()
 	file := filepath.Join(d.t.TempDir(), "disk")
@@ -97,7 +98,7 @@ func (d *driver) updateByCommand(capabilities string) {
 }
 
 // TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs. The pod keeps its
-// volume. After that, the driver is installed again.
+// volume. Afterwards, the driver is installed again.
 func TestDriverIsRemovedWhileVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// password is in a secret, and must not appear anywhere else.
+// password is stored in a secret, and must not appear anywhere else.
 const password = "the-password-of-the-storage"
 
-// TestInlineVolumeGetsSecretGroupAndOptions uses every field of a volume source, with a
-// driver that supports attach. The driver's first mount fails and prints all its arguments.
+// TestInlineVolumeGetsSecretGroupAndOptions uses every field of a volume source, with a driver that
+// supports attach. The driver's first mount call fails and prints all its arguments.
 func TestInlineVolumeGetsSecretGroupAndOptions(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -71,7 +71,7 @@ func TestInlineVolumeGetsSecretGroupAndOptions(t *testing.T) {
 	d.waitReleased()
 }
 
-// checkHidden checks that logs and objects of the namespace contain no secrets.
+// checkHidden checks that logs and the namespace's objects do not contain the secrets.
 func checkHidden(t *testing.T, c *kit.Cluster, secrets ...string) {
 	t.Helper()
 	texts := map[string]string{"objects": c.OC("get", "events,pods", "--output", "yaml")}

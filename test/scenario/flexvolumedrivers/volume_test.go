@@ -15,10 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume is the name of a PersistentVolume, and of its claim, its pod and their namespace.
+// volume returns the name of a PersistentVolume, which consists of the name of its claim and pod,
+// and their namespace.
 func (d *driver) volume(name string) string { return name + "." + d.c.Namespace }
 
-// claim creates a PersistentVolume of the driver and its claim. change modifies the volume, if set.
+// claim creates a PersistentVolume that uses the driver, and its claim. change, if set, modifies
+// the volume.
 func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	d.t.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("32Mi")}
@@ -54,7 +56,7 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large selects a file system that can grow while it is mounted, even if the machine lacks
+// large selects a file system that can grow while it is mounted even if the machine lacks
 // CAP_SYS_RESOURCE, which ext4 requires.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
@@ -62,7 +64,7 @@ func large(pv *corev1.PersistentVolume) {
 }
 
 // pod creates a pod that uses the claim with its name, and that records its start on the volume.
-// change modifies the pod, if set.
+// change, if set, modifies the pod.
 func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	d.t.Helper()
 	pod := &corev1.Pod{
@@ -83,7 +85,7 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 		change(pod)
 	}
 	if claim := pod.Spec.Volumes[0].PersistentVolumeClaim; claim != nil {
-		// If a pod is created before its claim is bound, the scheduler delays it for seconds.
+		// If a pod is created before its claim is bound, the scheduler delays the pod for seconds.
 		d.c.WaitFor("binding of claim "+claim.ClaimName, func(ctx context.Context) error {
 			if phase := readClaim(ctx, d.c, claim.ClaimName).Status.Phase; phase != corev1.ClaimBound {
 				return fmt.Errorf("it is %q", phase)
@@ -96,7 +98,7 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// use creates volumes with their claims and pods.
+// use creates volumes with claims and pods.
 func (d *driver) use(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
@@ -107,7 +109,7 @@ func (d *driver) use(names ...string) {
 	}
 }
 
-// run is like use, and waits until the pods run.
+// run is like use, but also waits until the pods run.
 func (d *driver) run(names ...string) {
 	d.t.Helper()
 	d.use(names...)
@@ -145,8 +147,8 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until no volume of the driver is in use, and deletes the claims and
-// volumes. The volumes' data remains.
+// remove deletes pods, waits until none of the driver's volumes is in use, and deletes the claims
+// and volumes. The data on the volumes is kept.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()
 	d.deletePods(names...)
@@ -164,7 +166,7 @@ func (d *driver) remove(names ...string) {
 	}
 }
 
-// className is the StorageClass of manually created volumes whose claims can grow.
+// className is the StorageClass for manually created volumes whose claims can grow.
 const className = "by-hand"
 
 // withClass creates the class in a cluster and returns the cluster.
@@ -182,7 +184,8 @@ func withClass(c *kit.Cluster) *kit.Cluster {
 	return c
 }
 
-// waitEvent waits for an event of the test's namespace by its reason and a part of its message.
+// waitEvent waits for an event in the test's namespace with a reason and a message that contains a
+// text.
 func waitEvent(c *kit.Cluster, reason, message string) {
 	c.WaitFor(fmt.Sprintf("event %s with %q", reason, message), func(ctx context.Context) error {
 		events, err := c.Client.CoreV1().Events(c.Namespace).List(ctx, metav1.ListOptions{})

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// driverScript is a FlexVolume driver whose volumes contain the name of the host's node.
+// driverScript is a FlexVolume driver whose volumes contain the host's node name.
 const driverScript = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;
@@ -19,7 +19,7 @@ unmount) umount $2 && echo '{"status": "Success"}' ;;
 esac
 `
 
-// driverDaemonSet copies the driver to the plugin directory of each host. The hosts of a test have
+// driverDaemonSet copies the driver to each host's plugin directory. The hosts in a test have
 // different directories, which a ConfigMap lists by node.
 const driverDaemonSet = `
 apiVersion: apps/v1
@@ -49,7 +49,7 @@ spec:
           exec sleep infinity
 `
 
-// agentDaemonSet runs on nodes with the guide's label for hosts whose logs are collected.
+// agentDaemonSet runs on nodes that have the guide's label for hosts with log collection.
 const agentDaemonSet = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -64,7 +64,7 @@ spec:
       containers: [{name: fluentd, image: %s, command: [sleep, infinity]}]
 `
 
-// volumePod returns a pod on a node with a volume of the driver.
+// volumePod returns a pod on a node, with a volume that uses the driver.
 func volumePod(node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1

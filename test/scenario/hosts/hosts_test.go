@@ -1,4 +1,4 @@
-// Package hosts tests clusters of several hosts: how a host joins and leaves, and the functions
+// Package hosts tests clusters with several hosts: how a host joins and leaves, and the features
 // that work across hosts.
 package hosts
 
@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Segment: true}) }
 
-// second is the name of the node of the second host.
+// second is the name of the second host's node.
 const second = "second"
 
 // waitNodeReady waits until a node is ready.

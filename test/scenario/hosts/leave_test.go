@@ -35,7 +35,8 @@ spec:
       - {name: web, image: localhost/slipway-tools:current, command: [sleep, infinity]}
 `
 
-// waitPodsElsewhere waits until the deployment has three ready pods, none of which is on a node.
+// waitPodsElsewhere waits until the deployment has three ready pods, and none of them is on the
+// given node.
 func waitPodsElsewhere(c *kit.Cluster, node string) {
 	c.WaitFor("pods on nodes other than "+node, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
@@ -58,7 +59,7 @@ func waitPodsElsewhere(c *kit.Cluster, node string) {
 	})
 }
 
-// request sends a request to the API server with a client certificate. It returns the status.
+// request sends a request to the API server with a client certificate. It returns the status code.
 func request(t *testing.T, c *kit.Cluster, file, path string) int {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(file, file)
@@ -97,7 +98,7 @@ func TestLeavingHostIsRemovedCompletely(t *testing.T) {
 		return err
 	})
 
-	// Copy the certificates of the host, as a thief would.
+	// Copy the host's certificates, as a thief would.
 	stolen := map[string]string{}
 	for path, probe := range map[string]string{
 		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,
@@ -168,7 +169,7 @@ func TestHostOfDeletedNodeIsRejectedAndCanJoinAgain(t *testing.T) {
 	}
 }
 
-// lostSoon lets pods leave a node that does not respond after a second instead of five minutes.
+// lostSoon lets pods be evicted from an unreachable node after one second instead of five minutes.
 const lostSoon = `      tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]
 `
 
@@ -217,7 +218,7 @@ func TestPodsOfLostNodeStartElsewhere(t *testing.T) {
 		}
 		return nil
 	})
-	// The pods of the lost host do not end until an administrator reports that the host is lost.
+	// The lost host's pods are not removed until an administrator reports that the host is lost.
 	for _, name := range lost {
 		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
 			t.Errorf("pod %s of the lost host is not being deleted", name)
