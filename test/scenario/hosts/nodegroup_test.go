@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// grouped is a host of the node group node-config-compute.
+// grouped is a cluster with a host in the node group node-config-compute.
 type grouped struct {
 	*kit.Cluster
 	t    *testing.T
@@ -23,7 +23,7 @@ type grouped struct {
 	name string
 }
 
-// edit runs `oc edit` on the ConfigMap of the group with an editor that replaces kubeletArguments.
+// edit runs `oc edit` on the group's ConfigMap with an editor that replaces kubeletArguments.
 func (g grouped) edit(arguments string) {
 	g.t.Helper()
 	editor := filepath.Join(g.t.TempDir(), "editor")
@@ -38,7 +38,7 @@ func (g grouped) edit(arguments string) {
 	}
 }
 
-// waitState waits until the node's condition has a reason for the current ConfigMap.
+// waitState waits until the node's condition has the given reason for the current ConfigMap.
 func (g grouped) waitState(reason string) *corev1.Node {
 	g.t.Helper()
 	configMap, err := g.Client.CoreV1().ConfigMaps("openshift-node").Get(g.t.Context(), "node-config-compute", metav1.GetOptions{})
@@ -69,7 +69,7 @@ func (g grouped) waitState(reason string) *corev1.Node {
 	return node
 }
 
-// waitPods waits until the node can have a number of pods.
+// waitPods waits until the node's pod capacity has the given value.
 func (g grouped) waitPods(count string) {
 	g.t.Helper()
 	g.WaitFor("room for "+count+" pods", func(ctx context.Context) error {
@@ -90,7 +90,7 @@ func (g grouped) file() string {
 	return string(content)
 }
 
-// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes of the group restart
+// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes to the group restart
 // the node process, but no pod.
 func TestNodeFollowsItsGroup(t *testing.T) {
 	c, _ := kit.SharedHost(t)

@@ -65,7 +65,7 @@ func TestPodsOfBothHostsReachEachOther(t *testing.T) {
 		c.WaitFetch(from, fmt.Sprintf("http://%s:8080/", c.Pod(to).Status.PodIP), page)
 		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), page)
 	}
-	// Packets to another host keep the source address of the pod.
+	// Packets to another host keep the pod's source address.
 	c.WaitFor("the address of the client in the log of the server", func(context.Context) error {
 		log, err := c.TryOC("logs", "far")
 		if err == nil && !strings.Contains(log, c.Pod("near").Status.PodIP) {
@@ -116,8 +116,8 @@ spec:
 	checkTrace(t, c, host)
 }
 
-// checkTrace checks that both hosts report the effect of their rules on packets to the pod "far",
-// which only the pod "near" reaches.
+// checkTrace checks that both hosts report how their rules affect packets to the pod "far", which
+// only the pod "near" can reach.
 func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	far := c.Pod("far").Status.PodIP
@@ -134,8 +134,8 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistry(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// The image differs from the other tests' image, since a node pulls an image again for pods
-	// without the pull secret with which it got the image.
+	// The image differs from the images in other tests, because a node pulls an image again for
+	// pods without the pull secret with which the node first pulled it.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {

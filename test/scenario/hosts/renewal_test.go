@@ -17,11 +17,11 @@ import (
 )
 
 // shortLifetime makes the control plane issue certificates that nodes renew at most 78 seconds
-// later: with upstream, their validity begins five minutes in the past, and they are renewed when
-// 70 to 90 percent of it have passed.
+// later: as in upstream, the certificates are backdated by five minutes, and they are renewed when
+// 70 to 90 percent of their validity period has passed.
 const shortLifetime = "kubernetesMasterConfig: {controllerArguments: {cluster-signing-duration: [2m]}}"
 
-// firstCertificate reads the certificate in a file.
+// firstCertificate returns the first certificate in a file.
 func firstCertificate(path string) (*x509.Certificate, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func firstCertificate(path string) (*x509.Certificate, error) {
 	return certificates[0], nil
 }
 
-// servingCertificate returns the certificate with which the kubelet of a host serves.
+// servingCertificate returns the serving certificate of a host's kubelet.
 func servingCertificate(ctx context.Context, host *kit.Host) (*x509.Certificate, error) {
 	conn, err := host.Dial(ctx, "tcp", host.Address.String()+":10250")
 	if err != nil {
@@ -50,7 +50,7 @@ func servingCertificate(ctx context.Context, host *kit.Host) (*x509.Certificate,
 }
 
 // TestNodeRenewsItsCertificates follows 3.11 Cluster Administration, 2.11: the kubelet rotates its
-// client and its serving certificate. Other components of the node also renew their certificates.
+// client and serving certificates. Other node components also renew their certificates.
 func TestNodeRenewsItsCertificates(t *testing.T) {
 	c := kit.Start(t, kit.Options{Segment: true, Master: shortLifetime})
 	host := c.Join(second, kit.Options{})

@@ -28,7 +28,7 @@ import (
 )
 
 // rogue is a host whose administrator attacks the cluster that the host joined. The attacker only
-// uses its keys and runs no processes.
+// uses the host's keys and runs no processes.
 type rogue struct {
 	*kit.Cluster
 	t       *testing.T
@@ -36,12 +36,12 @@ type rogue struct {
 	name    string
 	address string
 	token   string
-	// bootstrap has the rights of the token. node has the rights of the node.
+	// bootstrap has the token's permissions. node has the node's permissions.
 	bootstrap *kit.User
 	node      *kit.User
 }
 
-// joinRequest is the request of a joining host.
+// joinRequest is the request that a joining host sends.
 type joinRequest struct {
 	Token     string `json:"token"`
 	Role      string `json:"role"`
@@ -50,8 +50,8 @@ type joinRequest struct {
 	DNSDomain string `json:"dnsDomain"`
 }
 
-// newRogue returns a host with an unused token. Its name is unique, because the name of a joining
-// host is reserved for a while.
+// newRogue returns a host with an unused token. The host's name is unique, because the name of a
+// joining host is reserved for a while.
 func newRogue(t *testing.T) *rogue {
 	t.Helper()
 	c, host := kit.SharedHost(t)
@@ -68,7 +68,7 @@ func newRogue(t *testing.T) *rogue {
 	return r
 }
 
-// ask sends a request to join.
+// ask sends a join request.
 func (r *rogue) ask(request joinRequest) (code int, text string) {
 	r.t.Helper()
 	if request.Token == "" {
@@ -94,7 +94,8 @@ func (r *rogue) ask(request joinRequest) (code int, text string) {
 	return response.StatusCode, string(data)
 }
 
-// request creates a signing request of a user, which must succeed. It returns its name and key.
+// request creates a CertificateSigningRequest as a user, which must succeed. It returns the name of
+// the CertificateSigningRequest and the key.
 func (r *rogue) request(user *kit.User, signer string, subject pkix.Name, hosts []string) (name string, key []byte) {
 	r.t.Helper()
 	name, key, err := r.tryRequest(user, signer, subject, hosts)
@@ -148,7 +149,7 @@ func nodeSubject(name string) pkix.Name {
 	return pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
 }
 
-// join gets the certificate of the node.
+// join obtains the node's certificate.
 func (r *rogue) join() {
 	r.t.Helper()
 	if code, text := r.ask(joinRequest{NodeName: r.name, Address: r.address}); code != http.StatusOK {
@@ -169,7 +170,7 @@ func (r *rogue) join() {
 	r.node = r.user(cert, key)
 }
 
-// user returns the user of a certificate.
+// user returns the user that a certificate identifies.
 func (r *rogue) user(cert, key []byte) *kit.User {
 	config := rest.AnonymousClientConfig(r.Config)
 	config.Dial, config.CertData, config.KeyData = r.Dial, cert, key
@@ -178,10 +179,10 @@ func (r *rogue) user(cert, key []byte) *kit.User {
 	return user
 }
 
-// path returns the path of the Node.
+// path returns the Node's URL path.
 func (r *rogue) path() string { return "/api/v1/nodes/" + r.name }
 
-// register creates the Node.
+// register creates the Node object.
 func (r *rogue) register(spec string) (string, error) {
 	return r.node.Try("POST", "/api/v1/nodes", fmt.Sprintf("{apiVersion: v1, kind: Node, metadata: {name: %s}, spec: %s}", r.name, spec))
 }
@@ -216,7 +217,7 @@ func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 	}
 	r.join()
 	var pending []string
-	// The token was already used.
+	// The token has already been used.
 	for _, node := range []string{r.name, second, firstNode(r.Cluster)} {
 		name, _ := r.request(r.bootstrap, certificatesv1.KubeAPIServerClientKubeletSignerName, nodeSubject(node), nil)
 		pending = append(pending, name)
@@ -309,7 +310,7 @@ func TestNodeCannotTakeResourcesOfOtherNodes(t *testing.T) {
 	r.node.MayNot("POST", kit.CorePath("kube-system", "serviceaccounts/default/token"), "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {}}", "no relationship")
 }
 
-// TestRemovedNodeGetsNoNewCertificate removes a node that requests certificates continuously.
+// TestRemovedNodeGetsNoNewCertificate removes a node that continuously requests certificates.
 func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 	r := newRogue(t)
 	r.join()

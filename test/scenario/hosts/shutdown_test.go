@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// busConfiguration configures a bus without access control.
+// busConfiguration configures a D-Bus bus without access control.
 const busConfiguration = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>
@@ -38,16 +38,17 @@ const (
 	manager    = login1 + ".Manager"
 )
 
-// logind implements the part of systemd-logind that announces the shutdown of a machine. The test
+// logind implements the part of systemd-logind that announces a machine's shutdown. The test
 // machine does not run systemd-logind, and must not shut down.
 type logind struct {
 	bus *dbus.Conn
-	// released is closed when the kubelet no longer delays the shutdown. It is nil until the kubelet
-	// delays the shutdown.
+	// released is closed when the kubelet no longer delays the shutdown. It is nil until the
+	// kubelet first delays the shutdown.
 	released atomic.Pointer[chan struct{}]
 }
 
-// Inhibit is the method by which the kubelet delays a shutdown until it closes the file.
+// Inhibit is the D-Bus method with which the kubelet delays a shutdown until it closes the returned
+// file.
 func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -60,7 +61,7 @@ func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 		reader.Close()
 		close(released)
 	}()
-	// The bus sends a copy of the descriptor after this method.
+	// The bus sends a copy of the file descriptor after this method returns.
 	time.AfterFunc(time.Second, func() { writer.Close() })
 	return dbus.UnixFD(writer.Fd()), nil
 }
@@ -98,8 +99,8 @@ func newLogind(t *testing.T) *logind {
 	return l
 }
 
-// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod
-// terminates gracefully before the kubelet lets the shutdown continue.
+// TestPodsEndBeforeTheMachineShutsDown announces a shutdown like systemd-logind. A pod terminates
+// gracefully before the kubelet lets the shutdown continue.
 func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	l := newLogind(t)

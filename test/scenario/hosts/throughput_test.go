@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestThroughputBetweenPodsAndHostsIsMeasured measures between pods of two hosts, then between
-// the hosts, as the section "Troubleshooting Throughput Issues" describes.
+// TestThroughputBetweenPodsAndHostsIsMeasured measures the throughput between pods on two hosts,
+// and then between the hosts, as described in the section "Troubleshooting Throughput Issues".
 func TestThroughputBetweenPodsAndHostsIsMeasured(t *testing.T) {
 	c, host := newServers(t)
 	near, far := c.Namespace+"/near", c.Namespace+"/far"
@@ -43,7 +43,7 @@ func TestThroughputBetweenPodsAndHostsIsMeasured(t *testing.T) {
 	}
 }
 
-// packets returns the pairs of addresses of the packets in a capture.
+// packets returns the source and destination addresses of the packets in a capture.
 func packets(path string) (pairs []string, err error) {
 	file, err := os.Open(path)
 	if err != nil {

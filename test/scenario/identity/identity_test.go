@@ -1,6 +1,6 @@
-// Package identity tests that a running cluster follows changes of its credentials and address:
-// Slipway reissues certificates, and the address of the machine can change, without any action by
-// an administrator.
+// Package identity tests that a running cluster handles changes to its credentials and address:
+// Slipway reissues certificates, and the machine's address can change, without any action by an
+// administrator.
 package identity
 
 import (
@@ -26,7 +26,7 @@ import (
 )
 
 func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
-	// Certificates with a lifetime of an hour are checked every ten seconds.
+	// Certificates with a lifetime of one hour are checked every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
 	// Both servers retry a missing file within a minute.
 	serials := map[string]string{} // process names by address
@@ -62,7 +62,7 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 }
 
 // rotateKeysUnderLoad replaces the key of every certificate twice, which normally takes more than
-// two lifetimes, while clients open a connection for each request. No request may fail.
+// two lifetimes, while clients open a connection for each request. No request must fail.
 func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`
@@ -113,11 +113,11 @@ spec:
 	load.Wait()
 }
 
-// withFreshClient calls a function with a client of the administrator that opens a new connection.
+// withFreshClient calls a function with an administrator's client that opens a new connection.
 func withFreshClient(c *kit.Cluster, call func(kubernetes.Interface) error) error {
 	config := rest.CopyConfig(c.Config)
 	config.QPS = -1
-	// client-go shares a transport between clients unless each has a separate function.
+	// client-go shares a transport between clients unless each client has a separate Dial function.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return c.Dial(ctx, network, address)
 	}
@@ -166,8 +166,8 @@ func rotateKeys(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// leafKeys returns the private keys of leaf certificates by path. Keys of authorities and the key
-// of service account tokens are not rotated.
+// leafKeys returns the private keys of leaf certificates, keyed by path. CA keys and the key for
+// service account tokens are not rotated.
 func leafKeys(t *testing.T, c *kit.Cluster) map[string]string {
 	t.Helper()
 	keys := map[string]string{}
@@ -194,14 +194,14 @@ func leafKeys(t *testing.T, c *kit.Cluster) map[string]string {
 	return keys
 }
 
-// serial returns the serial number of a server's certificate.
+// serial returns the serial number of a server's serving certificate.
 func serial(c *kit.Cluster, address string) (string, error) {
 	conn, err := c.Dial(context.Background(), "tcp", address)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	// This check ignores the authority; the client's checks follow.
+	// This check does not verify the CA. The clients verify it afterwards.
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	if err := client.Handshake(); err != nil {
 		return "", err
@@ -239,7 +239,8 @@ spec:
 		}
 		return fmt.Errorf("the addresses of the node are %v", node.Status.Addresses)
 	})
-	// The API server reaches the kubelet at the new address, and both certificates name it.
+	// The API server reaches the kubelet at the new address, and both serving certificates contain
+	// it.
 	c.WaitFor("a command in the pod", func(context.Context) error {
 		_, err := c.TryOC("exec", "witness", "--", "true")
 		return err

@@ -12,8 +12,8 @@ import (
 
 const customSchedulerImage = "localhost/custom-scheduler:1"
 
-// customSchedulerFiles are the files next to the program in the image. The program elects no
-// leader, because the lease of that name belongs to the default scheduler.
+// customSchedulerFiles holds the files that are added to the program in the image. The program does
+// not use leader election, because the lease with that name belongs to the default scheduler.
 var customSchedulerFiles = map[string]string{
 	"Dockerfile": "FROM " + kit.ToolsImage + `
 ADD kube-scheduler /usr/local/bin/kube-scheduler
@@ -27,7 +27,7 @@ profiles: [{schedulerName: custom-scheduler}]
 `,
 }
 
-// customScheduler is the manifest of the guide, 16.4.2, with an image that the test builds.
+// customScheduler is the manifest in the guide, 16.4.2, with an image that the test builds.
 const customScheduler = `
 apiVersion: v1
 kind: ServiceAccount
@@ -71,8 +71,8 @@ spec:
           image: ` + customSchedulerImage + `
 `
 
-// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second scheduler, as in the
-// Cluster Administration guide, 16.4.
+// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second scheduler, as described in
+// the Cluster Administration guide, 16.4.
 func TestCustomSchedulerPlacesItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	dir := t.TempDir()

@@ -17,17 +17,17 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// card creates a device file that is like /dev/zero.
+// card creates a device file that behaves like /dev/zero.
 func card(t *testing.T, path string) {
 	t.Helper()
 	device := unix.Mkdev(1, 5)
-	// The umask of the test would change the mode.
+	// The test's umask would change the mode.
 	if err := errors.Join(unix.Mknod(path, unix.S_IFCHR, int(device)), os.Chmod(path, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// waitCards waits until a node can allocate a number of cards.
+// waitCards waits until a node has the given number of allocatable cards.
 func waitCards(c *kit.Cluster, node, want string) {
 	c.WaitFor(want+" cards of node "+node, func(ctx context.Context) error {
 		object, err := c.Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
@@ -41,7 +41,7 @@ func waitCards(c *kit.Cluster, node, want string) {
 	})
 }
 
-// installDevicePlugin installs the example's plugin for the device files of a directory.
+// installDevicePlugin installs the example plugin for the device files in a directory.
 func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Helper()
 	example := func(name string) string {
@@ -66,7 +66,7 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Cleanup(func() { c.OC("delete", "namespace", "device-plugin-example") })
 }
 
-// TestDevicePluginGivesDevicesToPods installs the example's plugin with two devices, one of which
+// TestDevicePluginGivesDevicesToPods installs the example plugin with two devices, one of which
 // fails, and restarts the plugin and the node.
 func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c := kit.Shared(t)
@@ -116,7 +116,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	}
 }
 
-// deviceFails removes the device of the pod second, and creates it again.
+// deviceFails removes the device that is allocated to the pod second, and creates it again.
 func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	t.Helper()
 	waitHealth := func(want corev1.ResourceHealthStatus) {
@@ -139,7 +139,7 @@ func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	waitHealth(corev1.ResourceHealthStatusHealthy)
 }
 
-// pluginAndNodeRestart stops the plugin, and then the node process.
+// pluginAndNodeRestart restarts the plugin, and then the node process.
 func pluginAndNodeRestart(c *kit.Cluster, node string) {
 	plugin := c.In("device-plugin-example")
 	plugin.OC("patch", "daemonset", "device-plugin", "-p", `{"spec":{"template":{"spec":{"nodeSelector":{"has":"no-node"}}}}}`)
@@ -158,7 +158,7 @@ func pluginAndNodeRestart(c *kit.Cluster, node string) {
 		}
 		return nil
 	})
-	// The Node's status might still be from the previous process.
+	// The Node's status might still have been written by the previous process.
 	c.WaitFor("second registration of the plugin", func(context.Context) error {
 		log, err := plugin.TryOC("logs", "daemonset/device-plugin")
 		if err == nil && strings.Count(log, "plugin is registered") != 2 {

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resolve returns the code and the first record of a response of the master's DNS server.
+// resolve returns the response code and the first record in a response from the master's DNS
+// server.
 func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
 	client := dns.Client{Net: network}
 	response, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, kind), fmt.Sprintf("%s:8053", c.Address))
@@ -28,15 +29,15 @@ func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
 	return text
 }
 
-// hash returns 3.11's label of an address.
+// hash returns the DNS label that OpenShift 3.11 derives from an address.
 func hash(address string) string {
 	sum := fnv.New32a()
 	sum.Write([]byte(address))
 	return fmt.Sprintf("%x", sum.Sum32())
 }
 
-// TestDigPrintsAddressesOfServices runs the guide's `dig SERVICE.PROJECT A +search +short`, against
-// the master. The search domain and ndots replace the resolv.conf of a pod.
+// TestDigPrintsAddressesOfServices runs the guide's `dig SERVICE.PROJECT A +search +short` against
+// the master. The search domain and ndots are passed as arguments, in place of a pod's resolv.conf.
 func TestDigPrintsAddressesOfServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`

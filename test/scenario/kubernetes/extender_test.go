@@ -31,7 +31,7 @@ const extenderPolicy = `{
 	}]
 }`
 
-// extender rejects nodes whose label damaged is true, and prefers nodes whose label quiet is true.
+// extender rejects nodes with the label damaged=true, and prefers nodes with the label quiet=true.
 // While it is broken, it responds to each request with an error.
 type extender struct {
 	broken atomic.Bool
@@ -70,7 +70,7 @@ func (e *extender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveExtender serves an extender on the machine of the cluster until the test ends.
+// serveExtender serves an extender on the cluster's machine until the test ends.
 func serveExtender(t *testing.T, c *kit.Cluster) *extender {
 	t.Helper()
 	e := &extender{}
@@ -87,7 +87,7 @@ func serveExtender(t *testing.T, c *kit.Cluster) *extender {
 	return e
 }
 
-// TestSchedulerCallsExtenderOfPolicy lets an extender filter and score the nodes of a pool.
+// TestSchedulerCallsExtenderOfPolicy lets an extender filter and score the nodes in a pool.
 func TestSchedulerCallsExtenderOfPolicy(t *testing.T) {
 	c := kit.Shared(t)
 	t.Cleanup(func() { setPolicy(t, c, standardScheduler, "podMaxBackoffSeconds: 11") })

@@ -1,9 +1,9 @@
-// Package kubernetes tests the features of Kubernetes on which administrators of OpenShift 3 rely:
+// Package kubernetes tests the Kubernetes features on which OpenShift 3 administrators rely:
 // placement, priority, quota, roles, workloads, services and volumes.
 //
 // A cluster here has one machine. Tests that need several nodes add Node objects without a machine.
-// The scheduler and the controllers treat them like other nodes: pods are placed on them, but never
-// run.
+// The scheduler and the controllers treat these nodes like any other node: pods are placed on them,
+// but never run.
 package kubernetes
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master lets services choose external addresses of a network that no machine has, opens the DNS
-// server of the master as OpenShift 3.11's installer does, and lets projects add tolerations to
-// their pods. The file of the descheduler exists only in its test.
+// master lets services choose external addresses from a network that no machine uses, makes the
+// master's DNS server accept all clients, as OpenShift 3.11's installer does, and lets projects add
+// tolerations to their pods. The descheduler's policy file exists only in the descheduler's test.
 const master = `
 slipway: {descheduler: {policyConfigFile: descheduler.yaml, interval: 1s}}
 kubernetesMasterConfig:
@@ -37,8 +37,8 @@ dnsConfig: {bindAddress: "0.0.0.0:8053", bindNetwork: tcp4}
 admissionConfig: {pluginConfig: {PodTolerationRestriction: {configuration: {apiVersion: v1, kind: DefaultAdmissionConfig, disable: false}}}}
 `
 
-// node has static pods, the feature gates of OpenShift 3.11's sample, unsafe sysctls, and limits
-// that differ from the defaults.
+// node configures static pods, the feature gates in OpenShift 3.11's sample, unsafe sysctls, and
+// limits that differ from the defaults.
 const node = `
 kubeletArguments:
   feature-gates: ["RotateKubeletClientCertificate=true,RotateKubeletServerCertificate=false"]
@@ -50,20 +50,20 @@ masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst:
 
 func TestMain(m *testing.M) { kit.MainWithDevicePlugins(m, kit.Options{Master: master, Node: node}) }
 
-// sleeper returns a container that runs until it is terminated. fields are additional fields, such
-// as `ports: [...]`.
+// sleeper returns a container that runs until it is terminated. fields holds additional fields,
+// such as `ports: [...]`.
 func sleeper(fields ...string) string {
 	return container("sleep infinity", fields...)
 }
 
-// container runs a shell command.
+// container returns a container that runs a shell command.
 func container(command string, fields ...string) string {
 	all := append([]string{"name: main", "image: " + kit.ToolsImage, fmt.Sprintf("command: [sh, -c, %q]", command)}, fields...)
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod returns the manifest of a pod whose label app is its name. fields are fields of its spec, one
-// on each line.
+// pod returns a manifest for a pod whose label app is its name. fields holds the fields of its
+// spec, one per line.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -75,8 +75,8 @@ spec:
 `, name, strings.Join(fields, "\n  "))
 }
 
-// create creates the object of a manifest with `oc create -f`. The error contains the message of
-// the API server.
+// create creates the object in a manifest with `oc create -f`. The error contains the API server's
+// message.
 func create(t *testing.T, c *kit.Cluster, manifest string) error {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "manifest.yaml")
@@ -88,7 +88,7 @@ func create(t *testing.T, c *kit.Cluster, manifest string) error {
 }
 
 // expectRejected fails the test unless the API server rejects a manifest with an error that
-// contains each text.
+// contains all texts.
 func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
 	t.Helper()
 	err := create(t, c, manifest)
@@ -122,8 +122,8 @@ func machine(c *kit.Cluster) string {
 }
 
 // addNode adds a node without a machine and removes it when the test ends. The node is ready, and
-// has four CPUs and 8 GiB for pods. After about 40 seconds without a heartbeat, the node controller
-// marks it as not ready.
+// has four CPUs and 8 GiB of memory for pods. After about 40 seconds without a heartbeat, the node
+// controller marks the node as not ready.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()
 	labels = maps.Clone(labels)
@@ -147,7 +147,7 @@ func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string
 	waitTaints(c, name)
 }
 
-// setCondition changes a condition of a node without a machine.
+// setCondition changes a condition on a node without a machine.
 func setCondition(t *testing.T, c *kit.Cluster, name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"lastHeartbeatTime":%q}]}}`,
@@ -155,7 +155,8 @@ func setCondition(t *testing.T, c *kit.Cluster, name string, kind corev1.NodeCon
 	c.OC("patch", "node", name, "--subresource", "status", "--type", "strategic", "-p", patch)
 }
 
-// waitTaints waits until a node has exactly these taints, as key=value:effect or key:effect.
+// waitTaints waits until a node has exactly these taints, in the form key=value:effect or
+// key:effect.
 func waitTaints(c *kit.Cluster, name string, want ...string) {
 	c.WaitFor(fmt.Sprintf("taints %v of node %s", want, name), func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
@@ -175,8 +176,8 @@ func waitTaints(c *kit.Cluster, name string, want ...string) {
 	})
 }
 
-// placement waits until the scheduler has decided about a pod, and returns the node's name, or ""
-// if no node is suitable.
+// placement waits until the scheduler has made a decision about a pod, and returns the node's name,
+// or "" if no node is suitable.
 func placement(c *kit.Cluster, name string) (node string) {
 	c.WaitFor("decision on pod "+name, func(context.Context) error {
 		pod := c.Pod(name)
@@ -222,7 +223,7 @@ func waitLeaving(c *kit.Cluster, name string) {
 	})
 }
 
-// waitPhase waits until a pod is in a phase, and returns it.
+// waitPhase waits until a pod is in a phase, and returns the pod.
 func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
 	var pod *corev1.Pod
 	c.WaitFor(fmt.Sprintf("phase %s of pod %s", phase, name), func(context.Context) error {
@@ -234,7 +235,7 @@ func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
 	return pod
 }
 
-// expect fails the test for each text that an output does not contain.
+// expect fails the test for each text that the output does not contain.
 func expect(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
@@ -244,7 +245,7 @@ func expect(t *testing.T, output string, texts ...string) {
 	}
 }
 
-// waitEvent waits for an event of an object with a reason and a text in its message.
+// waitEvent waits for an event about an object, with a reason and a text in its message.
 func waitEvent(c *kit.Cluster, namespace, object, reason, text string) *corev1.Event {
 	var existing *corev1.Event
 	c.WaitFor(fmt.Sprintf("event %s of %s with %q", reason, object, text), func(ctx context.Context) error {

@@ -58,7 +58,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 	}
 }
 
-// repeatEvent records that the kubelet of a node has emitted an event five times in six days.
+// repeatEvent records that a node's kubelet has emitted an event five times in six days.
 func repeatEvent(t *testing.T, c *kit.Cluster, node string) {
 	t.Helper()
 	now := time.Now()
@@ -114,7 +114,8 @@ func TestNodeReportsItsProperties(t *testing.T) {
 			}
 		}
 	}
-	// The reserved memory consists of the platform's reservation and the eviction threshold.
+	// The memory that is not allocatable consists of the platform's reservation and the eviction
+	// threshold.
 	capacity := node.Status.Capacity.Memory().Value()
 	remaining := capacity - node.Status.Allocatable.Memory().Value()
 	if want := min(capacity/4, 1<<30) + 100<<20; remaining != want {

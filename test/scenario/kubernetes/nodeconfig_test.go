@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestNodeRunsManifestsOfDirectory creates, changes and removes a manifest on the node.
+// TestNodeRunsManifestsOfDirectory creates, changes and removes a manifest in the node's directory.
 func TestNodeRunsManifestsOfDirectory(t *testing.T) {
 	c := kit.Shared(t)
 	dir := c.Path("node", "pods")
@@ -66,7 +66,7 @@ func TestKubeletHasSettingsOfNodeConfig(t *testing.T) {
 func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	c := kit.Shared(t)
 	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+machine(c)+"/proxy/configz"), `"RotateKubeletServerCertificate":false`)
-	// Without the gate, the API server compresses large responses.
+	// Without the feature gate, the API server compresses large responses.
 	large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"text": strings.Repeat("text ", 50_000)}}
 	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -85,10 +85,11 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	}
 }
 
-// TestNodeRunsManifestsOfURL changes and removes a manifest. The web server expects a header.
+// TestNodeRunsManifestsOfURL changes and removes a manifest. The web server requires a header in
+// requests.
 func TestNodeRunsManifestsOfURL(t *testing.T) {
-	// Other tests cannot share the cluster: the kubelet deletes no pods while the web server is
-	// unavailable.
+	// Other tests cannot share the cluster: the kubelet does not delete pods while the web server
+	// is unavailable.
 	c := kit.New(t, kit.Options{Node: `
 kubeletArguments:
   manifest-url: ["http://127.0.0.1:18017/pods.yaml"]
