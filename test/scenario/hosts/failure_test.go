@@ -18,7 +18,7 @@ func waitServes(host *kit.Host, address string) {
 	})
 }
 
-// fetchFar requests a page from the pod "far" on a host.
+// fetchFar requests a URL from a host. The response must be the page of the pod "far".
 func fetchFar(ctx context.Context, host *kit.Host, url string) error {
 	client := http.Client{Transport: &http.Transport{DialContext: host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -67,8 +67,8 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	}
 }
 
-// backedOff reports whether a container waits for its delay, or was started after this delay for
-// its nth restart. The kubelet does not always report that a container waits.
+// backedOff reports whether a container is waiting for its backoff, or was started after this
+// backoff for its nth restart. The kubelet does not always report that a container is waiting.
 func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
 	if waiting := status.State.Waiting; waiting != nil {
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// classes contains priority classes. The first manifest has the API version of the guide.
+// classes holds priority classes. The first manifest uses the guide's API version.
 const classes = `
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PriorityClass
@@ -130,7 +130,7 @@ func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 		}
 		return nil
 	})
-	// No machine stops the victim, so the pod waits until the end of the grace period.
+	// No machine stops the victim, so the pod waits until the victim's grace period is over.
 	if urgent := c.Pod("urgent"); urgent.Spec.NodeName != "" || c.Pod("large").DeletionGracePeriodSeconds == nil {
 		t.Errorf("urgent is on node %q before the victim has ended", urgent.Spec.NodeName)
 	}

@@ -17,7 +17,7 @@ import (
 
 // can reports the result of `oc auth can-i` for a user.
 func can(c *kit.Cluster, user string, action ...string) bool {
-	// "no" has exit code 1.
+	// If the answer is "no", the exit code is 1.
 	response, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, action...)...)
 	return strings.TrimSpace(response) == "yes"
 }
@@ -69,7 +69,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 			t.Errorf("may %s %s: %t, want %t", tt.user, tt.action, got, tt.want)
 		}
 	}
-	// The API server enforces the result.
+	// The API server enforces the permissions.
 	if _, err := c.TryOC("get", "secrets", "--as", "anna"); err == nil || !strings.Contains(err.Error(), `User "anna" cannot list resource "secrets"`) {
 		t.Errorf("a user without the right: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 	if output := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(output, "pods") {
 		t.Errorf("rules of anna:\n%s", output)
 	}
-	// Users cannot grant rights that they do not have.
+	// Users cannot grant permissions that they do not have.
 	if _, err := c.TryOC("create", "clusterrolebinding", "more", "--clusterrole=cluster-admin", "--user=ben", "--as=ben"); err == nil {
 		t.Error("an administrator of a project became an administrator of the cluster")
 	}
@@ -177,7 +177,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 			t.Errorf("with %s: %s, want %s", name, got, tt.want)
 		}
 	}
-	// Requests without credentials also belong to a group that can get rights.
+	// Unauthenticated requests also belong to a group that can be granted permissions.
 	c.OC("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
 	c.OC("create", "rolebinding", "anonymous", "--role=reader", "--group=system:unauthenticated")
 	anonymous := rest.AnonymousClientConfig(c.Config)

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// directory is a directory of the machine to which pods can write, as the source of a volume.
+// directory returns a directory on the machine to which pods can write, and a volume source for it.
 func directory(t *testing.T) (path, source string) {
 	path = t.TempDir()
 	if err := os.Chmod(path, 0o777); err != nil {
@@ -18,7 +18,7 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user returns a pod that mounts a claim at /data; fields are additional fields of its volume's
+// user returns a pod that mounts a claim at /data. fields holds additional fields for its volume
 // source, such as `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)
@@ -125,8 +125,8 @@ func TestClaimPrefersVolumeWithExactAccessModes(t *testing.T) {
 	removeVolumes(t, c, "late")
 	c.Apply(volume("late", "5Gi", accessModes, class, hostPath))
 	waitVolume(c, "waits", "late")
-	// The volume with additional modes also matches, and is smaller. The claim must be bound to the
-	// volume with exactly the requested modes.
+	// The volume with additional access modes also matches, and is smaller. The claim must be bound
+	// to the volume that has exactly the requested modes.
 	removeVolumes(t, c, "smaller", "larger")
 	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", accessModes, class, hostPath))
 	waitVolumePhase(c, "smaller", "Available")
@@ -157,7 +157,7 @@ func TestVolumeCapacityIsStorageOnly(t *testing.T) {
 	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+accessModes+"}}", "spec.resources[storage]: Required value")
 }
 
-// The test kernel has neither NFS nor SCSI. The kubelet's plugins exist and report the missing
+// The test kernel supports neither NFS nor SCSI. The kubelet's plugins exist and report the missing
 // programs.
 func TestProviderErrorsAreEventsOfPod(t *testing.T) {
 	c := kit.Shared(t)

@@ -12,7 +12,7 @@ import (
 )
 
 // needs returns a required node affinity, with all expressions in one term. wants returns a
-// preferred one.
+// preferred node affinity.
 func needs(expressions string) string { return terms("{matchExpressions: [" + expressions + "]}") }
 
 func terms(terms string) string {
@@ -63,7 +63,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	if wide := c.OC("get", "pod", "pod-0", "-o", "wide"); !strings.Contains(wide, "NODE") || !strings.Contains(wide, "west") {
 		t.Errorf("oc get pod -o wide does not show the node:\n%s", wide)
 	}
-	// Scheduled pods remain when the labels change.
+	// Scheduled pods stay on their node when the labels change.
 	c.OC("label", "node", "west", "zone-", "disk=hdd")
 	if got := c.Pod("pod-0"); got.Spec.NodeName != "west" || got.DeletionTimestamp != nil {
 		t.Errorf("pod-0 is on %q, deleted at %v", got.Spec.NodeName, got.DeletionTimestamp)
@@ -71,12 +71,12 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	expectRejected(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
 }
 
-// near returns an affinity rule for pods with a label app.
+// near returns an affinity term for pods with a value of the label app.
 func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }
 
-// by returns an affinity rule for pods that match an expression.
+// by returns an affinity term for pods that match an expression.
 func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
@@ -218,8 +218,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that names it. The
-// default scheduler ignores that pod.
+// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that names it. The default
+// scheduler ignores this pod.
 func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))
@@ -248,7 +248,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c.WaitPodRunning("named")
 }
 
-// TestLabelsOfGuideSelectNodes uses the labels of the administration guide in the same way.
+// TestLabelsOfGuideSelectNodes uses the administration guide's labels in the same way.
 func TestLabelsOfGuideSelectNodes(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "gpu", map[string]string{"openshift.com/gpu-accelerator": "true", "failure-domain.beta.kubernetes.io/zone": "z1"})

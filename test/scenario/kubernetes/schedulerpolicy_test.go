@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setPolicy writes the scheduler's file and waits until the configuration in effect contains a
-// text.
+// setPolicy writes the scheduler's policy file and waits until the configuration in effect contains
+// a text.
 func setPolicy(t *testing.T, c *kit.Cluster, content, effect string) {
 	t.Helper()
 	writePolicy(t, c, content)
@@ -33,11 +33,11 @@ func writePolicy(t *testing.T, c *kit.Cluster, content string) {
 	}
 }
 
-// standardScheduler is a configuration with Kubernetes' rules, and a setting that shows whether it
-// is in effect.
+// standardScheduler is a configuration with Kubernetes' default rules, and a setting that shows
+// whether the configuration is in effect.
 const standardScheduler = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
 
-// TestSchedulerFollowsPolicyFile uses the rules of the guide's last sample, and replaces them while
+// TestSchedulerFollowsPolicyFile uses the rules in the guide's last sample, and replaces them while
 // the cluster runs.
 func TestSchedulerFollowsPolicyFile(t *testing.T) {
 	c := kit.Shared(t)

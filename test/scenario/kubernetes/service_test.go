@@ -21,8 +21,8 @@ func server(fields ...string) string {
 		append(fields, "readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}")...)
 }
 
-// service returns the manifest of a service for the pods with label app=web; fields are fields of
-// its spec.
+// service returns a manifest for a service that selects the pods with the label app=web. fields
+// holds the fields of its spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
 }
@@ -51,14 +51,14 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 			t.Errorf("with affinity: %q after %q", page, first)
 		}
 	}
-	// The variables describe the services that existed before the pod.
+	// The environment variables describe the services that existed before the pod.
 	if env := c.Exec("client", "env"); !strings.Contains(env, "WEB_SERVICE_HOST="+address+"\n") || !strings.Contains(env, "WEB_SERVICE_PORT=80\n") {
 		t.Errorf("environment:\n%s", env)
 	}
 	if endpoints := c.OC("get", "endpoints", "web", "-o", "jsonpath={.subsets[*].addresses[*].targetRef.name}"); len(strings.Fields(endpoints)) != 2 {
 		t.Errorf("endpoints of pods %q, want two", endpoints)
 	}
-	// The service selects other pods and keeps its address.
+	// The service selects the new pods and keeps its address.
 	c.OC("delete", "pods", "-l", "app=web", "--wait=false")
 	for _, name := range waitPods(c, "app=web", 2) {
 		c.WaitFetch("client", "http://"+address+"/", name)
@@ -76,7 +76,7 @@ func TestNodePortsAreInRange(t *testing.T) {
 	name := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
 	expectRejected(t, c, fmt.Sprintf(name, "outside", 8080), "The range of valid ports is 30000-32767")
 	expectRejected(t, c, fmt.Sprintf(name, "taken", port), "provided port is already allocated")
-	// Members of a project can create them until an administrator's quota prevents it.
+	// Project members can create such services until an administrator's quota prevents it.
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: ports}, spec: {hard: {services.nodeports: 1, services.loadbalancers: 0}}}")
 	waitUsed(c, "ports", "services.nodeports=1", "services.loadbalancers=0")
 	expectRejected(t, c, service("further", "type: NodePort"), "exceeded quota: ports, requested: services.nodeports=1")
@@ -89,7 +89,7 @@ func TestExternalAddressReachesService(t *testing.T) {
 	c.WaitPodRunning("web")
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://198.18.255.7/", "web")
-	// The service has the address in addition to its cluster IP.
+	// The service has this address in addition to its cluster IP.
 	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web")
 
 	c.Apply(service("balanced", "type: LoadBalancer", "selector: {app: web}"))
@@ -108,8 +108,7 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until a pod's DNS response for a name contains all strings of want and none of
-// absent.
+// lookup waits until the DNS response that a pod gets for a name contains all texts and all peers.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
 		resp, err := c.TryOC("exec", "client", "--", "nslookup", name)
@@ -162,8 +161,8 @@ func TestDNSNamesOfHeadlessServices(t *testing.T) {
 	expect(t, c.MustSlipway("logs", "node", "-n", "-1"), "Kubelet is setting 169.254.20.10 as a DNS nameserver for domain")
 }
 
-// TestServiceReachesExternalHost uses a web server and a DNS server outside the cluster, one for
-// TCP and one for UDP.
+// TestServiceReachesExternalHost uses a web server for TCP and a DNS server for UDP. Both are
+// outside the cluster.
 func TestServiceReachesExternalHost(t *testing.T) {
 	c := kit.Shared(t)
 	pages, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
@@ -206,7 +205,8 @@ subsets:
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
 	c.WaitFor("response of the DNS server", func(context.Context) error { return ask(c, address) })
 
-	// A DNS query to an idle service unidles it, and gets a response when the service has endpoints.
+	// A DNS query to an idled service unidles it, and gets a response once the service has
+	// endpoints.
 	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
 		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)
 	asleep := c.OC("get", "service", "asleep", "-o", "jsonpath={.spec.clusterIP}")
@@ -226,7 +226,7 @@ subsets:
 	}
 }
 
-// ask queries the DNS server of TestServiceReachesExternalHost at an address.
+// ask queries TestServiceReachesExternalHost's DNS server at an address.
 func ask(c *kit.Cluster, address string) error {
 	resp, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(resp, "192.0.2.99") {

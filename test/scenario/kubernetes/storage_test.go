@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume returns the manifest of a volume in a directory; fields are fields of its spec.
+// volume returns a manifest for a volume in a directory. fields holds the fields of its spec.
 func volume(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
 }
@@ -25,8 +25,8 @@ func claim(name, size string, fields ...string) string {
 
 const accessModes, hostPath = "accessModes: [ReadWriteOnce]", "hostPath: {path: /nowhere}"
 
-// waitVolume waits until a claim is bound to a volume. With "", it checks immediately that the
-// claim is not bound.
+// waitVolume waits until a claim is bound to a volume. If volume is "", waitVolume checks
+// immediately that the claim is not bound.
 func waitVolume(c *kit.Cluster, claim, volume string) {
 	c.WaitFor(fmt.Sprintf("claim %s bound to %q", claim, volume), func(context.Context) error {
 		got, err := c.TryOC("get", "pvc", claim, "-o", "jsonpath={.status.phase} {.spec.volumeName}")
@@ -144,7 +144,7 @@ func TestClaimInUseIsDeletedAfterItsPod(t *testing.T) {
 	if content, err := os.ReadFile(filepath.Join(data, "file")); err != nil || string(content) != "kept\n" {
 		t.Errorf("data of the released volume: %q, %v", content, err)
 	}
-	// A claim of another project cannot be used.
+	// A pod cannot use a claim in another project.
 	makePod(t, c, pod("stranger", sleeper(), "volumes: [{name: data, persistentVolumeClaim: {claimName: used}}]"))
 	waitEvent(c, c.Namespace, "stranger", "FailedScheduling", `persistentvolumeclaim "used" not found`)
 }

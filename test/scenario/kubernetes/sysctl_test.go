@@ -9,13 +9,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// withSysctl returns the manifest of a pod that sets a sysctl.
+// withSysctl returns a manifest for a pod that sets a sysctl.
 func withSysctl(name, sysctl, value string) string {
 	return pod(name, sleeper(), "securityContext: {sysctls: [{name: "+sysctl+", value: '"+value+"'}]}")
 }
 
-// TestPodsSetSysctlsOfNode sets safe and unsafe sysctls. The node and the pod's constraint must
-// allow unsafe ones.
+// TestPodsSetSysctlsOfNode sets safe and unsafe sysctls. Both the node and the pod's constraint
+// must allow unsafe sysctls.
 func TestPodsSetSysctlsOfNode(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, withSysctl("unsafe", "kernel.msgmax", "16384"))

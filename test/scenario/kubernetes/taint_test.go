@@ -44,7 +44,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	if c.Pod("before").DeletionTimestamp != nil {
 		t.Error("NoSchedule ended a pod that existed before")
 	}
-	// Only PreferNoSchedule is not tolerated: the scheduler prefers another node.
+	// Only the PreferNoSchedule taint is not tolerated, so the scheduler prefers another node.
 	addNode(t, c, "plain", map[string]string{"rack": "yes"})
 	c.OC("taint", "nodes", "tainted", "disk-", "dedicated-", "old=yes:PreferNoSchedule")
 	makePod(t, c, pod("choosing", sleeper(), "nodeSelector: {rack: 'yes'}"))
@@ -58,7 +58,7 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	}
 }
 
-// replicas creates a ReplicaSet of one pod.
+// replicas returns a manifest for a ReplicaSet with one pod.
 func replicas(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -83,7 +83,7 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	makePod(t, c, pod("bare", sleeper(), nodeSelector))
 	makePod(t, c, pod("tolerant", sleeper(), nodeSelector, tolerates(taint+"}")))
 	makePod(t, c, pod("patient", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 2}")))
-	// The node becomes unready when it has had no heartbeat for some time.
+	// The node becomes not ready after some time without a heartbeat.
 	const unready = "{key: node.kubernetes.io/not-ready, operator: Exists}, {key: node.kubernetes.io/unreachable, operator: Exists}"
 	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}", unready)))
 	c.Apply(replicas("managed", sleeper(), nodeSelector))
@@ -127,8 +127,8 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	waitEvent(c, c.Namespace, "lucky", "TaintManagerEviction", "Cancelling deletion of Pod")
 }
 
-// TestProjectAddsTolerationsToPods dedicates a node to the users of a project, with the taint of
-// the guide. The admission plugin is PodTolerationRestriction.
+// TestProjectAddsTolerationsToPods dedicates a node to a project's users, with the guide's taint.
+// The admission plugin is PodTolerationRestriction.
 func TestProjectAddsTolerationsToPods(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "dedicated", map[string]string{"dedicated": "groupName"})
@@ -206,7 +206,7 @@ func TestPodsAreNotScheduledToUnhealthyNode(t *testing.T) {
 			}
 		})
 	}
-	// The default tolerations last five minutes.
+	// The default tolerations last for five minutes.
 	third := c.Pod("third")
 	if third.DeletionTimestamp != nil || len(third.Spec.Tolerations) != 2 {
 		t.Fatalf("deleted at %v, tolerations %v", third.DeletionTimestamp, third.Spec.Tolerations)
@@ -219,7 +219,7 @@ func TestPodsAreNotScheduledToUnhealthyNode(t *testing.T) {
 	}
 }
 
-// waitStatus waits until `oc get nodes` shows a status.
+// waitStatus waits until `oc get nodes` shows a status for the node.
 func waitStatus(t *testing.T, c *kit.Cluster, node, want string) {
 	t.Helper()
 	c.WaitFor(fmt.Sprintf("status %s of node %s", want, node), func(context.Context) error {
@@ -258,8 +258,8 @@ func TestNodesGetDistinctSubnets(t *testing.T) {
 	}
 }
 
-// onlyPending waits until one pod with a label is pending on a node and the others have ended, and
-// returns its name.
+// onlyPending waits until one pod with a label is pending on a node and the other pods have
+// terminated, and returns its name.
 func onlyPending(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one pending pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Pending,spec.nodeName!="})

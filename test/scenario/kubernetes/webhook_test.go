@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// selfSigned is an untrusted certificate and its key, as PEM.
+// selfSigned returns an untrusted certificate and its key, in PEM format.
 func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -45,13 +45,13 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// reservations is the path of the webhook of Architecture 3.9, 4.6.2.3, which checks whether the
-// name of a namespace is reserved.
+// reservations is the path of the webhook in Architecture 3.9, 4.6.2.3, which checks whether a
+// namespace name is reserved.
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
-// review responds to an admission review. At /label, an object gets the label checked. At /sidecar,
-// a pod gets another container. At /labeled, an object without the label is rejected. At
-// reservations, a namespace with a reserved name is rejected. /first and /second reject all
+// review responds to an admission review. At /label, it adds the label checked to an object. At
+// /sidecar, it adds a container to a pod. At /labeled, it rejects an object without the label. At
+// reservations, it rejects a namespace with a reserved name. At /first and /second, it rejects all
 // requests.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
@@ -76,8 +76,7 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	return response
 }
 
-// meet waits until both /first and /second have received a request, and reports whether this
-// happened.
+// meet waits until both /first and /second have received a request, and reports whether they have.
 func meet(r *http.Request, meeting chan struct{}) bool {
 	arrive, wait := meeting, meeting
 	switch r.URL.Path {
@@ -98,8 +97,8 @@ func meet(r *http.Request, meeting chan struct{}) bool {
 	}
 }
 
-// serveWebhooks serves reviews as the service webhooks of the test's namespace. The service's pod
-// forwards the connections to the test. It returns the CA.
+// serveWebhooks serves reviews for the service webhooks in the test's namespace. The service's pod
+// forwards connections to the test. serveWebhooks returns the CA bundle.
 func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	t.Helper()
 	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")
@@ -211,7 +210,8 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("a rejected object is stored")
 	}
-	// Webhooks are called concurrently. The message names one of the webhooks that reject the request.
+	// Webhooks are called concurrently. The message names one of the webhooks that rejected the
+	// request.
 	c.WaitFor("two webhooks that are called concurrently", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
@@ -220,7 +220,7 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		}
 		return nil
 	})
-	// Whether a webhook without a response is ignored depends on its failure policy.
+	// The failure policy determines whether a webhook that does not respond is ignored.
 	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
 	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}

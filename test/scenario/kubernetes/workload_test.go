@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitPods waits until a number of pods with a label are ready and none is being deleted, and
-// returns their names.
+// waitPods waits until the given number of pods with a label are ready and none is being deleted,
+// and returns their names.
 func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -78,7 +78,7 @@ spec:
 	if slices.Contains(names, "same-app") || len(waitPods(c, "app=web", 3)) != 3 {
 		t.Errorf("pods %q", names)
 	}
-	// If a pod's label changes, the pod leaves the set and is replaced.
+	// If a pod's label changes, the pod leaves the ReplicaSet and is replaced.
 	c.OC("label", "--overwrite", "pod", names[0], "tier=back")
 	waitPods(c, "app=web,tier=front", 2)
 	if owned := c.Pod(names[0]).OwnerReferences; len(owned) > 0 {

@@ -1,5 +1,5 @@
 // Package localstorage tests the default storage class: volumes with an enforced size on the node's
-// disk, with every capability of the driver local.csi.slipway.io.
+// disk, with all capabilities of the local.csi.slipway.io driver.
 package localstorage
 
 import (
@@ -15,14 +15,15 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// claim returns the manifest of a claim; fields are additional fields of its spec.
+// claim returns a manifest for a claim. fields holds additional fields for its spec.
 func claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns the manifest of a pod that runs until it is stopped, with volumes at /<name>. Each
-// volume is `name: source`, where source is the name of a claim or the fields of another source.
+// pod returns a manifest for a pod that runs until it is stopped, with volumes mounted at /<name>.
+// Each volume has the form `name: source`, where source is the name of a claim or the fields of
+// another volume source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -36,7 +37,7 @@ func pod(name string, volumes ...string) string {
 	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
 }
 
-// podWith is like pod, with fields of the container and of the spec instead of volumes.
+// podWith is like pod, but with container fields and spec fields instead of volumes.
 func podWith(name, container, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -49,7 +50,7 @@ spec:
 `, name, kit.ToolsImage, container, spec)
 }
 
-// class creates a StorageClass of the driver for the duration of the test.
+// class creates a StorageClass for the driver. It is deleted when the test ends.
 func class(t *testing.T, c *kit.Cluster, name, fields string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: local.csi.slipway.io,
@@ -62,7 +63,7 @@ func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
 }
 
-// volumeOf returns the PersistentVolume of a claim.
+// volumeOf returns the name of a claim's PersistentVolume.
 func volumeOf(c *kit.Cluster, claim string) string {
 	return c.OC("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
 }
@@ -156,7 +157,7 @@ func TestSnapshotIsRestored(t *testing.T) {
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
 	sh(c, "source", "echo first >/data/a && sync")
-	// The class is created a moment after the cluster is ready.
+	// The class is created shortly after the cluster is ready.
 	c.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -227,7 +228,7 @@ func TestInlineVolumeIsDeletedWithPod(t *testing.T) {
 
 func TestVolumeIsExpandedWhilePodRuns(t *testing.T) {
 	c := kit.Shared(t)
-	// This volume also grows if the machine lacks CAP_SYS_RESOURCE.
+	// This volume can grow even if the machine lacks CAP_SYS_RESOURCE.
 	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
 	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
 	before := c.WaitPodRunning("user")

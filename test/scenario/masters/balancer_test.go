@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// balancer is a HAProxy process on a separate machine, in front of the API of the masters. The
-// machine has further addresses, from which clients connect.
+// balancer is an HAProxy process on a separate machine, in front of the masters' API servers. The
+// machine has additional addresses from which clients connect.
 type balancer struct {
 	*kit.Machine
 	t       *testing.T
@@ -31,8 +31,8 @@ type balancer struct {
 	stop    func()
 }
 
-// newBalancer creates the machine, and sets its address as the public address of the masters. The
-// cluster must not have started.
+// newBalancer creates the machine, and sets its address as the masters' public address. It must be
+// called before the cluster starts.
 func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	t.Helper()
 	b := &balancer{t: t, file: filepath.Join(t.TempDir(), "haproxy.cfg"), stop: func() {}}
@@ -55,7 +55,7 @@ func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	return b
 }
 
-// configure writes the configuration with a number of masters, and starts HAProxy with it.
+// configure writes the configuration for a number of masters, and starts HAProxy with it.
 func (b *balancer) configure(c *kit.Cluster, masters int) {
 	b.t.Helper()
 	c.WaitFor(fmt.Sprintf("%d masters of the load balancer", masters), func(context.Context) error {
@@ -73,7 +73,7 @@ func (b *balancer) configure(c *kit.Cluster, masters int) {
 	b.start()
 }
 
-// start starts HAProxy, or starts it again as `systemctl restart haproxy` does.
+// start starts HAProxy, or restarts it as `systemctl restart haproxy` does.
 func (b *balancer) start() {
 	b.t.Helper()
 	b.stop()
@@ -82,7 +82,7 @@ func (b *balancer) start() {
 	if err != nil {
 		program = "/usr/sbin/haproxy"
 	}
-	// Without -W, HAProxy is a single process.
+	// Without -W, HAProxy runs as a single process.
 	command := exec.CommandContext(ctx, program, "-db", "-f", b.file)
 	log, err := os.Create(filepath.Join(b.t.TempDir(), "log"))
 	if err != nil {
@@ -118,8 +118,8 @@ func (b *balancer) dial(ctx context.Context, source netip.Addr) (conn net.Conn, 
 	return conn, err
 }
 
-// master returns the name of the master that serves a client with an address. It verifies that the
-// certificate of the master is valid for the load balancer.
+// master returns the name of the master that serves a client with the given address. It verifies
+// that the master's serving certificate is valid for the load balancer.
 func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr) (string, error) {
 	config, err := rest.TLSConfigFor(c.Config)
 	if err != nil {
@@ -143,7 +143,8 @@ func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr
 	return "", errors.New("the certificate does not contain a master")
 }
 
-// waitMaster waits until a client with an address reaches, or does not reach, the named master.
+// waitMaster waits until a client with the given address reaches, or does not reach, the named
+// master.
 func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is bool) {
 	c.WaitFor(fmt.Sprintf("load balancer uses master %s: %t", name, is), func(ctx context.Context) error {
 		got, err := b.master(ctx, c, source)
@@ -154,7 +155,7 @@ func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is
 	})
 }
 
-// source returns an address whose clients reach the named master, which must serve requests.
+// source returns an address from which clients reach the named master, which must serve requests.
 func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	c.WaitFor("client of master "+master, func(ctx context.Context) error {
 		var errs []error
@@ -170,7 +171,7 @@ func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	return source
 }
 
-// client returns a cluster whose client connects to the load balancer from an address.
+// client returns a cluster whose client connects to the load balancer from the given address.
 func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.Cluster {
 	t.Helper()
 	clone := c.For(t)
@@ -186,7 +187,7 @@ func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.
 }
 
 // checkWithoutBalancer checks that hosts do not need the load balancer: while it is stopped, they
-// renew their leases, and services keep their pods.
+// renew their leases, and services keep their endpoints.
 func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 	t.Helper()
 	b.stop()

@@ -9,11 +9,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit/flannel"
 )
 
-// flannelPrefix is the prefix of flannel's keys in etcd. The pods of this cluster use Slipway's
+// flannelPrefix is the prefix of flannel's keys in etcd. The pods in this cluster use Slipway's
 // network.
 const flannelPrefix = "/coreos.com/network"
 
-// agent is flannel on a host, which keeps its subnet in the etcd of the masters.
+// agent is flannel on a host. It stores its subnet in the masters' etcd.
 type agent struct {
 	host   *kit.Cluster
 	files  flannel.Files
@@ -21,14 +21,14 @@ type agent struct {
 	pki    string // prefix of the paths of the files with etcd's certificates
 }
 
-// newFlannel stores flannel's settings in etcd. It starts nothing.
+// newFlannel stores flannel's settings in etcd. It does not start flanneld.
 func newFlannel(t *testing.T, master, host *kit.Cluster) *agent {
 	t.Helper()
 	master.MustSlipway("etcdctl", "put", flannelPrefix+"/config", `{"Network": "10.200.0.0/16", "EnableNFTables": true, "Backend": {"Type": "host-gw"}}`)
 	return &agent{host: host, files: flannel.NewFiles(t), pki: master.Path("pki", "master")}
 }
 
-// start starts flanneld, or starts it again, with the etcd of the masters.
+// start starts or restarts flanneld with the masters' etcd.
 func (a *agent) start(t *testing.T, masters ...*kit.Cluster) {
 	t.Helper()
 	if a.daemon != nil {

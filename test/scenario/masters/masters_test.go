@@ -1,5 +1,5 @@
-// Package masters tests clusters with several masters: they lose no data, and continue when a
-// master is lost.
+// Package masters tests clusters with several masters: they lose no data, and they continue to work
+// when a master is lost.
 package masters
 
 import (
@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// waitMembers waits until etcd has a number of members with a role, "voter" or "learner".
+// waitMembers waits until etcd has the given number of members with a role, "voter" or "learner".
 func waitMembers(c *kit.Cluster, count int, role string) {
 	c.WaitFor(fmt.Sprintf("%d members with the role %s", count, role), func(context.Context) error {
 		result := c.Slipway("etcd", "members")
@@ -44,7 +44,7 @@ func waitReady(c *kit.Cluster) {
 	})
 }
 
-// waitLeader waits until a master other than the previous one holds the lease of Slipway's
+// waitLeader waits until a master other than the former leader holds the lease for Slipway's
 // controllers, and returns its name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
 	c.WaitFor("a leader other than "+former, func(ctx context.Context) error {
@@ -63,7 +63,8 @@ func waitLeader(c *kit.Cluster, former string) (name string) {
 	return name
 }
 
-// waitControllers waits until controllers work: a new namespace gets its service accounts.
+// waitControllers waits until the controllers work: service accounts are created in a new
+// namespace.
 func waitControllers(c *kit.Cluster, name string) {
 	c.WaitFor("namespace "+name, func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -92,7 +93,7 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// seed determines the operations of the clients of registers.
+// seed determines the operations of the register clients.
 const seed = 1
 
 func TestThreeMastersLoseNothing(t *testing.T) {
@@ -216,7 +217,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	replaceMasters(t, w, first, second, fourth, node)
 }
 
-// waitLogin waits until a user logs in at a master.
+// waitLogin waits until a user can log in at a master.
 func waitLogin(t *testing.T, c *kit.Cluster, user, password string) {
 	t.Helper()
 	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}
