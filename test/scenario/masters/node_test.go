@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// late is a route that is created while the API server of a master is unavailable.
+// late is a route that is created while a master's API server is unavailable.
 const late = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: late}, spec: {host: late.example.com, to: {kind: Service, name: app}}}`
 
-// checkNodeWithoutAPI stops etcd, and thus the API server, of a master. Its kubelet renews its
-// lease and runs a new pod, and its router serves a new route, through the other masters.
+// checkNodeWithoutAPI stops a master's etcd, and thus its API server. Through the other masters,
+// its kubelet renews its lease and runs a new pod, and its router serves a new route.
 func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	master.MustSlipway("master", "stop", "etcd")
 	start := time.Now()

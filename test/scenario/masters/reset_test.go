@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// replaceMasters loses two of three masters permanently. The first master continues alone with all
+// replaceMasters permanently loses two of three masters. The first master continues alone with all
 // data, a lost master cannot return, and a new master joins.
 func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()

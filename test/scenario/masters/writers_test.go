@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// application is a pod on the node with a service.
+// application is a pod on the node, with a service.
 const application = `
 apiVersion: v1
 kind: Pod
@@ -44,7 +44,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `
 
-// waitApplication waits until the service responds on a host.
+// waitApplication waits until the service can be reached from a host.
 func waitApplication(host, master *kit.Cluster) {
 	client := http.Client{Transport: &http.Transport{DialContext: host.Dial, DisableKeepAlives: true}}
 	host.WaitFor("response of the application", func(ctx context.Context) error {
@@ -69,8 +69,8 @@ func waitApplication(host, master *kit.Cluster) {
 	})
 }
 
-// writers write through each master, each write after the response to the previous one, and record
-// the acknowledged writes.
+// writers writes through each master, each time after the response to the previous write, and
+// records the acknowledged writes.
 type writers struct {
 	masters map[string]*kit.Cluster
 	stop    context.CancelFunc
@@ -104,7 +104,7 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 			w.counts[master]++
 			w.mu.Unlock()
 		}
-		// Ten writes per second leave most of the processor time to the masters.
+		// Ten writes per second leave most of the CPU time to the masters.
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
@@ -112,8 +112,8 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 	}
 }
 
-// waitWrites waits until further writes through any master, or through the named one, are
-// acknowledged.
+// waitWrites waits until further writes through the named master are acknowledged, or through any
+// master if no master has the name.
 func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	before := w.count(master)
 	c.WaitFor("acknowledged writes through "+master, func(context.Context) error {
@@ -124,8 +124,8 @@ func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	})
 }
 
-// count returns the acknowledged writes through a master, or through all masters if no master has
-// the name.
+// count returns the number of acknowledged writes through the named master, or through all masters
+// if no master has the name.
 func (w *writers) count(master string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -146,7 +146,7 @@ func (w *writers) check(t *testing.T) {
 	t.Logf("acknowledged writes: %v", w.counts)
 }
 
-// checkMaster fails the test if an acknowledged write is missing on a master.
+// checkMaster fails the test if an acknowledged write is missing on the master.
 func (w *writers) checkMaster(t *testing.T, name string, master *kit.Cluster) {
 	t.Helper()
 	var stored []string

@@ -29,7 +29,7 @@ type appliance struct {
 	machine *kit.Machine
 }
 
-// newAppliance starts an appliance. network, if set, configures its machine.
+// newAppliance starts an appliance. network, if set, configures the appliance's machine.
 func (s tenants) newAppliance(t *testing.T, network func(machine *kit.Machine, n bigiptest.Network) error) appliance {
 	t.Helper()
 	machine := s.Neighbor()
@@ -44,7 +44,7 @@ func (s tenants) newAppliance(t *testing.T, network func(machine *kit.Machine, n
 	return appliance{bigiptest.New(t, options), machine}
 }
 
-// install installs a router of type f5-router, and waits until it is ready.
+// install installs a router with type f5-router, and waits until it is ready.
 func (s tenants) install(t *testing.T, a appliance, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -55,8 +55,8 @@ func (s tenants) install(t *testing.T, a appliance, args ...string) {
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
 }
 
-// get requests a page from the appliance, and returns the body or the target of a redirect. With
-// https, the certificate must be valid for the host, and signed by an authority.
+// get requests a page from the appliance, and returns the body or the target of a redirect. For
+// https URLs, the certificate must be valid for the host and signed by the CA.
 func (a appliance) get(url string, authority *certtest.Authority) (string, error) {
 	address := a.HTTP
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -79,7 +79,7 @@ func (a appliance) get(url string, authority *certtest.Authority) (string, error
 	return string(page), err
 }
 
-// waitPage waits until the appliance responds with a text.
+// waitPage waits until the appliance's response contains a text.
 func (s tenants) waitPage(a appliance, url string, authority *certtest.Authority, want string) {
 	s.WaitFor(url+" through the appliance", func(context.Context) error {
 		page, err := a.get(url, authority)
@@ -90,8 +90,8 @@ func (s tenants) waitPage(a appliance, url string, authority *certtest.Authority
 	})
 }
 
-// connectVXLAN configures a machine's VXLAN device as the appliance's configuration describes: with
-// its own address, and ARP requests to all endpoints.
+// connectVXLAN configures a machine's VXLAN device as the appliance's configuration specifies: with
+// its own address, and with ARP requests sent to all endpoints.
 func connectVXLAN(machine *kit.Machine, n bigiptest.Network) error {
 	if !n.Gateway.IsValid() {
 		return nil
@@ -122,7 +122,7 @@ func connectVXLAN(machine *kit.Machine, n bigiptest.Network) error {
 	})
 }
 
-// ghost is the HostSubnet of an appliance.
+// ghost is the HostSubnet for an appliance.
 const ghost = `
 apiVersion: network.openshift.io/v1
 kind: HostSubnet
@@ -135,7 +135,8 @@ host: appliance
 hostIP: %s
 `
 
-// createGhost creates the HostSubnet of an appliance, and returns the appliance's address in it.
+// createGhost creates the HostSubnet for an appliance, and returns the appliance's address in the
+// subnet.
 func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	t.Helper()
 	s.Apply(fmt.Sprintf(ghost, a.machine.Address))
@@ -148,8 +149,8 @@ func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	return netip.PrefixFrom(subnet.Addr().Next(), 14)
 }
 
-// stealHost creates a route of the red tenant for a host of the blue tenant. The route is at least
-// a second younger, because routes of the same second have no order.
+// stealHost creates a route for the red tenant with one of the blue tenant's hosts. The route is at
+// least one second newer, because routes created in the same second have no order.
 func (s tenants) stealHost() {
 	age := func(t tenant, route string) string {
 		return t.OC("get", "route", route, "-o", "jsonpath={.metadata.creationTimestamp}")
@@ -164,7 +165,7 @@ func (s tenants) stealHost() {
 	})
 }
 
-// createEdge creates an edge route with a certificate of an authority.
+// createEdge creates an edge route with a certificate signed by a new CA, and returns the CA.
 func (s tenants) createEdge(t *testing.T) *certtest.Authority {
 	t.Helper()
 	authority := certtest.New(t)
@@ -187,7 +188,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.install(t, a, "--external-host-partition-path=/Common/openshift", "--external-host-http-vserver="+bigiptest.HTTPServer,
 		"--external-host-https-vserver="+bigiptest.HTTPSServer, "--external-host-internal-ip="+a.machine.Address.String(), "--external-host-vxlan-gw="+gateway.String())
 
-	// The network ID 0 reaches isolated projects on all hosts.
+	// The network ID 0 can reach isolated projects on all hosts.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/index.html", nil, "I am "+tenant.marker(pod))
@@ -198,8 +199,8 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.checkWire(t, a, gateway.Addr())
 	s.checkStatus(t)
 
-	// A new router changes nothing. With the first change, it restores objects that the appliance
-	// lost.
+	// A new router does not change anything. With its first change, it restores objects that the
+	// appliance has lost.
 	a.Changes()
 	s.OC("delete", "pod", "-l", "deploymentconfig=f5")
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
@@ -230,7 +231,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	}
 }
 
-// waitRouterReady waits until the only pod of the router is ready.
+// waitRouterReady waits until the router's only pod is ready.
 func (s tenants) waitRouterReady() {
 	s.WaitFor("ready router", func(context.Context) error {
 		if ready := s.OC("get", "pods", "-l", "deploymentconfig=f5", "-o", `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{end}`); ready != "True" {
@@ -240,8 +241,8 @@ func (s tenants) waitRouterReady() {
 	})
 }
 
-// checkWire checks the packets between the appliance and the distant host: they are in VXLAN with
-// the network ID 0, in both directions.
+// checkWire checks the packets between the appliance and the distant host: they are encapsulated in
+// VXLAN with the network ID 0, in both directions.
 func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -261,7 +262,7 @@ func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	}
 }
 
-// checkStatus compares the decisions of the router with the decisions of the nodes' router.
+// checkStatus compares the router's admission decisions with those of the nodes' router.
 func (s tenants) checkStatus(t *testing.T) {
 	t.Helper()
 	const format = `jsonpath={range .status.ingress[?(@.routerName=="%s")]}{.host} {.conditions[0].status} {.conditions[0].reason} {.conditions[0].message}{end}`

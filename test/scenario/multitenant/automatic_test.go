@@ -44,7 +44,7 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitForSource(s.red, server, two, "far")
 
-	// All addresses move to the remaining host, and one of them returns.
+	// All addresses move to the remaining host, and one address returns.
 	if err := s.second.SetConnected(false); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitReady(second)
 
-	// A project can only have one automatic address. With two, it has none.
+	// A project can have only one automatic address. If two are set, it has none.
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other)
 	s.waitForSource(s.red, server, "", "near")
 	s.WaitFor("event", func(context.Context) error {
@@ -68,7 +68,8 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 		return err
 	})
 
-	// A project without egressIPs releases its address, and a host without a range does too.
+	// A project without egressIPs releases its address, and a host without a range releases its
+	// addresses.
 	for _, project := range []tenant{s.blue, s.red} {
 		s.setEgress("netnamespace", project.Namespace, "egressIPs")
 	}

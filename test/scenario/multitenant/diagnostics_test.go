@@ -27,7 +27,7 @@ func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
 	defer outside.Close()
 	networkCheck(t, s.Cluster, "--external-address="+outside.Addr().String())
 
-	// The distant host loses VXLAN packets, and the outside server stops.
+	// The distant host drops VXLAN packets, and the server outside the cluster is stopped.
 	const rules = `table ip fault { chain vxlan { type filter hook prerouting priority -400; udp dport 4789 drop; }; }`
 	nft := func(arguments ...string) {
 		err := s.distant.Do(func() error { return exec.Command("nft", arguments...).Run() })

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// second6 returns the IPv6 address of a pod.
+// second6 returns a pod's IPv6 address.
 func (t tenant) second6(pod string) netip.Addr {
 	for _, ip := range t.Pod(pod).Status.PodIPs {
 		if address, err := netip.ParseAddr(ip.IP); err == nil && address.Is6() {
@@ -36,7 +36,7 @@ func join(address netip.Addr, port int) string {
 	return netip.AddrPortFrom(address, uint16(port)).String()
 }
 
-// headless is a service of the pod "far" without a cluster address.
+// headless is a headless service for the pod "far".
 const headless = `
 apiVersion: v1
 kind: Service
@@ -48,7 +48,7 @@ spec:
   ports: [{port: 8080}]
 `
 
-// clusterIP6 returns the IPv6 address of a service.
+// clusterIP6 returns a service's IPv6 cluster IP.
 func (t tenant) clusterIP6(test *testing.T, name string) netip.Addr {
 	test.Helper()
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(test.Context(), name, metav1.GetOptions{})
@@ -64,7 +64,7 @@ func (t tenant) clusterIP6(test *testing.T, name string) netip.Addr {
 	return netip.Addr{}
 }
 
-// expect waits until a request succeeds, or gets no response.
+// expect waits until a request succeeds or, if want is false, gets no response.
 func (s tenants) expect(r request, want bool) {
 	s.WaitFor(fmt.Sprintf("%s: %t", r, want), func(context.Context) error {
 		if err := r.send(); err != nil == want {
@@ -74,7 +74,7 @@ func (s tenants) expect(r request, want bool) {
 	})
 }
 
-// TestPodsAndServicesHaveIPv6Addresses checks the addresses. Other tests also use them.
+// TestPodsAndServicesHaveIPv6Addresses checks the addresses that other tests also use.
 func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	s := newTenants(t)
 	s.reach(s.blue, s.blue, true)
@@ -83,7 +83,8 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 			t.Errorf("pod %s and its service have the addresses %q", pod, addresses)
 		}
 	}
-	// The subnets of a node have the same number. A pod has the same number in both subnets.
+	// A node's subnets have the same number in both IP families. A pod has the same number in both
+	// subnets.
 	if list := s.OC("get", "hostsubnets"); !strings.Contains(list, "10.129.0.0/23, fd01:0:0:80::/64") {
 		t.Errorf("oc get hostsubnets:\n%s", list)
 	}
@@ -102,7 +103,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	s.checkWire6(t)
 }
 
-// checkWire6 checks the network ID of IPv6 packets to another network segment.
+// checkWire6 checks the network ID in IPv6 packets to another network segment.
 func (s tenants) checkWire6(t *testing.T) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -118,7 +119,7 @@ func (s tenants) checkWire6(t *testing.T) {
 	}
 }
 
-// checkName checks the AAAA record of a service, for a pod.
+// checkName checks the AAAA record that a pod gets for a service.
 func (s tenants) checkName(t *testing.T, name string, want netip.Addr) {
 	t.Helper()
 	s.WaitFor("AAAA record of "+name, func(context.Context) error {
@@ -151,7 +152,7 @@ func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	return conn
 }
 
-// claim adds an address that the platform did not assign to the device of a pod.
+// claim adds an address that the platform did not allocate to a pod's device.
 func (t tenant) claim(pod string, address netip.Addr) error {
 	return t.inPod(pod, func() error {
 		link, err := netlink.LinkByName("eth0")
@@ -163,8 +164,8 @@ func (t tenant) claim(pod string, address netip.Addr) error {
 	})
 }
 
-// TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from a pod of another project with
-// addresses that are not its own: link-local addresses, and addresses of other pods.
+// TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from a pod in another project with
+// source addresses that are not the pod's own: link-local addresses, and addresses of other pods.
 func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 	s := newTenants(t)
 	receiver := s.blue.listen6(t, "near")
@@ -223,7 +224,7 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 			t.Errorf("a datagram arrives: %s", buffer[:size])
 		}
 	})
-	// The host accepts no router announcements from pods at its bridge.
+	// The host does not accept router advertisements from pods on its bridge.
 	err := s.Do(func() error {
 		value, err := os.ReadFile("/proc/sys/net/ipv6/conf/slipway0/accept_ra")
 		if err == nil && strings.TrimSpace(string(value)) != "0" {
@@ -236,7 +237,8 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 	}
 }
 
-// outside6 starts a server outside of the cluster, which returns the address of the client.
+// outside6 starts a server outside the cluster that returns the client's address. outside6 returns
+// the server's address.
 func outside6(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	server := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -300,7 +302,7 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	}
 	s.OC("delete", "egressnetworkpolicy", "default")
 
-	// A project with an egress address sends no IPv6 packets to the outside.
+	// A project with an egress address cannot send IPv6 packets outside the cluster.
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", s.inSegment(209))
 	s.expect(leave, false)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")

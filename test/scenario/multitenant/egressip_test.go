@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// outside starts a server on a machine outside of the cluster, which returns the address of the
-// client. It returns the address of the server.
+// outside starts a server on a machine outside the cluster. The server returns the client's
+// address. outside returns the server's address.
 func outside(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	server := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,8 +30,8 @@ func outside(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// waitForSource waits until all given pods of a tenant have a source address outside of the
-// cluster. If the address is empty, it waits until they are not connected.
+// waitForSource waits until requests from all given pods of a tenant have the given source address
+// outside the cluster. If the address is empty, it waits until the pods cannot connect.
 func (s tenants) waitForSource(from tenant, server, want string, pods ...string) {
 	for _, pod := range pods {
 		s.WaitFor(fmt.Sprintf("pod %s of %s with the address %q", pod, from.Namespace, want), func(context.Context) error {
@@ -47,7 +47,7 @@ func (s tenants) waitForSource(from tenant, server, want string, pods ...string)
 	}
 }
 
-// setEgress sets the egress addresses of a host or a project as the guide does.
+// setEgress sets a host's or a project's egress addresses as the guide does.
 func (s tenants) setEgress(kind, name, field string, values ...string) {
 	list := ""
 	if len(values) > 0 {
@@ -56,7 +56,7 @@ func (s tenants) setEgress(kind, name, field string, values ...string) {
 	s.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
 }
 
-// inSegment returns an address of the network segment of the first two hosts.
+// inSegment returns an address in the network segment of the first two hosts.
 func (s tenants) inSegment(last byte) string {
 	octets := s.Address.As4()
 	octets[3] = last
@@ -103,7 +103,7 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.podNetwork("isolate-projects", s.red.Namespace)
 	s.waitForSource(s.blue, server, one, "near")
 
-	// If the host of the first address is down, the next address is in use.
+	// If the host with the first address is down, the next address is used.
 	s.setEgress("hostsubnet", first, "egressIPs", two)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two)
 	s.waitForSource(s.blue, server, one, "near", "distant")

@@ -40,8 +40,8 @@ func (s tenants) setPlugin(t *testing.T, from, to string) {
 	})
 }
 
-// denyAll creates a policy that isolates all pods of the blue project. It returns the warnings of
-// the server.
+// denyAll creates a policy that isolates all pods in the blue project. It returns the server's
+// warnings.
 func (s tenants) denyAll(t *testing.T) string {
 	t.Helper()
 	var warnings bytes.Buffer

@@ -13,17 +13,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// group is the address and port to which pods send.
+// group is the multicast address and port to which pods send.
 const group = "239.1.2.3:5000"
 
-// member is a pod that has joined the group.
+// member is a pod that has joined the multicast group.
 type member struct {
 	tenant
 	pod      string
 	listener *net.UDPConn
 }
 
-// join lets all pods of a tenant join the group.
+// join makes all of a tenant's pods join the group.
 func (t tenant) join(test *testing.T) (members []member) {
 	test.Helper()
 	for _, pod := range pods() {
@@ -44,7 +44,7 @@ func (t tenant) join(test *testing.T) (members []member) {
 	return members
 }
 
-// send sends the name of the pod to the group.
+// send sends the pod's name to the group.
 func (m member) send() error {
 	return m.inPod(m.pod, func() error {
 		conn, err := net.Dial("udp4", group)
@@ -57,8 +57,8 @@ func (m member) send() error {
 	})
 }
 
-// received returns the senders of the datagrams that have arrived, without the pod itself, whose
-// kernel returns its own.
+// received returns the senders of the datagrams that have arrived. It omits the pod itself, because
+// the pod's kernel loops back its own datagrams.
 func (m member) received() map[string]bool {
 	senders := map[string]bool{}
 	for buffer := make([]byte, 256); ; {
@@ -72,8 +72,8 @@ func (m member) received() map[string]bool {
 	}
 }
 
-// exchange waits until the pods receive exactly the packets of pods with the same number in groups,
-// which has a number for each tenant. Pods with the number 0 receive nothing.
+// exchange waits until each pod receives exactly the packets from pods with the same number in
+// groups, which maps tenants to numbers. Pods with the number 0 receive nothing.
 func (s tenants) exchange(members []member, groups map[string]int) {
 	s.WaitFor(fmt.Sprintf("multicast in the groups %v", groups), func(context.Context) error {
 		for _, m := range members {
@@ -120,13 +120,13 @@ func TestMulticastStaysInTheNetwork(t *testing.T) {
 	s.red.multicast(true)
 	s.exchange(members, map[string]int{blue: 1, red: 2})
 
-	// Joined projects are one group if multicast is enabled in all of them.
+	// Joined projects form one group if multicast is enabled in all of them.
 	s.podNetwork("join-projects", "--to="+blue, red)
 	s.exchange(members, map[string]int{blue: 1, red: 1})
 	s.red.multicast(false)
 	s.exchange(members, nil)
 
-	// A global project only shares a group with other global projects, such as default.
+	// A global project shares a group only with other global projects, such as default.
 	s.podNetwork("make-projects-global", red)
 	s.red.multicast(true)
 	s.exchange(members, map[string]int{blue: 1})

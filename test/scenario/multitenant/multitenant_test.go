@@ -1,7 +1,7 @@
-// Package multitenant tests the isolation of projects by network IDs (the network plugin
-// redhat/openshift-ovs-multitenant) in a cluster of three hosts whose pods have IPv4 and IPv6
-// addresses, and changes of the cluster's mode. Two hosts share a network segment. The third one is
-// behind a router, so its packets are in VXLAN.
+// Package multitenant tests project isolation with network IDs (the network plugin
+// redhat/openshift-ovs-multitenant) in a cluster with three hosts whose pods have IPv4 and IPv6
+// addresses, and changes to the cluster's network mode. Two hosts share a network segment. The
+// third host is behind a router, so packets to and from it are encapsulated in VXLAN.
 package multitenant
 
 import (
@@ -34,23 +34,23 @@ func TestMain(m *testing.M) {
   serviceNetworkCIDR: 172.30.0.0/16,fd02::/112`})
 }
 
-// Names of the nodes of further hosts.
+// Node names of the additional hosts.
 const (
 	second  = "second"
 	distant = "distant"
 )
 
-// pods returns the names of the pods of a tenant.
+// pods returns the names of each tenant's pods.
 func pods() []string { return []string{"near", "far", "distant"} }
 
 // tenant is a project with the pod "near" on the master, the pod "far" on the second host and the
-// pod "distant" on the third host. Each has a service of its name with a node port.
+// pod "distant" on the third host. Each pod has a service of the same name with a node port.
 type tenant struct {
 	*kit.Cluster
 	networks map[string]string // paths of the network namespaces of the pods
 }
 
-// tenants are two projects of a test.
+// tenants is the cluster with two projects for a test.
 type tenants struct {
 	*kit.Cluster
 	second    *kit.Host
@@ -94,7 +94,7 @@ func (s tenants) waitReady(name string) {
 	})
 }
 
-// createProject creates a project that is deleted at the end of the test.
+// createProject creates a project that is deleted when the test ends.
 func (s tenants) createProject(t *testing.T, name string) {
 	t.Helper()
 	// With -count, the namespace of the previous run can still be terminating.
@@ -119,8 +119,8 @@ func firstNode(c *kit.Cluster) string {
 	return ""
 }
 
-// server returns a pod on a node that serves the name of its project over HTTP on port 8080, with
-// a service.
+// server returns a pod on a node, with a service. The pod serves its project's name over HTTP on
+// port 8080.
 func (t tenant) server(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -151,10 +151,10 @@ spec:
 `, name, node, kit.ToolsImage, t.marker(name))
 }
 
-// marker is a word in the command line of a pod's server that no other process has.
+// marker returns a word that occurs in the command line of a pod's server and of no other process.
 func (t tenant) marker(pod string) string { return t.Namespace + "-" + pod }
 
-// findNetwork returns the network namespace of a pod.
+// findNetwork returns the path to a pod's network namespace.
 func (t tenant) findNetwork(test *testing.T, pod string) string {
 	test.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
@@ -171,19 +171,19 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	return ""
 }
 
-// inPod runs a function in the network namespace of a pod.
+// inPod runs a function in a pod's network namespace.
 func (t tenant) inPod(pod string, f func() error) error {
 	return ns.WithNetNSPath(t.networks[pod], func(ns.NetNS) error { return f() })
 }
 
-// netID returns the network ID of the project.
+// netID returns the project's network ID.
 func (t tenant) netID() string {
 	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
 }
 
-// addresses are the addresses at which pods of the cluster reach a pod: the pod's addresses in both
-// IP families, the addresses of its service, and the node port on the client's node. The first
-// address is the pod's IPv4 address.
+// addresses returns the addresses at which other pods in the cluster can reach a pod: the pod's
+// addresses in both IP families, its service's addresses, and the node port on the client's node.
+// The first address is the pod's IPv4 address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {
@@ -199,7 +199,7 @@ func (t tenant) addresses(pod, node string) []string {
 	return append(list, fmt.Sprintf("%s:%d", node, service.Spec.Ports[0].NodePort))
 }
 
-// request is a request from a pod to a pod at one of its addresses.
+// request is a request from one pod to another pod at one of its addresses.
 type request struct {
 	from    tenant
 	pod     string
@@ -211,10 +211,10 @@ func (r request) String() string {
 	return fmt.Sprintf("%s of %s to %s", r.pod, r.from.Namespace, r.address)
 }
 
-// requestTimeout limits a request. Isolation drops its packets.
+// requestTimeout is the timeout for a request. Isolation drops the request's packets.
 const requestTimeout = 2 * time.Second
 
-// send sends the request and returns an error unless it gets its response.
+// send sends the request and returns an error unless it receives the expected response.
 func (r request) send() error {
 	return r.from.inPod(r.pod, func() error {
 		conn, err := net.DialTimeout("tcp", r.address, requestTimeout)
@@ -234,8 +234,8 @@ func (r request) send() error {
 	})
 }
 
-// requests returns the requests from all pods of a project to all pods of another project at all
-// addresses.
+// requests returns the requests from all pods in one project to all pods in another project at all
+// of their addresses.
 func requests(from, to tenant) (all []request) {
 	for _, client := range pods() {
 		node := from.Pod(client).Status.HostIP
@@ -248,7 +248,8 @@ func requests(from, to tenant) (all []request) {
 	return all
 }
 
-// reach waits until all pods of two projects reach each other, or until no pod reaches another.
+// reach waits until all pods in two projects can reach each other or, if want is false, until none
+// of them can reach the other project.
 func (s tenants) reach(a, b tenant, want bool) {
 	for _, pair := range [][2]tenant{{a, b}, {b, a}} {
 		all := requests(pair[0], pair[1])
@@ -269,7 +270,7 @@ func (s tenants) reach(a, b tenant, want bool) {
 	}
 }
 
-// podNetwork runs a command of `oc adm pod-network`.
+// podNetwork runs an `oc adm pod-network` command.
 func (s tenants) podNetwork(args ...string) { s.OC(append([]string{"adm", "pod-network"}, args...)...) }
 
 func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
@@ -286,7 +287,7 @@ func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
 	for _, node := range nodes.Items {
 		want = append(want, node.Name+" "+node.Spec.PodCIDR)
 	}
-	// Subnets are assigned in the documented order: the part in the lower octet is zero first.
+	// Subnets are allocated in the documented order: the bits in the lower octet are zero first.
 	var subnets []string
 	for _, node := range nodes.Items {
 		subnets = append(subnets, node.Spec.PodCIDR)
@@ -342,7 +343,7 @@ func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
 	}
 }
 
-// route returns the page of a route.
+// route returns a route's page.
 func (s tenants) route(host string) (string, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Address.String()+"/", nil)
@@ -375,7 +376,8 @@ func TestPlatformReachesIsolatedProjects(t *testing.T) {
 			t.Errorf("page through the API server: %q", output)
 		}
 	}
-	// The API server is in the project default. It rejects requests without TLS.
+	// The API server's service is in the project default. The API server rejects requests without
+	// TLS.
 	for _, pod := range pods() {
 		_, err := s.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://kubernetes.default.svc:443/")
 		if err == nil || !strings.Contains(err.Error(), "400 Bad Request") {

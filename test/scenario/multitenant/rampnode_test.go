@@ -18,18 +18,18 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// tunnel is an end of an IP-in-IP tunnel (RFC 2003). This process implements it, because the kernel
-// might lack the driver.
+// tunnel is one end of an IP-in-IP tunnel (RFC 2003). This process implements the tunnel, because
+// the kernel might lack the driver.
 type tunnel struct {
 	machine       *kit.Machine
 	local, remote netip.Addr
 	address       netip.Prefix // file of the device
 }
 
-// tunnelDevice is the name of the device of both ends.
+// tunnelDevice is the name of the tunnel device at both ends.
 const tunnelDevice = "f5"
 
-// start creates the device and serves it until the end of the test.
+// start creates the device and serves it until the test ends.
 func (e tunnel) start(t *testing.T) {
 	t.Helper()
 	var device *os.File
@@ -57,7 +57,7 @@ func (e tunnel) start(t *testing.T) {
 			if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Until both ends exist, a machine responds that the protocol is unknown.
+			// Until both ends exist, a machine responds that the protocol is unreachable.
 			if err == nil {
 				_, _ = write(buffer[:size]) // lost packets are retransmitted
 			}
@@ -73,14 +73,14 @@ func (e tunnel) start(t *testing.T) {
 	})
 }
 
-// masquerade contains the rules of the guide for the ramp node.
+// masquerade holds the guide's nftables rules for the ramp node.
 const masquerade = `
 add table ip f5
 add chain ip f5 postrouting { type nat hook postrouting priority srcnat; }
 add rule ip f5 postrouting ip saddr 198.51.100.2 ip daddr 10.128.0.0/14 masquerade
 `
 
-// nft runs commands of nft on a machine.
+// nft runs nft commands on a machine.
 func nft(machine *kit.Machine, commands string) error {
 	return machine.Do(func() error {
 		command := exec.Command("nft", "-f", "-")
@@ -93,7 +93,7 @@ func nft(machine *kit.Machine, commands string) error {
 }
 
 // TestApplianceReachesPodsThroughRampNode follows the guide "Serve routes with an F5 BIG-IP". The
-// second host is the ramp node, and accepts no new pods.
+// second host is the ramp node, and is unschedulable.
 func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 	s := newTenants(t)
 	a := s.newAppliance(t, nil)
@@ -131,7 +131,7 @@ func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 		}
 	}
 	s.install(t, a, "--external-host-http-vserver="+bigiptest.HTTPServer, "--external-host-https-vserver="+bigiptest.HTTPSServer)
-	// The pods are on the ramp node itself, on a host of its segment, and behind VXLAN.
+	// The pods are on the ramp node itself, on a host in its segment, and behind VXLAN.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/", nil, "I am "+tenant.marker(pod))

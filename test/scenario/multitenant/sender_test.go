@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// port is the port of the datagrams.
+// port is the port to which datagrams are sent.
 const port = 9000
 
-// stream is a sender of datagrams that never stops, in one pod, and a receiver in another.
+// stream is a sender in one pod that sends datagrams continuously, and a receiver in another pod.
 type stream struct {
 	sent, received atomic.Int64
 	last           atomic.Int64 // time of the last arrival, in nanoseconds
 }
 
-// newStream starts a stream that ends with the test.
+// newStream starts a stream that is stopped when the test ends.
 func newStream(t *testing.T, from tenant, sender string, to tenant, receiver string) *stream {
 	t.Helper()
 	var conn net.Conn
@@ -68,7 +68,7 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 	return s
 }
 
-// more waits until the sender has sent more datagrams. It returns how many of them arrived.
+// more waits until the sender has sent count more datagrams. It returns how many of them arrived.
 func (s *stream) more(c tenant, count int64) int64 {
 	sent, received := s.sent.Load(), s.received.Load()
 	c.WaitFor(fmt.Sprintf("%d datagrams", count), func(context.Context) error {
@@ -80,7 +80,7 @@ func (s *stream) more(c tenant, count int64) int64 {
 	return s.received.Load() - received
 }
 
-// passes waits until datagrams arrive, or until many in a row do not arrive.
+// passes waits until datagrams arrive or, if want is false, until many in a row do not arrive.
 func (s *stream) passes(c tenant, want bool) {
 	c.WaitFor(fmt.Sprintf("arrival of datagrams: %t", want), func(context.Context) error {
 		if arrived := s.more(c, 100); arrived > 0 != want {
@@ -90,7 +90,7 @@ func (s *stream) passes(c tenant, want bool) {
 	})
 }
 
-// TestPacketsPassOnlyWhileProjectsAreJoined sends datagrams without a pause while networks change.
+// TestPacketsPassOnlyWhileProjectsAreJoined sends datagrams continuously while networks change.
 func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	s := newTenants(t)
 	same := newStream(t, s.red, "near", s.red, "far")
@@ -121,7 +121,7 @@ func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	}
 	closed("before the projects are joined")
 
-	// Changes of other projects open nothing.
+	// Changes to other projects do not open a connection.
 	third := s.Namespace + "-third"
 	s.createProject(t, third)
 	before := received()

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setTransport sets slipway.podTransport of all hosts and restarts their node processes.
+// setTransport sets slipway.podTransport on all hosts and restarts their node processes.
 func (s tenants) setTransport(t *testing.T, transport string) {
 	t.Helper()
 	for _, host := range []*kit.Host{s.Cluster, s.second, s.distant} {
@@ -48,8 +48,8 @@ func (s tenants) pair(to string) []request {
 	}
 }
 
-// waitInVXLAN waits until packets to a host of the same segment are in VXLAN, with the network ID.
-// The hosts change their routes only after their node processes have started.
+// waitInVXLAN waits until packets to a host in the same segment are encapsulated in VXLAN, with the
+// network ID. The hosts change their routes only after their node processes have started.
 func (s tenants) waitInVXLAN(t *testing.T) {
 	t.Helper()
 	capture, err := s.second.Capture()
@@ -75,7 +75,7 @@ func (s tenants) waitInVXLAN(t *testing.T) {
 	}
 }
 
-// TestTransportsCarryBothFamilies changes the transport of packets to other hosts while pods run.
+// TestTransportsCarryBothFamilies changes the transport for packets to other hosts while pods run.
 func TestTransportsCarryBothFamilies(t *testing.T) {
 	s := newTenants(t)
 	foreign := request{s.red, "near", join(s.blue.second6("far"), 8080), ""}
@@ -93,7 +93,7 @@ func TestTransportsCarryBothFamilies(t *testing.T) {
 	s.waitInVXLAN(t)
 	s.expect(foreign, false)
 
-	// Without VXLAN, hosts behind a router are not connected.
+	// Without VXLAN, hosts behind a router cannot be reached.
 	s.setTransport(t, "host-gw")
 	for _, r := range s.pair(distant) {
 		s.expect(r, false)
