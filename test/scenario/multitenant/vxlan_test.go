@@ -16,17 +16,17 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// vxlanPort is the default port.
+// vxlanPort is the default VXLAN port.
 const vxlanPort = 4789
 
-// address returns the address of a pod.
+// address returns a pod's IPv4 address.
 func (t tenant) address(pod string) netip.Addr {
 	address, _ := netip.ParseAddr(t.Pod(pod).Status.PodIP)
 	return address
 }
 
-// wireID returns the network IDs of packets between pods of two hosts: those to the distant host,
-// and those from it.
+// wireID returns the network IDs in packets between pods on two hosts: in packets to the distant
+// host, and in packets from it.
 func (s tenants) wireID(t *testing.T, from tenant, client string, to tenant) (there, back string) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -59,8 +59,7 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	if there, back := s.wireID(t, s.red, "near", s.blue); there != "0" || back != blue {
 		t.Errorf("network ID %s from a global project, %s in the other direction, want 0 and %s", there, back, blue)
 	}
-	// The device of a node has the name that OpenShift 3 uses, and an MTU that allows for the VXLAN
-	// header.
+	// A node's device has OpenShift 3's name, and an MTU that leaves room for the VXLAN header.
 	for _, host := range []*kit.Cluster{s.Cluster, s.distant} {
 		err := host.Do(func() error {
 			link, err := net.InterfaceByName("vxlan_sys_4789")
@@ -85,14 +84,14 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	}
 }
 
-// gatewayMAC is the MAC address of the VXLAN device of the node that has a pod.
+// gatewayMAC returns the MAC address of the VXLAN device on a pod's node.
 func gatewayMAC(pod netip.Addr) net.HardwareAddr {
 	octets := pod.As4()
 	mac, _ := hex.DecodeString(fmt.Sprintf("0a58%02x%02x%02x01", octets[0], octets[1], octets[2]&0xfe))
 	return mac
 }
 
-// receive listens for datagrams in the distant pod of a project.
+// receive listens for datagrams in a project's distant pod.
 func (s tenants) receive(t *testing.T, to tenant) <-chan string {
 	t.Helper()
 	var listener net.PacketConn
@@ -122,7 +121,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	s := newTenants(t)
 	texts := s.receive(t, s.blue)
 	target := s.blue.address(distant)
-	// A gateway address belongs to a node, whose packets all projects get.
+	// A gateway address belongs to a node, from which all projects accept packets.
 	octets := s.blue.address("near").As4()
 	octets[2], octets[3] = octets[2]&0xfe, 1
 	node := netip.AddrFrom4(octets)
@@ -153,12 +152,13 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		"with the network ID of a project": write(s.Do, s.red.address("near"), uint32(red), "another network"),
 		"with an address of another host":  write(s.Do, s.red.address("far"), 0, "address of another host"),
 	} {
-		// The kernel reports to a sender that a rule of the sender's host dropped the packet.
+		// The kernel reports an error to the sender if a rule on the sender's host dropped the
+		// packet.
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Logf("packet %s: %v", name, err)
 		}
 	}
-	// The host itself can send for its pods: this packet follows the others and arrives.
+	// The host itself can send on behalf of its pods: this packet follows the others and arrives.
 	s.WaitFor("packet from the host", func(ctx context.Context) error {
 		if err := write(s.Do, node, 0, "host"); err != nil {
 			return err
@@ -179,7 +179,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	})
 }
 
-// nodeProcess returns the ID of the node process.
+// nodeProcess returns the PID of the node process.
 func nodeProcess(host *kit.Cluster) int {
 	for _, process := range host.Status().Processes {
 		if process.Name == "node" {
@@ -189,7 +189,7 @@ func nodeProcess(host *kit.Cluster) int {
 	return 0
 }
 
-// TestDistantHostOutlivesFailures kills the processes at both ends of the VXLAN device.
+// TestDistantHostOutlivesFailures kills the processes at both ends of the VXLAN tunnel.
 func TestDistantHostOutlivesFailures(t *testing.T) {
 	s := newTenants(t)
 	same, other := newStream(t, s.red, "near", s.red, distant), newStream(t, s.red, "near", s.blue, distant)

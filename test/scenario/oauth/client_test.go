@@ -114,7 +114,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// checkExpiry checks that tokens expire at their maximum age and after inactivity.
+// checkExpiry checks that tokens expire when they reach their maximum age, and after inactivity.
 func checkExpiry(t *testing.T, _ *fixture, s *server) {
 	s.Apply(`
 apiVersion: oauth.openshift.io/v1
@@ -167,19 +167,20 @@ accessTokenInactivityTimeoutSeconds: 300
 	}
 }
 
-// secretOf returns a token's secret, which is derived from a name.
+// secretOf returns a token secret that is derived from a name.
 func secretOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hashed returns the name of the token's object.
+// hashed returns the name of the token object.
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(secretOf(name)))
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// makeToken creates a token of the developer that expires after some seconds of inactivity.
+// makeToken creates a token for the developer that expires after the given number of seconds of
+// inactivity.
 func (s *server) makeToken(name, uid string, seconds int) string {
 	s.t.Helper()
 	s.Apply(fmt.Sprintf(`

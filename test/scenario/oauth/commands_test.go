@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command and strings that its output, or its error output if it must fail, contains.
-// lacks lists strings that the output must not contain.
+// step is a command and the strings that must occur in its output, or in its error output if it
+// must fail. lacks lists strings that must not occur in the output.
 type step struct {
 	command string
 	want    []string
@@ -19,8 +19,8 @@ type step struct {
 	fails   bool
 }
 
-// walk runs the steps in order. FILE in a command is replaced by the path of a file with the
-// content.
+// walk runs the steps in order. FILE in a command is replaced with the path to a file that holds
+// the content.
 func walk(t *testing.T, run func(args ...string) kit.Result, content string, steps []step) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.yaml")
@@ -115,7 +115,7 @@ func TestUserWorksInProject(t *testing.T) {
 	application(t, s, oc)
 }
 
-// accounts tests the commands for service accounts by logging in with their output.
+// accounts tests the commands for service accounts, and logs in with their output.
 func accounts(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	oc.oc("create", "sa", "robot")
@@ -157,7 +157,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// application tests the commands that create, show and export the objects of an application.
+// application tests the commands that create, show and export an application's objects.
 func application(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	const old = "{apiVersion: v1, kind: Route, metadata: {name: old}, spec: {host: old.example.com, to: {kind: Service, name: front}}}"
@@ -192,7 +192,7 @@ func application(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// sccAdmin is the example of the administration guide, 15.4.
+// sccAdmin is the example in the administration guide, 15.4.
 const sccAdmin = `
 apiVersion: v1
 kind: SecurityContextConstraints
@@ -287,7 +287,8 @@ func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	})
 }
 
-// TestOldClientsFindEveryGroup uses the OpenShift 3.5 names of resources that are in a group today.
+// TestOldClientsFindEveryGroup uses OpenShift 3.5's names for resources that now belong to an API
+// group.
 func TestOldClientsFindEveryGroup(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	for path, kind := range map[string]string{

@@ -20,20 +20,21 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fixture is a machine with servers of each kind that store users. Each has a user Alice with the
-// password `secret`.
+// fixture is a machine with servers of each kind that stores users. Each server has a user Alice
+// with the password `secret`.
 type fixture struct {
 	*kit.Cluster
 	t *testing.T
-	// ldap is OpenLDAP's slapd, remote serves Basic authentication, and keystone serves OpenStack's
+	// ldap is OpenLDAP's slapd, remote serves basic authentication, and keystone serves OpenStack's
 	// API. The others are OAuth servers.
 	ldap                                     *ldaptest.Server
 	remote, keystone, github, gitlab, openid *httptest.Server
 	// proxy is HAProxy in front of the master. It checks a password and presents a client certificate.
 	proxy string
-	// audit is the line of the configuration that logs all requests.
+	// audit is the configuration line that enables the audit log for all requests.
 	audit string
-	// proxyCA is the CA of the proxy's certificate. The configuration of the master names its file.
+	// proxyCA is the CA that signed the proxy's client certificate. The master's configuration
+	// contains the path to its file.
 	proxyCA *certtest.Authority
 }
 
@@ -67,7 +68,7 @@ func build(t *testing.T, c *kit.Cluster) *fixture {
 	return b
 }
 
-// serve runs a server with TLS on the machine.
+// serve starts a server with TLS on the machine.
 func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +83,7 @@ func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	return server
 }
 
-// checkBasic responds as the documentation of OpenShift 3 defines.
+// checkBasic responds as specified in the OpenShift 3 documentation.
 func checkBasic(w http.ResponseWriter, r *http.Request) {
 	if user, password, ok := r.BasicAuth(); !ok || user != "carol" || password != "secret" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -91,7 +92,7 @@ func checkBasic(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"sub":"4712","name":"Carol C.","preferred_username":"carol"}`)
 }
 
-// checkKeystone responds like version 3 of Keystone's API.
+// checkKeystone responds like version 3 of the Keystone API.
 func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Auth struct {
@@ -114,7 +115,7 @@ func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"token":{"user":{"id":"0af1","name":"erin","domain":{"id":"d","name":"default"}}}}`)
 }
 
-// authorityOf returns a file with the CA certificate of a server of this test.
+// authorityOf returns the path to a file with a test server's CA certificate.
 func (b *fixture) authorityOf(server *httptest.Server) string {
 	return b.file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
@@ -141,13 +142,13 @@ func (b *fixture) write(oauthConfig []string, beside ...string) {
 	}
 }
 
-// provider returns one line of identityProviders.
+// provider returns one line for identityProviders.
 func provider(name, method string, challenge bool, kind, settings string) string {
 	return fmt.Sprintf("- {name: %s, challenge: %t, login: true, mappingMethod: %s, provider: {apiVersion: v1, kind: %sIdentityProvider, %s}}",
 		name, challenge, method, kind, settings)
 }
 
-// providers returns the lines of all providers of the fixture.
+// providers returns the configuration lines for all of the fixture's providers.
 func (b *fixture) providers() []string {
 	registration := fmt.Sprintf("clientID: %s, clientSecret: {file: %s}", oauthtest.ClientID, b.file("secret", oauthtest.ClientSecret))
 	oidc := "claims: {id: [sub], preferredUsername: [preferred_username], name: [name]}, urls: {authorize: %[1]s/authorize, token: %[1]s/token}"
@@ -216,7 +217,7 @@ backend master
 	})
 }
 
-// join returns a file with a certificate and its key.
+// join returns the path to a file with a certificate and its key.
 func join(b *fixture, pair certtest.Pair) string {
 	b.t.Helper()
 	var both string
@@ -230,7 +231,7 @@ func join(b *fixture, pair certtest.Pair) string {
 	return b.file("pair.pem", both)
 }
 
-// freeAddress returns an address of the machine on which no process listens.
+// freeAddress returns an address on the machine where no process listens.
 func (b *fixture) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")

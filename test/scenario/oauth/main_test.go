@@ -1,5 +1,5 @@
 // Package oauth tests on a real cluster that users and programs get tokens with the user's
-// permissions from the OAuth server, as the architecture guide of OpenShift 3.9 describes (4.1.4),
+// permissions from the OAuth server, as described in the OpenShift 3.9 architecture guide (4.1.4),
 // and that attackers get none.
 package oauth
 
@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// server is the OAuth server of a cluster.
+// server is a cluster's OAuth server.
 type server struct {
 	*kit.Cluster
 	t   *testing.T
@@ -41,7 +41,7 @@ func (s *server) developer() string {
 	return strings.TrimSpace(string(content))
 }
 
-// browser returns a client with cookies that trusts the cluster and does not follow redirects.
+// browser returns a client that stores cookies, trusts the cluster and does not follow redirects.
 func (s *server) browser() *http.Client {
 	s.t.Helper()
 	pool := x509.NewCertPool()
@@ -55,7 +55,7 @@ func (s *server) browser() *http.Client {
 	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// reply is a response of the server with its body.
+// reply is a server response with its body.
 type reply struct {
 	*http.Response
 	body string
@@ -103,7 +103,7 @@ func (a reply) location(t *testing.T) *url.URL {
 	return address
 }
 
-// basic adds a user name and a password as `curl -u` does.
+// basic adds basic authentication credentials as `curl -u` does.
 func basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.SetBasicAuth(user, password)
@@ -117,7 +117,7 @@ func bearer(token string) func(*http.Request) {
 
 const implicit = "/oauth/authorize?client_id=openshift-challenging-client&response_type=token"
 
-// token gets a token for a user and a password.
+// token gets a token with a user name and a password.
 func (s *server) token(user, password string) string {
 	s.t.Helper()
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic(user, password))
@@ -130,7 +130,7 @@ func (s *server) token(user, password string) string {
 
 var hidden = regexp.MustCompile(`name="(csrf|then|code)" value="([^"]*)"`)
 
-// fields returns the hidden fields of the form on a page.
+// fields returns the hidden fields of a page's form.
 func (a reply) fields() url.Values {
 	form := url.Values{}
 	for _, field := range hidden.FindAllStringSubmatch(a.body, -1) {

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestUsersOfEveryProviderLogIn uses a cluster whose configuration contains a provider of each
-// kind, and changes that configuration while the cluster runs.
+// TestUsersOfEveryProviderLogIn uses a cluster configured with a provider of each kind, and changes
+// the configuration while the cluster runs.
 func TestUsersOfEveryProviderLogIn(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	b := build(t, c)
@@ -53,7 +53,7 @@ func otherPages(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// self is the user of a token.
+// self is the user who owns a token.
 type self struct {
 	Metadata   struct{ Name, UID string }
 	FullName   string
@@ -69,7 +69,7 @@ func (s *server) self(token string) (user self) {
 	return user
 }
 
-// passwords logs in through providers that check passwords, both with `oc login` and on their
+// passwords logs in through providers that check passwords, both with `oc login` and on their login
 // pages.
 func passwords(t *testing.T, _ *fixture, s *server) {
 	for _, c := range []struct{ provider, user, password, identity string }{
@@ -106,7 +106,8 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 			t.Errorf("the metrics lack %s", metric)
 		}
 	}
-	// With the mapping method lookup, an administrator creates the user, the identity and the mapping.
+	// With the lookup mapping method, an administrator creates the user, the identity and the
+	// mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
 		t.Errorf("a user without a mapping is redirected to %s", back)
 	}
@@ -119,7 +120,7 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 }
 
 // otherServers logs in through providers with browser redirects. The user alice already exists for
-// Alice of LDAP.
+// the Alice in LDAP.
 func otherServers(t *testing.T, b *fixture, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
@@ -158,7 +159,7 @@ func otherServers(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// throughProxy logs in through a proxy that passes the authenticated user in a header.
+// throughProxy logs in through a proxy that passes the authenticated user name in a header.
 func throughProxy(t *testing.T, b *fixture, s *server) {
 	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
 	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
@@ -178,13 +179,13 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
 		t.Errorf("user of the proxy: %+v", user)
 	}
-	// The guide gets a code with curl: the proxy vouches for the user, and the exchange of the code
-	// does not use it.
+	// As in the guide, curl gets a code: the proxy vouches for the user. The code is exchanged
+	// without the proxy.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code is sent to %s", page)
 	}
-	// Headers from a client that is not the proxy are ignored, with any certificate.
+	// Headers from a client that is not the proxy are ignored, regardless of its certificate.
 	for name, pair := range map[string]*certtest.Pair{
 		"no certificate": nil, "another client certificate of the CA": new(b.proxyCA.Issue(t, "bob")), "certificate of another CA": new(certtest.New(t).Issue(t, "proxy")),
 	} {
@@ -199,7 +200,7 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// form logs in on the page of a provider.
+// form logs in on a provider's login page.
 func (s *server) form(browser *http.Client, provider, user, password string) reply {
 	s.t.Helper()
 	form := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
@@ -208,7 +209,7 @@ func (s *server) form(browser *http.Client, provider, user, password string) rep
 	return s.do(browser, http.MethodPost, "/login/"+provider, form, nil)
 }
 
-// tokenOf gets a token for the user who is logged in with a browser.
+// tokenOf gets a token for the user who is logged in with the browser.
 func (s *server) tokenOf(browser *http.Client) string {
 	s.t.Helper()
 	got := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=token", nil, nil)
@@ -229,7 +230,7 @@ func (s *server) visit(browser *http.Client, server *httptest.Server, provider s
 	return s.do(outside, http.MethodGet, start.String(), nil, nil).location(s.t).String()
 }
 
-// trust makes a browser trust an additional authority.
+// trust makes a browser trust an additional CA.
 func trust(browser *http.Client, authority *x509.Certificate) {
 	browser.Transport.(*http.Transport).TLSClientConfig.RootCAs.AddCert(authority)
 }
@@ -241,6 +242,6 @@ func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The browser also presents it to a server that names other authorities.
+	// The browser also presents the certificate to a server that names other CAs.
 	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// reloads changes the configuration of a running cluster. Users who are logged in, or are logging
-// in, are not affected.
+// reloads changes the configuration of a running cluster. Users who are logged in, or who are
+// logging in, are not affected.
 func reloads(t *testing.T, b *fixture, s *server) {
 	before := s.pid()
 	token, browser := s.token("developer", s.developer()), s.browser()
@@ -54,7 +54,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 	}
 	s.OC("delete", "pod", "once", "--now")
 
-	// Flows from before the change continue.
+	// In-flight logins continue after the change.
 	values.Set("username", "developer")
 	values.Set("password", s.developer())
 	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
@@ -69,7 +69,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// damaged writes an unusable file, and then restores the initial one.
+// damaged writes an invalid configuration, and then restores the initial configuration.
 func damaged(t *testing.T, b *fixture, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
 	s.waitStatus("the changed configuration is rejected, and the previous one stays in effect")
@@ -88,7 +88,7 @@ func damaged(t *testing.T, b *fixture, s *server) {
 	})
 }
 
-// requestTemplate makes new projects get a label.
+// requestTemplate adds a label to new projects.
 const requestTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -103,7 +103,7 @@ objects:
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "${PROJECT_ADMIN_USER}"}]
 `
 
-// waitStatus waits until the output of `slipway status` contains a text.
+// waitStatus waits until `slipway status` prints a text.
 func (s *server) waitStatus(text string) {
 	s.t.Helper()
 	s.WaitFor("status of the configuration", func(context.Context) error {
@@ -114,7 +114,7 @@ func (s *server) waitStatus(text string) {
 	})
 }
 
-// pid returns the process of the control plane.
+// pid returns the PID of the control plane.
 func (s *server) pid() int {
 	s.t.Helper()
 	for _, process := range s.Status().Processes {

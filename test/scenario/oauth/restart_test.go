@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// restarts ends the control plane after each step of a login. The login must continue.
+// restarts restarts the control plane after each step of a login. The login must continue.
 func restarts(t *testing.T, _ *fixture, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
@@ -46,7 +46,7 @@ func (s *server) restart() {
 	})
 }
 
-// checkLogs checks that no log contains a secret, including the audit log.
+// checkLogs checks that no log, including the audit log, contains a secret.
 func (s *server) checkLogs(secrets map[string]string) {
 	s.t.Helper()
 	files, err := os.ReadDir(s.Path("log"))

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sidecar are the sample's objects (OpenShift 3.9 Architecture, 4.1.4.3.1.1) with today's API group
-// of Deployments, the route's host and another application.
+// sidecar holds the sample's objects (OpenShift 3.9 Architecture, 4.1.4.3.1.1) with the current API
+// group for Deployments, the route's host and another application.
 const sidecar = `
 apiVersion: v1
 kind: ServiceAccount
@@ -61,7 +61,7 @@ spec:
 `
 
 // TestSidecarLetsOnlyUsersReachApplication opens an application behind the proxy in a browser. Only
-// users who can read pods of the project reach it.
+// users who can read pods in the project can reach it.
 func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	const host = "sidecar.example.com"
@@ -70,7 +70,7 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s.OnlyPod("app=proxy")
 	browser := s.browser()
 	transport := browser.Transport.(*http.Transport)
-	// The router has its default certificate.
+	// The router uses its default certificate.
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == host+":443" {

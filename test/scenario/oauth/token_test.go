@@ -138,8 +138,8 @@ func TestTokensAuthenticateInEveryForm(t *testing.T) {
 	}
 }
 
-// The garbage collector and the quota controller watch every resource with the certificate of the
-// controllers, which has no UID.
+// The garbage collector and the quota controller watch every resource with the controllers'
+// certificate, which has no UID.
 func TestUserWithoutUIDHasNoTokens(t *testing.T) {
 	c := kit.Shared(t)
 	if names, err := c.TryOC("get", "useroauthaccesstokens", "-o", "name"); err != nil || names != "" {

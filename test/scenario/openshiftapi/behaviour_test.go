@@ -45,8 +45,8 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"apis/apps/v1", "apis/route.openshift.io/v1"} {
-		// Clients cache a document under its address, which contains a hash, as long as the list contains
-		// the address.
+		// Clients cache a document under its URL, which contains a hash, as long as the list
+		// contains this URL.
 		address, err := url.Parse(list.Paths[path].ServerRelativeURL)
 		if err != nil || address.Path != "/openapi/v3/"+path || address.Query().Get("hash") == "" {
 			t.Fatalf("the document of %s is at %q: %v", path, list.Paths[path].ServerRelativeURL, err)
@@ -327,8 +327,8 @@ func TestObjectsOutliveRestartAndAreDeletedWithNamespace(t *testing.T) {
 	}
 }
 
-// storedAsProtobuf reports whether protobuf's prefix follows a key in etcd's files. The log of
-// etcd also contains the key in the condition of each write, without a value.
+// storedAsProtobuf reports whether the protobuf prefix follows a key in etcd's files. etcd's log
+// also contains the key in the condition of each write, without a value.
 func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (exists bool) {
 	t.Helper()
 	existing := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity contains the fields of a response that a test compares.
+// identity holds the response fields that a test compares.
 type identity struct {
 	APIVersion, Kind string
 	Metadata         metav1.ObjectMeta
@@ -78,7 +78,7 @@ func TestKindsWithoutGroup(t *testing.T) {
 	if patched.APIVersion != "v1" || patched.Metadata.Labels["applied"] != "yes" || patched.Metadata.Labels["merged"] != "yes" {
 		t.Errorf("applied %+v", patched)
 	}
-	// The group also accepts a body with the old name.
+	// The group's path also accepts a body with the old API version.
 	other := strings.Replace(oldRoute, `"front"`, `"side"`, 1)
 	if got := decode(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
 		t.Errorf("created %+v", got)

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resource is a stored resource: the required fields of an object, the columns of its table after
-// the name, and its names in `oc get`.
+// resource is a stored resource: an object's required fields, the columns of its table after the
+// name column, and its names in `oc get`.
 type resource struct {
 	group, plural, kind string
 	clusterwide         bool
@@ -100,7 +100,8 @@ func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructure
 	return object
 }
 
-// client changes the resource in the test's namespace, or in the cluster.
+// client returns a client for the resource in the test's namespace, or for the whole cluster if the
+// resource is cluster-scoped.
 func (r resource) client(t *testing.T, c *kit.Cluster) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config)

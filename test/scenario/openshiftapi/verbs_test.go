@@ -1,5 +1,5 @@
-// Package openshiftapi tests that OpenShift's API groups are served like those of Kubernetes: with
-// every verb, patch type, selector, policy and quota, by their current and old names.
+// Package openshiftapi tests that OpenShift's API groups are served like Kubernetes API groups:
+// with every verb, patch type, selector, policy and quota, under their current and old names.
 package openshiftapi
 
 import (
@@ -82,7 +82,7 @@ func checkInvalid(t *testing.T, client dynamic.ResourceInterface, object *unstru
 	}
 }
 
-// checkWatch creates the object and watches its creation.
+// checkWatch creates the object and checks that a watch reports its creation.
 func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -124,7 +124,7 @@ func checkPatches(t *testing.T, client dynamic.ResourceInterface, name string) {
 	}
 }
 
-// checkApply applies the object as two managers, with and without conflicts.
+// checkApply applies the object with two managers, with and without conflicts.
 func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	apply := func(manager, label, value string, force bool) (*unstructured.Unstructured, error) {

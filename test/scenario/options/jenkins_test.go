@@ -9,12 +9,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// jenkinsSettings give projects with pipelines a Jenkins.
+// jenkinsSettings provisions a Jenkins server for projects with pipelines.
 const jenkinsSettings = `
 jenkinsPipelineConfig: {autoProvisionEnabled: true, templateNamespace: openshift, templateName: shop-jenkins, serviceName: shop-ci, parameters: {MEMORY: 2Gi}}
 `
 
-// jenkinsTemplate has the objects of a Jenkins server that matter here.
+// jenkinsTemplate contains those objects of a Jenkins server that matter for this test.
 const jenkinsTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -1,5 +1,5 @@
-// Package options tests settings and commands that change the stored data of a cluster: the audit
-// log, encrypted secrets, and images that are loaded from archives.
+// Package options tests settings and commands that affect a cluster's stored data: the audit log,
+// encrypted secrets, and images that are loaded from archives.
 package options
 
 import (
@@ -68,7 +68,7 @@ slipway: {encryptSecrets: false}
 	rotatesKeys(t, c)
 }
 
-// encryptsExisting turns encryption on, and kills the control plane while it encrypts existing
+// encryptsExisting enables encryption, and kills the control plane while it encrypts existing
 // objects.
 func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -100,8 +100,8 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key. The control plane restarts, which avoids the
-// minute until the API server rereads its file.
+// rotatesKeys encrypts everything with another key. It restarts the control plane to avoid waiting
+// up to a minute until the API server rereads its file.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")
@@ -132,7 +132,7 @@ func waitEncrypted(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// raw returns an object as etcd stores it.
+// raw returns an object in the form in which etcd stores it.
 func raw(t *testing.T, c *kit.Cluster, key string) string {
 	t.Helper()
 	store, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + c.Path("run", "etcd.sock")}, Logger: zap.NewNop()})
@@ -186,14 +186,15 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 	}
 }
 
-// schedulerArguments name a ConfigMap that does not exist at the start.
+// schedulerArguments names a ConfigMap that does not exist at startup.
 const schedulerArguments = "kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy]}}"
 
 func TestMain(m *testing.M) {
 	kit.MainWith(m, kit.Options{Master: schedulerArguments + jenkinsSettings})
 }
 
-// checkTLS connects to the API with old and new TLS versions and with different server names.
+// checkTLS connects to the API server with old and new TLS versions and with different server
+// names.
 func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	t.Helper()
 	connect := func(config *tls.Config) (tls.ConnectionState, error) {
@@ -224,8 +225,8 @@ func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 }
 
-// kubeletAcceptsClients tests that the kubelet accepts certificates of servingInfo.clientCA, which
-// the roles of the cluster give rights, and no others.
+// kubeletAcceptsClients tests that the kubelet accepts only client certificates that are signed by
+// servingInfo.clientCA and whose users have the permissions in the cluster's roles.
 func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Authority) {
 	t.Helper()
 	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", "operator")
