@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitStatus waits until the status of the host contains a text, or no longer contains it.
+// waitStatus waits until the host's status contains a text or, if present is false, no longer
+// contains it.
 func waitStatus(c *kit.Cluster, text string, present bool) {
 	c.WaitFor(fmt.Sprintf("text %q in the status: %t", text, present), func(context.Context) error {
 		if status := c.MustSlipway("status"); strings.Contains(status, text) != present {
@@ -19,7 +20,8 @@ func waitStatus(c *kit.Cluster, text string, present bool) {
 	})
 }
 
-// placed creates a pod and waits until the scheduler has placed it, or has found no node for it.
+// placed creates a pod and waits until the scheduler has placed it, or has reported that no node is
+// suitable.
 func placed(c *kit.Cluster, name, want string) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -38,8 +40,8 @@ spec:
 	})
 }
 
-// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap of the argument
-// policy-configmap while the cluster runs.
+// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap named by the
+// argument policy-configmap while the cluster runs.
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
 	const missing = "ConfigMap kube-system/scheduler-policy does not exist"

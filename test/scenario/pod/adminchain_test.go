@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// adminChain is the chain of OpenShift 3.11 Cluster Administration, Using iptables Rules to Limit
+// adminChain is the chain in OpenShift 3.11 Cluster Administration, Using iptables Rules to Limit
 // Access to External Resources.
 const adminChain = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 
-// onMachine runs a command in the network of the cluster's machine.
+// onMachine runs a command in the network namespace of the cluster's machine.
 func onMachine(c *kit.Cluster, command string) (output string, err error) {
 	err = c.Do(func() error {
 		data, err := exec.Command("sh", "-c", command).CombinedOutput()
@@ -27,7 +27,7 @@ func onMachine(c *kit.Cluster, command string) (output string, err error) {
 	return output, err
 }
 
-// waitJump waits until the packets of pods run through the chain.
+// waitJump waits until packets from pods traverse the chain.
 func waitJump(c *kit.Cluster) {
 	c.WaitFor("rule that jumps to the chain", func(context.Context) error {
 		rules, err := onMachine(c, "nft list chain ip filter FORWARD")
@@ -72,7 +72,7 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	}
 	blocked()
 
-	// The egress firewall of a project precedes the chain, which counts no packet.
+	// The project's egress firewall precedes the chain, so the chain does not count any packets.
 	counted := func() bool {
 		for line := range strings.Lines(run("nft list chain ip filter " + adminChain)) {
 			if strings.Contains(line, "203.0.113.3 ") {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestFirewallCannotBeBypassed tries every way around a firewall that is open to the project's
-// administrator. Each works without the firewall, or never.
+// TestFirewallCannotBeBypassed tries every way for the project's administrator to bypass a
+// firewall. Each way works without the firewall, or never works.
 func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)
 	newOutside(t, c)

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// guidePolicy is the policy of OpenShift 3.11 Cluster Administration, Using an Egress Firewall to
+// guidePolicy is the policy in OpenShift 3.11 Cluster Administration, Using an Egress Firewall to
 // Limit Access to External Resources.
 const guidePolicy = `{
     "kind": "EgressNetworkPolicy",
@@ -64,7 +64,7 @@ func request(c *kit.Cluster, host string) (page string, err error) {
 	return c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+host+":8080/")
 }
 
-// waitExternal waits until a request from the pod client to an address outside succeeds.
+// waitExternal waits until a request from the pod client to an external address succeeds.
 func waitExternal(c *kit.Cluster, host, address string) {
 	c.WaitFetch("client", "http://"+host+":8080/", "I am "+address)
 }
@@ -75,8 +75,8 @@ func waitNoExternal(c *kit.Cluster, hosts ...string) {
 	}
 }
 
-// reachesAPI reports whether the pod client connects to the API server at an address. The server
-// rejects requests without TLS.
+// reachesAPI reports whether the pod client can connect to the API server at an address. The API
+// server rejects requests without TLS.
 func reachesAPI(c *kit.Cluster, address string) bool {
 	_, err := c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+address+"/")
 	return err != nil && strings.Contains(err.Error(), "400 Bad Request")
@@ -107,7 +107,7 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 		t.Errorf("oc describe prints\n%s", output)
 	}
 
-	// The node's own addresses are external too, except for services and DNS.
+	// The node's own addresses are also external, except for services and DNS.
 	for address, want := range api {
 		if got := reachesAPI(p.Cluster, address); got != want {
 			t.Errorf("connection to %s: %t, want %t", address, got, want)
@@ -116,7 +116,7 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 
 	o.set("www.foo.com.", "A 20.21.22.23")
 	waitExternal(p.Cluster, "www.foo.com", "20.21.22.23")
-	// Open connections keep the previous address.
+	// Open connections keep using the previous address.
 	if page, err := request(p.Cluster, "10.11.12.13"); err != nil {
 		t.Errorf("the previous address: %q, %v", page, err)
 	}
@@ -196,7 +196,7 @@ func TestAllowedNameIsReachableFromFirstPacket(t *testing.T) {
 			t.Errorf("request to %s: %q", name, page)
 		}
 	}
-	// The response of another DNS server opens nothing.
+	// A response from another DNS server does not open the firewall.
 	if output := c.Exec("client", "nslookup", "new1.foo.com", wrongDNS); !strings.Contains(output, "203.0.113.9") {
 		t.Errorf("the other DNS server responds\n%s", output)
 	}
@@ -235,7 +235,7 @@ func TestProjectWithTwoFirewallsHasNoExternalTraffic(t *testing.T) {
 		return nil
 	})
 
-	// A policy of a global project has no effect.
+	// A policy in a global project has no effect.
 	admin := c.In("default")
 	admin.Apply(firewall("ignored", "Deny 0.0.0.0/0"))
 	defer admin.OC("delete", "egressnetworkpolicy", "ignored")

@@ -1,6 +1,6 @@
 package pod
 
-// The manifests of OpenShift 3.11 Cluster Administration, Using an Egress Router to Allow External
+// The manifests in OpenShift 3.11 Cluster Administration, Using an Egress Router to Allow External
 // Resources to Recognize Pod Traffic, as printed.
 
 // guideLegacyRouter is the manifest in Managing Networking, Deploying an Egress Router Pod.

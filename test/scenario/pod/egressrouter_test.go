@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// egressRouter is a cluster with a pod "client", and an external server that only accepts the
-// address of egress routers. All routers in the guide have the same address, so only one runs at a
-// time.
+// egressRouter is a cluster with a pod "client", and an external server that accepts only the
+// egress routers' address. All routers in the guide have the same address, so only one router runs
+// at a time.
 type egressRouter struct{ *kit.Cluster }
 
 func newEgressRouter(t *testing.T) *egressRouter {
@@ -24,7 +24,7 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	c := kit.Shared(t)
 	c.OC("label", "node", "--all", "site=springfield-1", "--overwrite")
 	machine := c.Neighbor("192.168.12.1/24", "203.0.113.25/32", "203.0.113.26/32", "203.0.113.27/32")
-	// Servers that respond with both addresses.
+	// The servers respond with the client's address and their own address.
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, _, _ := net.SplitHostPort(r.RemoteAddr)
 		fmt.Fprintf(w, "%s to %s as %s\n", client, r.Context().Value(http.LocalAddrContextKey), r.Host)
@@ -46,13 +46,14 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	return &egressRouter{c}
 }
 
-// connects waits until the server at an address outside gets the requests to a URL from the
+// connects waits until the server at an external address receives the requests to a URL from the
 // router's address.
 func (r *egressRouter) connects(url, server string) {
 	r.WaitFetch("client", url, "192.168.12.99 to "+server)
 }
 
-// fetch sends one request from the client, with variables such as http_proxy=http://egress-1:8080/.
+// fetch sends one request from the client, with environment variables such as
+// http_proxy=http://egress-1:8080/.
 func (r *egressRouter) fetch(variables, url string) (string, error) {
 	return r.TryOC("exec", "client", "--", "sh", "-c", variables+" timeout 10 wget -q -O - "+url)
 }
@@ -85,7 +86,7 @@ func TestEgressRouterRedirectsToManyDestinations(t *testing.T) {
 	check()
 	r.OC("delete", "pod", "egress-multi")
 
-	// The same from a ConfigMap, which the pod reads at its start.
+	// The same routes from a ConfigMap, which the pod reads when it starts.
 	file := filepath.Join(t.TempDir(), "my-egress-destination.txt")
 	if err := os.WriteFile(file, []byte(guideDestinationFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -110,7 +111,7 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 	o.set("inside.foobar.com.", "A 192.168.1.7")
 	r.Apply(guideHTTPProxy)
 	r.WaitPodRunning("egress-http-proxy")
-	// The guide's service selects no pod. Its selector must be the pod's label.
+	// The guide's service does not select any pod. Its selector must match the pod's label.
 	r.Apply(guideHTTPProxyService)
 	if addresses := r.OC("get", "endpoints", "egress-1", "-o", "jsonpath={.subsets}"); addresses != "" {
 		t.Errorf("the service of the guide has the endpoints %q", addresses)
@@ -125,7 +126,7 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 		"http://www.example.com/":   "403 Forbidden", // of a domain that is denied
 		"http://example.com/":       "403 Forbidden",
 		"http://192.168.1.7/":       "403 Forbidden", // of a network that is denied
-		// A name that resolves to an address in this network.
+		// This name resolves to an address in the cluster's network.
 		"http://inside.foobar.com/": "403 Forbidden",
 	} {
 		r.WaitFor(url+" through the proxy", func(context.Context) error {
@@ -151,7 +152,7 @@ func TestEgressRouterIsDNSProxy(t *testing.T) {
 	r.connects("http://egress-dns-svc:100/", "203.0.113.25:100")
 	r.connects("http://egress-dns-svc:8080/", "203.0.113.26:80")
 	r.connects("http://egress-dns-svc:8443/", "203.0.113.26:443")
-	// The proxy resolves the name for each connection.
+	// The proxy resolves the name again for each connection.
 	o.set("foobar.com.", "A 203.0.113.27")
 	r.connects("http://egress-dns-svc:8443/", "203.0.113.27:443")
 	if log := r.OC("logs", "egress-dns-proxy"); !strings.Contains(log, "connected client") || !strings.Contains(log, "target=foobar.com:443") {
@@ -171,7 +172,7 @@ func TestEgressRouterIsDNSProxy(t *testing.T) {
 func TestEgressRouterFailsOver(t *testing.T) {
 	r := newEgressRouter(t)
 	r.Apply(strings.ReplaceAll(guideRouterService, "    name: egress-1", "    name: egress-demo"))
-	// The service account of the pods needs the right to privileged containers.
+	// The pods' service account needs permission to run privileged containers.
 	r.OC("adm", "policy", "add-scc-to-user", "privileged", "-z", "default")
 	r.Apply(guideRouterController)
 	r.connects("http://egress-1/", "203.0.113.25:80")

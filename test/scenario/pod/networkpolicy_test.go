@@ -9,14 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// projects is the shared cluster with two projects: the test's, which has policies, and another.
+// projects is the shared cluster with two projects: the test's project, which has policies, and
+// another project.
 type projects struct {
 	*kit.Cluster
 	other *kit.Cluster
 }
 
-// newProjects creates both projects with a pod "client" in each, and a server with the label
-// role=frontend in the test's, which listens on the ports 80 and 8080.
+// newProjects creates both projects with a pod "client" in each project, and a server in the test's
+// project. The server has the label role=frontend and listens on ports 80 and 8080.
 func newProjects(t *testing.T) projects {
 	t.Helper()
 	c := kit.Shared(t)
@@ -33,7 +34,7 @@ func newProjects(t *testing.T) projects {
 	return p
 }
 
-// url returns the address of a port of the server.
+// url returns the URL of one of the server's ports.
 func (p projects) url(port int) string {
 	return fmt.Sprintf("http://%s:%d/", p.Pod("web").Status.PodIP, port)
 }
@@ -48,7 +49,7 @@ func waitBlocked(c *kit.Cluster, pod, url string) {
 	})
 }
 
-// The policies of OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
+// The policies in OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
 const (
 	denyByDefault = `
 kind: NetworkPolicy
@@ -108,7 +109,7 @@ func TestPoliciesOfGuideIsolatePods(t *testing.T) {
 	p.Apply(denyByDefault)
 	waitBlocked(p.Cluster, "client", p.url(8080))
 	waitBlocked(p.other, "client", p.url(80))
-	// The node reaches its pods: probes succeed, and so do routes.
+	// The node can reach its pods, so probes and routes work.
 	if page := fetch(t, p.Cluster, p.Pod("web").Status.PodIP+":8080"); page != "I am web\n" {
 		t.Errorf("page %q", page)
 	}

@@ -20,13 +20,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nameservers is the setting for external names: the cluster forwards them to the DNS server of
-// newOutside.
+// nameservers is the setting for external names: the cluster forwards queries for them to
+// newOutside's DNS server.
 const nameservers = "dnsNameservers: [198.51.100.2]"
 
-// outside is a machine outside of the cluster, which is connected to the cluster's machine. It has
-// the addresses of outsideAddresses, a web server on port 8080, which returns the address of the
-// request, a server that counts bytes on port 9000, and DNS servers.
+// outside is a machine outside the cluster that is connected to the cluster's machine. It has the
+// addresses in outsideAddresses, a web server on port 8080 that returns the address to which the
+// request was sent, a server that counts bytes on port 9000, and DNS servers.
 type outside struct {
 	*netnamespace.Namespace
 	// bytes is the number of bytes that the server on port 9000 has received.
@@ -62,7 +62,7 @@ func newOutside(t *testing.T, c *kit.Cluster) *outside {
 
 const outsideDevice = "outside"
 
-// connect adds a device between the cluster's machine and the namespace.
+// connect adds a veth pair between the cluster's machine and the namespace.
 func connect(namespace int) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = outsideDevice
@@ -127,8 +127,8 @@ func (o *outside) serve(t *testing.T) {
 	o.serveDNS(t, wrongDNS+":53", func(string) []string { return []string{"A 203.0.113.9"} })
 }
 
-// count counts the bytes of one connection after another. It closes a connection when ctx ends,
-// because a firewall might block the connection, so that the client cannot close it.
+// count counts the bytes of one connection after another. It closes a connection when ctx is done,
+// because the client cannot close a connection that a firewall blocks.
 func (o *outside) count(ctx context.Context, listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -147,7 +147,7 @@ func (o *outside) count(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// set sets the records of a name, such as "A 192.0.2.1", separated by semicolons. A record can
+// set sets the records for a name, such as "A 192.0.2.1", separated by semicolons. A record can
 // begin with another name.
 func (o *outside) set(name, records string) {
 	o.mutex.Lock()
@@ -164,7 +164,7 @@ func (o *outside) lookUp(name string) (records []string) {
 	return strings.Split(o.zone[name], ";")
 }
 
-// serveDNS serves DNS over UDP with records of IPv4 addresses. Records have no TTL.
+// serveDNS serves DNS over UDP with IPv4 address records. The records have no TTL.
 func (o *outside) serveDNS(t *testing.T, address string, lookUp func(name string) []string) {
 	t.Helper()
 	var packets net.PacketConn

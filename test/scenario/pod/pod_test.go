@@ -1,5 +1,5 @@
-// Package pod tests the functions that a node provides to pods: lifecycle, volumes, and the
-// commands that inspect them.
+// Package pod tests the features that a node provides to pods: lifecycle, volumes, and the commands
+// that inspect pods.
 package pod
 
 import (
@@ -245,6 +245,7 @@ func TestServiceAccountTokenAuthenticates(t *testing.T) {
 	if want := "system:serviceaccount:" + c.Namespace + ":default"; review.Status.UserInfo.Username != want {
 		t.Errorf("the token's user is %q, want %q", review.Status.UserInfo.Username, want)
 	}
-	// busybox has no TLS version that the API server accepts. A connection is sufficient.
+	// busybox does not support a TLS version that the API server accepts. A TCP connection is
+	// sufficient.
 	c.Exec("task", "timeout", "5", "sh", "-c", "nc kubernetes.default.svc 443 </dev/null")
 }

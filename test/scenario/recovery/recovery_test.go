@@ -1,4 +1,4 @@
-// Package recovery tests that running pods outlive the failure of every process of the host, and
+// Package recovery tests that running pods survive the failure of every process on the host, and
 // that the host recovers automatically or after the next `slipway up`.
 package recovery
 
@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// witness is a pod with a page to which each start adds a line, so that restarts are visible.
+// witness is a pod with a page to which each start appends a line, so that restarts are visible.
 var witness = fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -38,7 +38,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `, kit.ToolsImage)
 
-// podIdentity contains the properties of a pod that change if its container restarts.
+// podIdentity holds the properties of a pod that change if its container restarts.
 type podIdentity struct {
 	container string
 	restarts  int32
@@ -51,7 +51,8 @@ func podIdentityOf(c *kit.Cluster) podIdentity {
 	return podIdentity{status.ContainerID, status.RestartCount, pod.Status.PodIP}
 }
 
-// checkWorks checks that the cluster works: it starts, serves, reaches and deletes a pod.
+// checkWorks checks that the cluster works: it starts a pod, reaches it through a service, and
+// deletes it.
 func checkWorks(c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -87,7 +88,7 @@ func TestProcessesRestartUnderRunningPods(t *testing.T) {
 }
 
 // reachesPod checks that a request sent while the node process restarts waits instead of failing.
-// It sends each request once, without retries.
+// It sends each request only once, without retries.
 func reachesPod(t *testing.T, c *kit.Cluster) {
 	var group sync.WaitGroup
 	for _, args := range [][]string{
@@ -104,8 +105,8 @@ func reachesPod(t *testing.T, c *kit.Cluster) {
 	group.Wait()
 }
 
-// waitRestarted waits until status shows that a process was killed, its exit status, and that
-// everything is ready again.
+// waitRestarted waits until the status shows that a process was killed, with its exit status, and
+// that everything is ready again.
 func waitRestarted(c *kit.Cluster, name string) {
 	c.WaitFor("restart of "+name, func(context.Context) error {
 		status := c.Status()
@@ -137,7 +138,7 @@ func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
 	}
 }
 
-// waitProcessesEnd waits until only containers and their shims are still running on the host.
+// waitProcessesEnd waits until only containers and their shims still run on the host.
 func waitProcessesEnd(c *kit.Cluster) {
 	c.WaitFor("end of the supervisor's processes", func(context.Context) error {
 		processes, err := c.Processes()

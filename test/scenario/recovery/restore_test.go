@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity contains the properties that a restored host has in common with the lost host.
+// identity holds the properties that a restored host has in common with the lost host.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
@@ -33,8 +33,8 @@ func identityOf(t *testing.T, c *kit.Cluster) identity {
 	return identity{read("pki", "ca.key"), read("pki", "serviceaccounts.private.key"), read("developer.password")}
 }
 
-// checkRestored tests that the objects come from the snapshot, and that a token of a service
-// account is still valid.
+// checkRestored tests that the objects come from the snapshot, and that a service account token is
+// still valid.
 func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	t.Helper()
 	if got := strings.TrimSpace(c.OC("get", "secret", "saved", "-o", "jsonpath={.data.key}")); got != "dmFsdWU=" {
@@ -52,7 +52,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	if !review.Status.Authenticated {
 		t.Errorf("a token from before the restore is rejected: %+v", review.Status)
 	}
-	// Controllers follow the restored objects.
+	// Controllers reconcile the restored objects.
 	c.OC("create", "namespace", "after-restore")
 	c.WaitFor("service account of a new namespace", func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().ServiceAccounts("after-restore").Get(ctx, "builder", metav1.GetOptions{})
@@ -60,7 +60,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	})
 }
 
-// checkMasterRestart restarts the control plane under the name of OpenShift's program.
+// checkMasterRestart restarts the control plane with OpenShift's command name.
 func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	former := processID(c)
@@ -79,8 +79,8 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkStop stops components of the control plane, which an administrator of OpenShift does by
-// moving manifests away.
+// checkStop stops control plane components. In OpenShift, an administrator stops them by moving
+// their manifests away.
 func checkStop(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("master", "stop", "controllers")
@@ -109,7 +109,7 @@ func checkStop(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// statesOf returns the states of the components of the control plane.
+// statesOf returns the states of the control plane components, keyed by name.
 func statesOf(c *kit.Cluster) map[string]string {
 	states := map[string]string{}
 	for _, process := range c.Status().Processes {
@@ -122,7 +122,7 @@ func statesOf(c *kit.Cluster) map[string]string {
 	return states
 }
 
-// checkEtcdctl runs etcd's client with the commands of the guide, in both versions.
+// checkEtcdctl runs the guide's etcdctl commands, in both API versions.
 func checkEtcdctl(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	three := []string{"ETCDCTL_API=3"}
@@ -149,7 +149,7 @@ func checkEtcdctl(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// processID returns the process ID of the control plane.
+// processID returns the PID of the control plane.
 func processID(c *kit.Cluster) int {
 	for _, process := range c.Status().Processes {
 		if process.Name == "control-plane" {
@@ -187,7 +187,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the data of a running cluster was replaced: %+v", result)
 	}
 	c.MustSlipway("down")
-	// The way back from an upgrade is the same.
+	// An upgrade is reverted in the same way.
 	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", beforeUpgrade); !strings.Contains(output, "The previous data is in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
 	}
@@ -238,8 +238,8 @@ func move(t *testing.T, c *kit.Cluster, address string) {
 	c.Address = netip.MustParsePrefix(address).Addr()
 }
 
-// recordFormerVersion makes the next start of the control plane an upgrade from another patch
-// version of Kubernetes, which it returns.
+// recordFormerVersion makes the next start of the control plane an upgrade from another Kubernetes
+// patch version, and returns this version.
 func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	path := c.Path("master", "kubernetes-version")
@@ -254,10 +254,10 @@ func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	return former
 }
 
-// documentArchive is the archive of the guide.
+// documentArchive is the path of the archive in the guide.
 const documentArchive = "/backup/slipway-master-20261123T200000Z.tar.gz"
 
-// commandsOf returns the commands of a section of a document: its lines in code blocks.
+// commandsOf returns the commands in a section of a document: the lines in its code blocks.
 func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands []string) {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile(document))
@@ -274,7 +274,7 @@ func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands 
 	return commands
 }
 
-// checkScheduled tests that the newest copies of etcd are saved automatically, that they are
+// checkScheduled tests that etcd snapshots are saved automatically, that the newest snapshots are
 // complete, and that the status shows them.
 func checkScheduled(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -290,7 +290,7 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	if status := c.MustSlipway("status"); !strings.Contains(status, "in "+dir+", the newest is ") {
 		t.Errorf("the status does not show the snapshots:\n%s", status)
 	}
-	// The schedule can remove the file meanwhile.
+	// The scheduled cleanup can remove the file in the meantime.
 	c.WaitFor("check of a snapshot", func(context.Context) error {
 		files, err := filepath.Glob(c.Path("snapshots", "etcd-*.db"))
 		if err != nil || len(files) == 0 {
@@ -305,10 +305,10 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// memberVariables are the variables for the etcd.conf of a new member.
+// memberVariables holds the environment variables for a new member's etcd.conf.
 var memberVariables = []string{`ETCD_NAME="second"`, `ETCD_INITIAL_CLUSTER="`, `ETCD_INITIAL_CLUSTER_STATE="existing"`}
 
-// checkMember adds a member to etcd with the command of the guide, and removes it again.
+// checkMember adds a member to etcd with the guide's command, and removes it again.
 func checkMember(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	output := c.MustSlipway("etcdctl", "member", "add", "second", "--learner", "--peer-urls=https://192.0.2.9:2380")
@@ -328,7 +328,7 @@ func checkMember(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkLogin tests that the user of the first start logs in with the restored password.
+// checkLogin tests that the user created at the first start can log in with the restored password.
 func checkLogin(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}

@@ -22,8 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// routeHost is the host name of the registry's route, below the domain that main_test.go
-// configures.
+// routeHost is the host name of the registry's route, in the domain that main_test.go configures.
 const routeHost = "docker-registry-default.apps.example.com"
 
 func TestExternalClientsUseRoute(t *testing.T) {
@@ -33,7 +32,7 @@ func TestExternalClientsUseRoute(t *testing.T) {
 			t.Errorf("oc registry info %s prints %q, want %s", flag, got, want)
 		}
 	}
-	// The test's machine resolves neither of these names.
+	// The test's machine cannot resolve either of these names.
 	if got := p.OC("registry", "info", "--check"); strings.Contains(got, "docker-registry") || !strings.Contains(got, ":5000") {
 		t.Errorf("oc registry info prints %q, want the address of the master", got)
 	}
@@ -60,7 +59,7 @@ func TestExternalClientsUseRoute(t *testing.T) {
 		t.Error("a client without credentials can push by the route")
 	}
 
-	// Clients that can pull an image can list its referrers by the image's digest.
+	// Clients that can pull an image can list its referrers by its digest.
 	subject, err := remote.Head(tag, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +109,13 @@ func TestAccountsOfNewProjectPushAndPull(t *testing.T) {
 		password = entries["docker-registry.default.svc:5000"].Password
 		return p.push(dir, "app:v1", password)
 	})
-	// A pod of the service account `default` needs no pull secret.
+	// A pod that uses the service account `default` needs no pull secret.
 	p.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [
 		{name: app, image: "docker-registry.default.svc:5000/%s/app:v1", imagePullPolicy: Always}]}}`, p.Namespace))
 	p.WaitPodRunning("app")
 }
 
-// private is an external registry with one image. It requires a user and a password.
+// private is an external registry with one image. It requires a user name and a password.
 func private(p *project, image v1.Image) (reference, host string) {
 	p.t.Helper()
 	listener, err := listen(p)
@@ -145,8 +144,8 @@ func private(p *project, image v1.Image) (reference, host string) {
 	return host + "/team/app:v1", host
 }
 
-// hosts configures the node's address of a registry, as an administrator does, with containerd's
-// hosts.toml.
+// hosts configures a registry's address on the node with containerd's hosts.toml, as an
+// administrator does.
 func hosts(p *project, registry, at string) {
 	p.t.Helper()
 	dir := p.Path("registries.d", registry)

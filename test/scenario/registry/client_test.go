@@ -25,9 +25,9 @@ func file(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// TestImagesAreMirroredAppendedAndExtracted copies an image of another registry into the cluster's
-// with `oc image`, appends a layer and extracts a file. A trigger of the client then starts a
-// deployment.
+// TestImagesAreMirroredAppendedAndExtracted copies an image from another registry to the cluster's
+// registry with `oc image`, appends a layer and extracts a file. A trigger set by the client then
+// starts a deployment.
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
@@ -83,7 +83,7 @@ func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 }
 
 // TestSignaturesAreAddedAndVerified signs an image with GnuPG, adds the signature through the
-// registry's API, and verifies the registry's response.
+// registry's API, and verifies the signature that the registry returns.
 func TestSignaturesAreAddedAndVerified(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "signed")
@@ -194,7 +194,7 @@ func sign(t *testing.T, text string) (content []byte, key string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The directory is removed either way.
+		// The directory is removed in any case.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})

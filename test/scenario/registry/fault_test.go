@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pruner creates an account with permission to prune, and returns a function that prunes.
+// pruner creates an account with permission to prune, and returns a function that runs the pruning
+// command.
 func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
 	try := p.tryPruner()
@@ -33,7 +34,7 @@ func (p *project) pruner() (prune func(title string, more ...string) string) {
 	}
 }
 
-// tryPruner is pruner, but its function returns errors instead of ending the test.
+// tryPruner is like pruner, but its function returns errors instead of failing the test.
 func (p *project) tryPruner() (prune func(title string, more ...string) (string, error)) {
 	p.t.Helper()
 	token := p.account("pruner", "")
@@ -80,7 +81,7 @@ func TestPushesContinueDuringPruning(t *testing.T) {
 		removed, failures = removed+out, append(failures, err, registryErr)
 	}
 	close(stop)
-	// The pushes end before a failure ends the test, which would interrupt them.
+	// The pushes complete before a failure ends the test, which would interrupt them.
 	if err := errors.Join(append(failures, pushes.Wait())...); err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +133,8 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 	}
 }
 
-// interrupt starts an upload, kills the registry while it runs, and returns the directory of the
-// upload.
+// interrupt starts an upload, kills the registry during the upload, and returns the upload's
+// directory.
 func (p *project) interrupt(stream string) (rest string) {
 	p.t.Helper()
 	client := &http.Client{Transport: p.transport()}
@@ -237,8 +238,8 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 	}
 }
 
-// reads is the number of clients that read a manifest concurrently. maxGrowth limits how much this
-// increases the memory of the control plane, in KiB: half a MiB for each client.
+// reads is the number of clients that concurrently read a manifest. maxGrowth is the maximum growth
+// of the control plane's memory that the reads can cause, in KiB: half a MiB for each client.
 const reads, maxGrowth = 1000, 512 << 10
 
 func TestThousandReadersOfManifest(t *testing.T) {
@@ -281,7 +282,7 @@ func TestThousandReadersOfManifest(t *testing.T) {
 	}
 }
 
-// peak returns the peak memory of the control plane, in KiB.
+// peak returns the control plane's peak memory usage, in KiB.
 func (p *project) peak() int {
 	p.t.Helper()
 	for _, process := range p.Status().Processes {

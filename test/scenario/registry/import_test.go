@@ -15,7 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// externalImage creates an external registry with an image, and returns a function that removes it.
+// externalImage creates an external registry with an image, and returns a function that removes the
+// registry.
 func externalImage(p *project, image v1.Image) (reference string, stop func()) {
 	p.t.Helper()
 	listener, err := listen(p)
