@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// imagePolicy allows the cluster's images, images of one other registry, and images of a vendor. It
-// resolves names to digests.
+// imagePolicy allows images from the cluster's registry, images from one other registry, and a
+// vendor's images. It resolves names to digests.
 const imagePolicy = `
 apiVersion: v1
 kind: ImagePolicyConfig
@@ -73,12 +73,12 @@ func configurePolicy(p *project, policy string) {
 	refuses(true)
 }
 
-// pod requests a pod as a dry run, and returns the image of the result.
+// pod creates a pod as a dry run, and returns the image of the resulting pod.
 func (p *project) pod(name, image string) (string, error) {
 	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
 }
 
-// TestPolicySelectsImagesThatRun tries images of several registries, with annotations on images
+// TestPolicySelectsImagesThatRun tries images from several registries, with annotations on images
 // and on the project.
 func TestPolicySelectsImagesThatRun(t *testing.T) {
 	p := newProject(t)
@@ -114,7 +114,7 @@ func TestPolicySelectsImagesThatRun(t *testing.T) {
 		t.Errorf("a deployment has the image %s, %v", got, err)
 	}
 
-	// The policy does not disclose the image of a stream to users who cannot pull from it.
+	// The policy does not disclose a stream's image to users who cannot pull from the stream.
 	newProjectOf(t, p)
 	other := p.Namespace + "-other"
 	foreign := func() (string, error) {

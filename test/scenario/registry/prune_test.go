@@ -74,7 +74,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 	}
 }
 
-// TestCronJobOfExamplePrunes runs the job of examples/pruning, which also prunes builds and
+// TestCronJobOfExamplePrunes runs the CronJob in examples/pruning, which also prunes builds and
 // deployments.
 func TestCronJobOfExamplePrunes(t *testing.T) {
 	p := newProject(t)

@@ -60,7 +60,7 @@ spec:
   containers: [{name: app, image: "%[2]s/%[1]s/app:v1", imagePullPolicy: Always}]
 `, p.Namespace, routeHost))
 	p.WaitPodRunning("app")
-	// Through the host name of the route, which does not resolve, with the secret of its service
+	// Uses the route's host name, which does not resolve, and the secret of the pod's service
 	// account.
 	p.WaitPodRunning("outside")
 	p.WaitFor("the pod reports what is in its image", func(context.Context) error {
@@ -142,8 +142,8 @@ func TestBlobMountsRequirePullPermission(t *testing.T) {
 	}
 }
 
-// newProjectOf creates another project with an account that has all rights there, and returns the
-// account's token.
+// newProjectOf creates another project with an account that has all permissions in it, and returns
+// the account's token.
 func newProjectOf(t *testing.T, p *project) (token string) {
 	t.Helper()
 	name := p.Namespace + "-other"

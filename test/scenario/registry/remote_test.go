@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// transport connects every host name to the cluster's address. It trusts only the cluster's CA.
+// transport connects to the cluster's address for every host name. It trusts only the cluster's CA.
 func (p *project) transport() *http.Transport {
 	p.t.Helper()
 	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -43,7 +43,7 @@ func (p *project) transport() *http.Transport {
 	return transport
 }
 
-// options returns the options of a third-party client library with a token.
+// options returns options for a third-party client library with a token.
 func (p *project) options(token string) []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(p.transport()), remote.WithContext(p.t.Context()),
@@ -51,7 +51,7 @@ func (p *project) options(token string) []remote.Option {
 	}
 }
 
-// tag returns a tag of a stream of the project in a registry.
+// tag returns a tag in one of the project's streams, as seen in a registry.
 func (p *project) tag(registry, ref string) name.Tag {
 	p.t.Helper()
 	tag, err := name.NewTag(registry + "/" + p.Namespace + "/" + ref)
@@ -61,10 +61,10 @@ func (p *project) tag(registry, ref string) name.Tag {
 	return tag
 }
 
-// direct is the address of the registry's port.
+// direct returns the address of the registry's port.
 func (p *project) direct() string { return p.Address.String() + ":5000" }
 
-// checkContent reads an image completely and checks it against its manifest.
+// checkContent reads an image completely and verifies it against its manifest.
 func checkContent(reference name.Reference, options ...remote.Option) error {
 	image, err := remote.Image(reference, options...)
 	if err != nil {
@@ -91,7 +91,7 @@ func checkContent(reference name.Reference, options ...remote.Option) error {
 	return nil
 }
 
-// noise returns an image of random bytes.
+// noise returns an image with random bytes.
 func (p *project) noise(size int64) v1.Image {
 	p.t.Helper()
 	image, err := random.Image(size, 1)
@@ -101,7 +101,7 @@ func (p *project) noise(size int64) v1.Image {
 	return mutate.MediaType(image, types.OCIManifestSchema1)
 }
 
-// request sends a request to the registry and returns status and body.
+// request sends a request to the registry and returns the status code and the body.
 func (p *project) request(method, path, token, body string) (int, string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, "https://"+p.direct()+path, strings.NewReader(body))

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestNodesPullOnlyImagesSignedAsPolicyRequires changes the policy of the node for the repositories
-// of the test's project, and then signs an image.
+// TestNodesPullOnlyImagesSignedAsPolicyRequires changes the node's policy for the repositories in
+// the test's project, and then signs an image.
 func TestNodesPullOnlyImagesSignedAsPolicyRequires(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "trusted")

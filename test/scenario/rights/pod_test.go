@@ -68,7 +68,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
 		t.Fatal("the account can use anyuid before the grant")
 	}
-	// The grant of OpenShift 3: a name in the constraint.
+	// Grant the constraint in OpenShift 3's way: with a name in the constraint.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)
 	if out, err := create(c, "dave", "dave-app", root); err != nil {
 		t.Fatal(out, err)
@@ -78,7 +78,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	}
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"replace","path":"/users","value":[]}]`)
 
-	// The grant through a role.
+	// Grant the constraint through a role.
 	c.In("dave-app").Apply(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -118,7 +118,7 @@ spec:
 	}
 }
 
-// Section 9 of the cluster administration guide lists the accounts and their rights.
+// Section 9 of the cluster administration guide lists the accounts and their permissions.
 func TestControllerAccountsHaveDocumentedRights(t *testing.T) {
 	c := kit.Shared(t)
 	privileged := strings.Replace(sleeper("builder"), "command:", "securityContext: {privileged: true}, command:", 1)

@@ -1,5 +1,5 @@
-// Package rights tests the permissions of users on a real cluster: visibility of projects, roles,
-// security context constraints and the admission of pods. The administrator impersonates the users.
+// Package rights tests user permissions on a real cluster: project visibility, roles, security
+// context constraints and pod admission. The administrator impersonates the users.
 package rights
 
 import (
@@ -17,7 +17,7 @@ func as(name string, more ...string) []string {
 	return append(flags, more...)
 }
 
-// oc runs a command as a user and fails the test if it fails.
+// oc runs a command as a user and fails the test if the command fails.
 func oc(c *kit.Cluster, user string, args ...string) string {
 	return c.OC(append(args, as(user)...)...)
 }

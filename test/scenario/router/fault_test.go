@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// page returns the name in the router's certificate for a host.
+// page returns the name in the certificate that the router presents for a host.
 func page(t *testing.T, c *kit.Cluster, host string) string {
 	t.Helper()
 	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
@@ -100,7 +100,7 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	}
 }
 
-// Requests in flight on a killed process can fail. No other request fails, and everything recovers.
+// In-flight requests on a killed process can fail. No other request fails, and everything recovers.
 func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kills", "alive"))
@@ -137,8 +137,8 @@ func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 	}
 	c.OC("delete", "pod", pods.Items[0].Name, "--force", "--grace-period=0")
 	c.OC("rollout", "status", "deployment/kills", "--timeout=120s")
-	// Each client can lose one request that was in the pod, and one that is in flight when the pod
-	// ends.
+	// Each client can lose one request that the pod was processing, and one request that is in
+	// flight when the pod exits.
 	if failures := stop(); len(failures) > 2*loaders {
 		t.Errorf("%d requests failed when a pod was killed, with %d concurrent requests, the first with: %s", len(failures), loaders, failures[0])
 	}

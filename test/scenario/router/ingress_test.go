@@ -30,7 +30,7 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
 `
 
-// more contains a path without a host, a default backend without a host, and a wildcard host.
+// more holds a path without a host, a default backend without a host, and a wildcard host.
 const more = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress

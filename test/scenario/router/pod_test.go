@@ -39,7 +39,7 @@ func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status
 
 func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 
-// scraper is a service account that may read the metrics of the router gold.
+// scraper is a service account that is allowed to read the metrics of the router gold.
 const scraper = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -79,7 +79,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 	}
 	eventually.Equal(t, "status of a route outside of the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
-		// The log container can start after the router serves.
+		// The log container can start later than the router serves.
 		fetch(c, 81, "gold.example.com")
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")

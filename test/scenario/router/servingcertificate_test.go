@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// outside is a service without pods: its endpoint is a port of the machine.
+// outside is a service without pods. Its endpoint is one of the machine's ports.
 const outside = `
 apiVersion: v1
 kind: Service
@@ -42,7 +42,7 @@ metadata: {name: %[1]s}
 spec: {host: %[1]s.reencrypt.example.com, to: {kind: Service, name: %[1]s}, tls: {termination: reencrypt}}
 `
 
-// serveTLS serves HTTPS on a port of the machine with the certificate of a secret. It rejects
+// serveTLS serves HTTPS on one of the machine's ports with the certificate in a secret. It rejects
 // admission reviews and responds to other requests with a text.
 func serveTLS(t *testing.T, c *kit.Cluster, secret string) (host, port string) {
 	t.Helper()

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// admitted returns the pod that the server would store. The request is a dry run.
+// admitted returns the pod that the server would store. It sends the request as a dry run.
 func admitted(t *testing.T, user *kit.User, namespace, spec string) *corev1.Pod {
 	t.Helper()
 	response := user.May("POST", kit.CorePath(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
@@ -96,7 +96,7 @@ func TestServicesAndEndpointsStayInAllowedNetworks(t *testing.T) {
 	ned.MayNot("POST", kit.CorePath("ned-shop", "endpoints"), endpoints("service", "172.30.0.1"), "endpoint address 172.30.0.1 is not allowed")
 }
 
-// The example of the administration guide, 16.5.
+// The example in the administration guide, 16.5.
 func TestPodNodeSelectorIsMerged(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
@@ -124,7 +124,7 @@ metadata:
 	}
 }
 
-// The example of the administration guide, 17.6.
+// The example in the administration guide, 17.6.
 func TestLimitedResourcesNeedQuota(t *testing.T) {
 	c := tenants(t)
 	pam := c.User("pam")
@@ -162,7 +162,7 @@ func TestPodsUseOnlySecretsOfTheirAccount(t *testing.T) {
 	lea.MayNot("POST", kit.CorePath("lea-shop", "pods"), pod("other"), "is not allowed because service account robot does not reference that secret")
 }
 
-// The examples of the administration guide, 15.12.
+// The examples in the administration guide, 15.12.
 func TestConstraintsAreGrantedToGroups(t *testing.T) {
 	c := tenants(t)
 	uma := c.User("uma", "hosts")

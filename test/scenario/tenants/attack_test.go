@@ -26,7 +26,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	}
 	const extra = "is attempting to grant RBAC permissions not currently held"
 
-	// Through a new or an existing role of the project, by both names, and by applying it.
+	// Through a new or an existing role in the project, under both names, and by applying it.
 	allRules := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
 	eve.MayNot("POST", roles, role("all", allRules), extra)
 	eve.May("POST", roles, role("pods", "{apiGroups: [''], resources: [pods], verbs: [get]}"))
@@ -48,7 +48,8 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
 	eve.MayNot("POST", kit.CorePath("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
 
-	// Through impersonation: an editor of a project can impersonate its service accounts only.
+	// Through impersonation: an editor of a project can impersonate only the project's service
+	// accounts.
 	eve.May("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
 	token, _ := secretsOf(c.In("eve-shop"), "default")
 	robot := rest.AnonymousClientConfig(c.Config)
@@ -65,8 +66,8 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		kit.NewUser(t, robot, user).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
-	// Through templates, which belong to the administrator, and through webhooks and policies, which
-	// see the objects of all users.
+	// Through templates, which belong to the administrator, and through webhooks and policies,
+	// which receive the objects of all users.
 	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
 		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
@@ -81,7 +82,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		eve.MayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
 	}
 
-	// Through tokens, groups and quotas of other users.
+	// Through other users' tokens, groups and quotas.
 	for _, path := range []string{
 		"/apis/oauth.openshift.io/v1/oauthaccesstokens", "/apis/oauth.openshift.io/v1/oauthclients", "/apis/user.openshift.io/v1/users", "/apis/user.openshift.io/v1/groups",
 		"/apis/user.openshift.io/v1/identities", "/apis/security.openshift.io/v1/rangeallocations", kit.CorePath("openshift-infra", "secrets"), kit.CorePath("default", "serviceaccounts"),

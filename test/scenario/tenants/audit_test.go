@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRequestsForOpenShiftTypesAreAudited configures no policy. The log contains the user and the
-// resource of each request, and no part of its body.
+// TestRequestsForOpenShiftTypesAreAudited does not configure an audit policy. The log contains the
+// user and the resource of each request, and no part of the body.
 func TestRequestsForOpenShiftTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")

@@ -42,8 +42,8 @@ cn: night
 member: uid=quin,ou=people,dc=example,dc=com
 `
 
-// reach forwards an address in the cluster's network to an address of this machine. Programs there
-// connect to the returned address.
+// reach forwards an address in the cluster's network to an address on this machine. Programs in the
+// cluster's network connect to the returned address.
 func reach(t *testing.T, c *kit.Cluster, server string) string {
 	t.Helper()
 	listener, err := c.Listen("tcp", "127.0.0.1:0")
@@ -111,7 +111,7 @@ rfc2307:
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--confirm")
 	has(t, c.OC("get", "group", "shop", "-o", "jsonpath={.users}"), `["pia","quin"]`)
 
-	// The members of a group get its rights when they log in.
+	// A group's members get its permissions when they log in.
 	c.OC("create", "rolebinding", "shop", "--clusterrole=view", "--group=shop")
 	c.WaitFor("the rights of a group", func(context.Context) error {
 		_, err := c.User("pia", "shop").Try("GET", kit.CorePath(c.Namespace, "configmaps"), "")
@@ -122,7 +122,7 @@ rfc2307:
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
 	c.OC("get", "group", "night") // without --confirm
-	// Groups of the cluster are included, unlike in a synchronization.
+	// Unlike in a synchronization, the cluster's groups are included.
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")

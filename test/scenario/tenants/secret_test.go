@@ -21,7 +21,7 @@ import (
 )
 
 // secretsOf waits until a service account references an existing token and existing registry
-// credentials, and returns them.
+// credentials, and returns their secrets.
 func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *corev1.Secret) {
 	c.WaitFor("secrets of service account "+name, func(ctx context.Context) error {
 		account, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -88,7 +88,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	}
 	has(t, got, "system:serviceaccount:"+c.Namespace+":robot")
 
-	// The registry's service gets an address.
+	// The registry's service gets a cluster IP.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "docker-registry"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}}}
 	result, err := c.Client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -107,7 +107,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		})
 	}
 
-	// A removed token is no longer valid, and another one replaces it.
+	// A removed token is no longer valid, and is replaced with a new token.
 	c.OC("delete", "secret", token.Name)
 	other, renewed := secretsOf(c, "robot", token.Name, credentials.Name)
 	if string(other.Data["token"]) == value || renewed.Annotations["openshift.io/token-secret.name"] != other.Name {
@@ -135,7 +135,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	checkLogs(t, c, value, string(other.Data["token"]))
 }
 
-// checkLogs checks that the logs of the cluster contain no secrets.
+// checkLogs checks that the cluster's logs do not contain the secrets.
 func checkLogs(t *testing.T, c *kit.Cluster, secrets ...string) {
 	t.Helper()
 	files, err := filepath.Glob(c.Path("log", "*"))

@@ -1,6 +1,6 @@
-// Package tenants tests the permissions of users of many projects on a cluster with a separate
-// configuration: they request projects with the administrator's template and limits, see only their
-// own, share quotas, and cannot exceed their permissions.
+// Package tenants tests the permissions of users with many projects on a cluster with a separate
+// configuration: the users request projects with the administrator's template and limits, see only
+// their own projects, share quotas, and cannot exceed their permissions.
 package tenants
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master is the configuration of the cluster. No pod runs in it, because every image would be
-// pulled.
+// master is the master's configuration. No pods run in the cluster, because every image would have
+// to be pulled.
 const master = `
 auditConfig: {enabled: true}
 serviceAccountConfig: {limitSecretReferences: true}
@@ -58,8 +58,8 @@ networkConfig:
   externalIPNetworkCIDRs: [192.0.2.0/24, "!192.0.2.128/25"]
 `
 
-// template creates a project with a quota, a network policy, and a label that its requester cannot
-// change.
+// template creates a project with a quota, a network policy, and a label that the project's
+// requester cannot change.
 const template = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -105,7 +105,7 @@ func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 // the cluster.
 var templated sync.Once
 
-// tenants returns the shared cluster with the template of its projects.
+// tenants returns the shared cluster with the template for its projects.
 func tenants(t *testing.T) *kit.Cluster {
 	t.Helper()
 	c := kit.Shared(t)
@@ -113,10 +113,10 @@ func tenants(t *testing.T) *kit.Cluster {
 	return c
 }
 
-// requests is the path of project requests.
+// requests is the URL path of project requests.
 const requests = "/apis/project.openshift.io/v1/projectrequests"
 
-// request returns a ProjectRequest in JSON.
+// request returns a ProjectRequest in JSON format.
 func request(name string) string {
 	return fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q},"displayName":"A shop","description":"Sells things"}`, name)
 }
@@ -131,7 +131,7 @@ func has(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// field returns a field of an object in JSON.
+// field returns a field of an object in JSON format.
 func field(t *testing.T, object, name string) string {
 	t.Helper()
 	var fields map[string]json.RawMessage
