@@ -321,8 +321,8 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
 	}
-	// Returns the status, headers and body of a response without the request data that it repeats
-	// in links and in the query of its Location header.
+	// plain returns the status, headers and body of a response. It omits the request data that the
+	// response repeats in links and in the query of the Location header.
 	plain := func(got response) string {
 		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
 		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {

@@ -111,7 +111,7 @@ func TestConcurrentExchangesYieldOneToken(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// If the code was used a second time after the token was stored, the token was deleted.
+	// If the code was used a second time after the token was stored, the token has been deleted.
 	if resp.Load() != 1 || len(w.tokens.All()) > 1 {
 		t.Errorf("%d exchanges returned a token, %d tokens are stored", resp.Load(), len(w.tokens.All()))
 	}

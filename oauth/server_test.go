@@ -110,7 +110,7 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return w
 }
 
-// authenticator returns an authenticator for which every user is a member of groups.
+// authenticator returns an authenticator that adds every user to the given groups.
 func (w *fixture) authenticator(groups ...string) *token.Authenticator {
 	return &token.Authenticator{Tokens: w.tokens, Users: w.users, Accounts: w.registry.Accounts, Groups: func(string) []string { return groups }}
 }
@@ -138,7 +138,8 @@ type response struct {
 	body string
 }
 
-// at returns the redirect target of the response, or an empty URL if it is not a redirect.
+// at returns the redirect target of the response, or an empty URL if the response is not a
+// redirect.
 func (s response) at() *url.URL {
 	address, err := s.Location()
 	if err != nil {

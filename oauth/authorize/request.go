@@ -30,7 +30,7 @@ type refusal struct {
 	cause           error // for the administrator
 }
 
-// parameters returns the names of the parameters that a request may have at most once.
+// parameters returns the names of the parameters that must occur at most once in a request.
 func parameters() []string {
 	return []string{"client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge", "code_challenge_method"}
 }

@@ -144,7 +144,7 @@ func restrictions(namespace string) []oauthv1.ScopeRestriction {
 	}
 }
 
-// verify reports whether a secret is an API token of the service account.
+// verify reports whether a secret is one of the service account's API tokens.
 func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) {
 	review, err := a.Kube.AuthenticationV1().TokenReviews().Create(ctx,
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: secret}}, metav1.CreateOptions{})

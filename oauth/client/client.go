@@ -54,7 +54,7 @@ type Client struct {
 	// OptionalChallenge allows a public client to get codes without a code challenge, or with a
 	// challenge of the plain method.
 	OptionalChallenge bool
-	// Account is the service account if the client is a service account, and nil otherwise.
+	// Account is the service account, or nil if the client is an OAuthClient.
 	Account *corev1.ServiceAccount
 
 	// secrets holds the secrets of an OAuthClient.

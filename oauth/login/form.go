@@ -78,7 +78,7 @@ func Proven(err error) bool {
 	return errors.Is(err, mapping.ErrClaim) || errors.Is(err, mapping.ErrLookup) || apierrors.IsInvalid(err)
 }
 
-// Explain returns the message to show for an error that Authenticate returned. It contains no
+// Explain returns the message to show for an error from Authenticate. The message contains no
 // internal details.
 func Explain(err error) string { return message(codeOf(err)) }
 

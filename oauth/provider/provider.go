@@ -1,4 +1,4 @@
-// Package provider creates identity providers from the blocks of oauthConfig.identityProviders.
+// Package provider creates identity providers from the blocks in oauthConfig.identityProviders.
 package provider
 
 import (

@@ -35,10 +35,10 @@ const (
 // rolePrefix is the prefix of scopes that use a cluster role.
 const rolePrefix = "role:"
 
-// AllNamespaces is the namespace of a role scope that applies everywhere.
+// AllNamespaces is the namespace in a role scope that applies in all namespaces.
 const AllNamespaces = "*"
 
-// Supported returns the user scopes, in the order of the metadata document.
+// Supported returns the user scopes, in the order in which the metadata document lists them.
 func Supported() []string {
 	return []string{Full, Info, CheckAccess, ListScopedProjects, ListProjects}
 }

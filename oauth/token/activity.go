@@ -27,7 +27,7 @@ type Activity struct {
 	activity chan *oauthv1.OAuthAccessToken
 }
 
-// NewActivity returns an Activity. It extends tokens only while Run runs.
+// NewActivity returns an Activity. It extends tokens only while its Run method runs.
 func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry,
 	timeout func() int32, report func(error)) *Activity {
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, activity: make(chan *oauthv1.OAuthAccessToken, 1000)}

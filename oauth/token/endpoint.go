@@ -50,7 +50,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
 		return
 	}
-	// Only the form is read: parameters in the URL would end up in logs.
+	// Only the form is read, because logs contain URLs.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
@@ -141,8 +141,8 @@ func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 }
 
 // unescaped decodes a value from the Authorization header. RFC 6749, section 2.3.1, requires these
-// values to be encoded, but many clients do not encode them. unescaped returns values that cannot
-// be decoded unchanged.
+// values to be encoded, but many clients do not encode them. Form values, and values that cannot be
+// decoded, are returned unchanged.
 func unescaped(text string, basic bool) string {
 	if decoded, err := url.QueryUnescape(text); basic && err == nil {
 		return decoded

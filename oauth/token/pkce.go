@@ -54,7 +54,7 @@ func CheckMethod(c *client.Client, method string) error {
 	return errors.New("a client without a secret must send a code_challenge with code_challenge_method S256, or use response_type token")
 }
 
-// Verifies reports whether a code verifier matches the challenge with which the code was requested.
+// Verifies reports whether a code verifier matches the challenge that was sent in the code request.
 // If there was no challenge, only an empty verifier matches.
 func Verifies(challenge, method, verifier string) bool {
 	if challenge == "" {

@@ -1,4 +1,4 @@
-// Package conformance contains the tests that every identity provider must pass.
+// Package conformance provides the tests that every identity provider must pass.
 package conformance
 
 import (

@@ -64,7 +64,7 @@ func Delete(path, user string) error {
 	})
 }
 
-// edit applies change to the entries of a file and replaces the file atomically.
+// edit applies change to a file's entries and replaces the file atomically.
 func edit(path string, change func([]entry) ([]entry, error)) error {
 	table, err := read(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -21,8 +21,8 @@ const passwordHash = "$apr1$ZO7eBgEK$DA9it.h.7xO3JFy/DrHEM1"
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// Deploys a master behind a load balancer. Playbooks then add a node, as in section 2.4 of the
-// cluster administration guide.
+// The playbooks deploy a master behind a load balancer, and then add a node as in section 2.4 of
+// the cluster administration guide.
 func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	master := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master.example.com"})
 	node := master.NewHost("node.example.com", kit.Options{})

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// catalogPath returns the path of a resource of the service catalog in a project.
+// catalogPath returns the URL path of a service catalog resource in a project.
 func catalogPath(project, resource string) string {
 	return "/apis/servicecatalog.k8s.io/v1beta1/namespaces/" + project + "/" + resource
 }

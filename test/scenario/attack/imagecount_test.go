@@ -53,7 +53,7 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 		last, err = add()
 		return err
 	})
-	// Records must not outlive the project. Otherwise, other projects could create more.
+	// Records must not outlive their project. Otherwise, other projects could create more records.
 	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
 	s.WaitFor("the record of the deleted project to be removed", func(context.Context) error {
 		if got, err := s.TryOC("get", "image", last); err == nil {

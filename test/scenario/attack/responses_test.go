@@ -202,7 +202,7 @@ func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	return attempt{cell{scope, verb, k.group, k.resource}, path.Join(append(parts, subresource)...)}, true
 }
 
-// send sends the request as a dry run and reports whether authorization rejects it.
+// send sends the request as a dry run and reports whether it is rejected by authorization.
 func (q attempt) send(user *kit.User) (rejected bool, body string, err error) {
 	method := methods[q.verb]
 	request := user.Rest.Verb(method).AbsPath(q.path)

@@ -163,8 +163,8 @@ func (u universe) cells(scopes []string) (all []cell) {
 // pathVerbs holds the verbs for requests to non-resource paths.
 var pathVerbs = []string{"get", "post"}
 
-// lines returns the universe as a section of the table. A new resource is missing from this
-// section.
+// lines returns the universe as a section of the table. The table has no line for a new resource,
+// so the test reports it.
 func (u universe) lines() []string {
 	list := rights{}
 	for _, k := range u.kinds {

@@ -129,7 +129,7 @@ func TestOperationsContinueAfterRestartOfControlPlane(t *testing.T) {
 	wait(c, "serviceinstance/cloud", "{.status.lastConditionState}", "Ready")
 	id := c.OC("get", "serviceinstance/cloud", "-o", "jsonpath={.spec.externalID}")
 
-	// The control plane is killed before it receives the response to the binding.
+	// The control plane is killed before it receives the response to the bind request.
 	killed := make(chan struct{})
 	var once bool
 	b.Set(func() {

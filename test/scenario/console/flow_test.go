@@ -157,7 +157,7 @@ func (s *site) newProject() string {
 	return name
 }
 
-// quota limits services. It counts the application's only service.
+// quota holds a ResourceQuota that the application's only service uses up, and a LimitRange.
 const quota = `
 apiVersion: v1
 kind: ResourceQuota
@@ -170,7 +170,7 @@ metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {memory: 1Gi}, defaultRequest: {memory: 64Mi}}]}
 `
 
-// greedy is a deployment whose containers exceed the limit range in quota.
+// greedy is a deployment whose containers exceed the LimitRange in quota.
 const greedy = `
 apiVersion: apps/v1
 kind: Deployment

@@ -113,7 +113,7 @@ spec:
 `, name, kit.ToolsImage)
 }
 
-// sh runs a shell command in a pod and returns its output without surrounding white space.
+// sh runs a shell command in a pod and returns its output without leading and trailing whitespace.
 func (i *installation) sh(pod, command string) string {
 	return strings.TrimSpace(i.Exec(pod, "sh", "-c", command))
 }

@@ -49,7 +49,7 @@ func waitPhase(c *kit.Cluster, name, want string) (rc *corev1.ReplicationControl
 	return rc
 }
 
-// waitReplicas waits until a deployment requests and has a number of pods.
+// waitReplicas waits until a deployment both requests and has the given number of pods.
 func waitReplicas(c *kit.Cluster, name string, want int32) {
 	c.WaitFor(fmt.Sprintf("deployment %s to have %d pods", name, want), func(ctx context.Context) error {
 		rc, err := deployment(ctx, c, name)

@@ -51,7 +51,7 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// onClaim returns a claim, and a DeploymentConfig whose pods contain rsync and mount the claim's
+// onClaim returns a claim and a DeploymentConfig. Its pods contain rsync and mount the claim's
 // volume at /data.
 func onClaim(claim string) string {
 	return volumeClaim(claim) + "---\n" + strings.Replace(configuration("kept", `replicas: 1, triggers: [{type: ConfigChange}]`, `volumeMounts: [{name: data, mountPath: /data}]`),

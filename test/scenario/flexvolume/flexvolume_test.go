@@ -197,7 +197,7 @@ esac
 	})
 }
 
-// installDriver installs a driver with a rename, as the discovery document requires.
+// installDriver installs a driver by renaming its file, as the discovery document requires.
 func installDriver(t *testing.T, c *kit.Cluster, name, script string) {
 	t.Helper()
 	_, program, _ := strings.Cut(name, "~")

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// server returns a pod on a node that serves its name over HTTP on port 8080 and logs every
+// server returns a pod on a node. The pod serves its name over HTTP on port 8080 and logs every
 // request.
 func server(name, node string) string {
 	return fmt.Sprintf(`

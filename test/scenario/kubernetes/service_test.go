@@ -108,7 +108,8 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until the DNS response that a pod gets for a name contains all texts and all peers.
+// lookup waits until the DNS response that a pod gets for a name contains all of texts and none of
+// peers.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
 		resp, err := c.TryOC("exec", "client", "--", "nslookup", name)

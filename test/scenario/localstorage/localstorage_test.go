@@ -58,7 +58,7 @@ func class(t *testing.T, c *kit.Cluster, name, fields string) {
 	t.Cleanup(func() { c.OC("delete", "storageclass", name) })
 }
 
-// sh runs a shell command in a pod and returns its output without surrounding white space.
+// sh runs a shell command in a pod and returns its output without leading and trailing whitespace.
 func sh(c *kit.Cluster, pod, command string) string {
 	return strings.TrimSpace(c.Exec(pod, "sh", "-c", command))
 }

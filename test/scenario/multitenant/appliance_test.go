@@ -188,7 +188,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.install(t, a, "--external-host-partition-path=/Common/openshift", "--external-host-http-vserver="+bigiptest.HTTPServer,
 		"--external-host-https-vserver="+bigiptest.HTTPSServer, "--external-host-internal-ip="+a.machine.Address.String(), "--external-host-vxlan-gw="+gateway.String())
 
-	// The network ID 0 can reach isolated projects on all hosts.
+	// Network ID 0 can reach isolated projects on all hosts.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/index.html", nil, "I am "+tenant.marker(pod))

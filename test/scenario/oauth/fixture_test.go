@@ -129,7 +129,7 @@ func (b *fixture) file(name, content string) string {
 	return path
 }
 
-// write writes the master's configuration from an oauthConfig section and additional lines.
+// write writes the master's configuration: an oauthConfig section and additional lines.
 func (b *fixture) write(oauthConfig []string, beside ...string) {
 	b.t.Helper()
 	lines := append([]string{"apiVersion: v1", "kind: MasterConfig"}, beside...)

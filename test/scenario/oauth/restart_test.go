@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// restarts restarts the control plane after each step of a login. The login must continue.
+// restarts kills the control plane after each step of a login. The login must continue.
 func restarts(t *testing.T, _ *fixture, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)

@@ -225,8 +225,8 @@ func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 }
 
-// kubeletAcceptsClients tests that the kubelet accepts only client certificates that are signed by
-// servingInfo.clientCA and whose users have the permissions in the cluster's roles.
+// kubeletAcceptsClients tests that the kubelet accepts a client certificate only if it is signed by
+// servingInfo.clientCA, and authorizes the client according to the cluster's roles.
 func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Authority) {
 	t.Helper()
 	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", "operator")

@@ -45,7 +45,8 @@ const guidePolicy = `{
 }
 `
 
-// firewall returns a policy with rules such as "Allow 1.2.3.0/24" and "Deny www.foo.com".
+// firewall returns an EgressNetworkPolicy with rules such as "Allow 1.2.3.0/24" and "Deny
+// www.foo.com".
 func firewall(name string, rules ...string) string {
 	policy := fmt.Sprintf("kind: EgressNetworkPolicy\napiVersion: network.openshift.io/v1\nmetadata: {name: %s}\nspec:\n  egress:\n", name)
 	for _, rule := range rules {
@@ -116,7 +117,7 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 
 	o.set("www.foo.com.", "A 20.21.22.23")
 	waitExternal(p.Cluster, "www.foo.com", "20.21.22.23")
-	// Open connections keep using the previous address.
+	// The previous address remains reachable, because open connections might use it.
 	if page, err := request(p.Cluster, "10.11.12.13"); err != nil {
 		t.Errorf("the previous address: %q, %v", page, err)
 	}
