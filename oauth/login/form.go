@@ -168,8 +168,8 @@ func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// maxShown is the maximum length of the user name in the form and in audit events, in bytes. Longer
-// names are truncated.
+// maxShown is the maximum length of a user name in the form and in audit events, in bytes. A longer
+// name is omitted from the form and truncated in audit events.
 const maxShown = 256
 
 func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
