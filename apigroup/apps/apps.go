@@ -1,6 +1,6 @@
-// Package apps serves the API group apps.openshift.io: deployment configurations. A deployment
-// configuration describes an application like a replication controller, and how and when to deploy
-// it.
+// Package apps serves the API group apps.openshift.io, which contains DeploymentConfigs. Like a
+// ReplicationController, a deployment configuration describes an application. It also defines how
+// and when the application is deployed.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on deployments; the wire type is
 // github.com/openshift/api/apps/v1.DeploymentConfig.
@@ -18,12 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules contains Kubernetes' defaults and validation rules for types that a deployment
+// Rules provides Kubernetes' defaulting and validation for the types that a deployment
 // configuration embeds.
 type Rules interface {
 	// DefaultPodTemplate sets the defaults of a pod template.
 	DefaultPodTemplate(*corev1.PodTemplateSpec)
-	// PodTemplate, Env and Resources return validation errors.
+	// PodTemplate, Env and Resources validate a pod template, environment variables and resource
+	// requirements.
 	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
@@ -71,7 +72,7 @@ func subresources(deps apiserver.Deps, store *registry.Store) (map[string]rest.S
 	}, nil
 }
 
-// triggers returns the triggers as "config,image(ruby:latest)".
+// triggers formats the triggers for the table, for example "config,image(ruby:latest)".
 func triggers(dc *appsv1.DeploymentConfig) any {
 	var names []string
 	for _, trigger := range dc.Spec.Triggers {

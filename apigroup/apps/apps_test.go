@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lenient applies none of Kubernetes' rules. Scenarios test these rules on a real cluster.
+// lenient applies none of Kubernetes' rules. The rules are tested by scenarios on a real cluster.
 type lenient struct{}
 
 func (lenient) DefaultPodTemplate(*corev1.PodTemplateSpec)                          {}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Defaults of deployment configurations in OpenShift 3.
+// Deployment configuration defaults in OpenShift 3.
 const (
 	defaultTimeout      = 10 * 60
 	defaultInterval     = 1
@@ -19,8 +19,8 @@ const (
 	defaultShare        = "25%"
 )
 
-// setDefaults sets the defaults of OpenShift 3: a rolling deployment after each change of the
-// template.
+// setDefaults sets the defaults of OpenShift 3, for example a rolling deployment after each
+// template change.
 func setDefaults(dc *appsv1.DeploymentConfig) {
 	spec := &dc.Spec
 	if spec.Triggers == nil {
@@ -54,8 +54,9 @@ func setDefaults(dc *appsv1.DeploymentConfig) {
 	}
 }
 
-// setRollingDefaults sets the defaults of a rolling deployment. If the user does not set both
-// limits, at least one of them is not zero, so that the deployment can progress.
+// setRollingDefaults sets the defaults of a rolling deployment. Unless the user sets both limits,
+// it ensures that at least one of them is not zero, because otherwise the deployment could not
+// progress.
 func setRollingDefaults(params *appsv1.RollingDeploymentStrategyParams) {
 	setDefaultPointer(&params.IntervalSeconds, defaultInterval)
 	setDefaultPointer(&params.UpdatePeriodSeconds, defaultUpdatePeriod)
@@ -90,8 +91,8 @@ func setHookDefaults(hooks ...*appsv1.LifecycleHook) {
 	}
 }
 
-// setReferenceDefaults completes a reference to an image stream tag. A reference to an image stream
-// becomes a reference to its tag latest.
+// setReferenceDefaults completes an image stream tag reference. It converts an image stream
+// reference to a reference to the tag "latest" of the stream.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
 	setDefault(&reference.Kind, "ImageStreamTag")
 	if reference.Kind != "ImageStream" && reference.Kind != "ImageRepository" {
@@ -103,7 +104,7 @@ func setReferenceDefaults(reference *corev1.ObjectReference) {
 	}
 }
 
-// isZero reports whether a number or percentage is set to zero.
+// isZero reports whether value is set to zero or to zero percent.
 func isZero(value *intstr.IntOrString) bool {
 	return value != nil && (value.Type == intstr.Int && value.IntVal == 0 || value.Type == intstr.String && value.StrVal == "0%")
 }

@@ -1,6 +1,6 @@
-// Package deployer runs one deployment of a DeploymentConfig: it replaces the pods of the previous
-// deployment with those of a ReplicationController, and runs the hooks. It is the program of
-// deployer pods.
+// Package deployer implements the program that runs in deployer pods. It runs one deployment of a
+// DeploymentConfig: it replaces the pods of the previous deployment with the pods of a
+// ReplicationController, and runs the hooks.
 //
 // It keeps all state in the API, so a killed deployer can be restarted: it continues from the
 // replica counts, and does not repeat a hook that has a pod.
@@ -29,26 +29,26 @@ import (
 
 // Deployer runs a deployment.
 type Deployer struct {
-	// Core reads and scales ReplicationControllers, and creates the pods of hooks.
+	// Core reads and scales ReplicationControllers, and creates hook pods.
 	Core coreclient.CoreV1Interface
-	// Tags tags images into image streams for hooks.
+	// Tags tags images into image streams on behalf of hooks.
 	Tags imageclient.ImageStreamTagsGetter
 	// Namespace and Deployment identify the ReplicationController.
 	Namespace, Deployment string
-	// Out is the log.
+	// Out receives the log.
 	Out io.Writer
 }
 
-// run contains the data of one call of Run. Nothing in it has to survive a restart.
+// run is the state of one call of Run. None of it has to survive a restart.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig
 	desired int32
-	// to is the name of the deployment. from contains the names of older deployments of the
-	// configuration that have pods; the active one is first.
+	// to is the name of the deployment. from holds the names of the configuration's older
+	// deployments that have pods, active deployment first.
 	to   string
 	from []string
-	// failure is the reason why the pods of the deployment cannot be created, or "".
+	// failure is the reason why the deployment's pods cannot be created, or "".
 	failure string
 }
 
@@ -94,21 +94,21 @@ func (d *Deployer) Run(ctx context.Context) error {
 	return nil
 }
 
-// markFailed marks the deployment as failed, and returns err. If ctx is done, it does not mark the
-// deployment: the controllers do so when the pod ends.
+// markFailed marks the deployment as failed, and returns err. If ctx is done, markFailed leaves the
+// deployment unchanged: the controllers mark it when the pod terminates.
 func (r *run) markFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	// If this fails, the controllers mark the deployment when the pod ends.
+	// If this fails, the controllers mark the deployment when the pod terminates.
 	if err := r.end(ctx, rollout.Fail); err != nil {
 		r.logf("Cannot mark the deployment as failed: %v", err)
 	}
 	return err
 }
 
-// end marks the deployment as complete or failed, as record does. It does not change a deployment
-// that is canceled or has already ended.
+// end marks the deployment as complete or failed by calling record. It does not change a deployment
+// that has been canceled or has already finished.
 func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {
@@ -132,8 +132,8 @@ func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.Replicatio
 	return rc, nil
 }
 
-// custom runs a Custom strategy that uses the platform's deployer image. The parameters of the
-// strategy determine whether it is Rolling or Recreate.
+// custom runs a Custom strategy that uses the platform's deployer image. The strategy's parameters
+// determine whether the deployment is Rolling or Recreate.
 func (r *run) custom(ctx context.Context, strategy *appsv1.DeploymentStrategy) error {
 	if strategy.RollingParams != nil {
 		return r.rolling(ctx, *strategy.RollingParams)
@@ -176,8 +176,8 @@ func (r *run) logf(format string, values ...any) {
 	fmt.Fprintf(r.Out, "--> "+format+"\n", values...)
 }
 
-// change updates a deployment with do, and retries on conflicts. If do returns false, change
-// updates nothing. It returns the current deployment.
+// change applies do to a deployment, updates it, and retries on conflicts. If do returns false,
+// change updates nothing. It returns the current deployment.
 func (r *run) change(ctx context.Context, name string, do func(*corev1.ReplicationController) bool) (rc *corev1.ReplicationController, err error) {
 	client := r.Core.ReplicationControllers(r.Namespace)
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -206,11 +206,11 @@ func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.R
 	return rc, nil
 }
 
-// seconds converts a parameter in seconds to a duration. If the parameter is missing, it uses
-// otherwise.
+// seconds converts a parameter in seconds to a duration. If the parameter is not set, it returns
+// fallback seconds.
 func seconds(value *int64, fallback int64) time.Duration {
 	return time.Duration(ptr.Deref(value, fallback)) * time.Second
 }
 
-// defaultTimeout is the default of timeoutSeconds.
+// defaultTimeout is the default of timeoutSeconds, in seconds.
 const defaultTimeout = 600

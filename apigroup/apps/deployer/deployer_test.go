@@ -23,25 +23,25 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// site is a fake cluster with the deployment web-1, which has two pods, and web-2, which has none
-// yet. It applies the scale of ReplicationControllers immediately. The pods of web-1 end when the
-// deployer waits for their end.
+// site is a fake cluster with the deployment web-1, which has two pods, and the deployment web-2,
+// which has no pods yet. It scales ReplicationControllers immediately. The pods of web-1 terminate
+// when the deployer waits for their termination.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer
-	// hooks maps the name of a hook to the final phase of its pod. The default is Succeeded.
+	// hooks maps the name of a hook to the final phase of the hook's pod. The default is Succeeded.
 	hooks map[string]corev1.PodPhase
 	// onHook is called when a hook starts.
 	onHook func(name string)
-	// kill ends the deployer.
+	// kill terminates the deployer.
 	kill func()
-	// stuck means that the pods of web-1 never end. broken means that the pods of web-2 never become
-	// available.
+	// stuck means that the pods of web-1 never terminate. broken means that the pods of web-2 never
+	// become available.
 	stuck, broken bool
 
-	// journal contains the actions of the deployer.
+	// journal records the deployer's actions.
 	journal []string
-	// failures is the number of requests after which the deployer is killed. If it is negative, the
+	// failures is the number of requests after which the deployer is killed, or negative if the
 	// deployer is not killed.
 	failures atomic.Int64
 }
@@ -84,10 +84,10 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	return s
 }
 
-// errKilled is the error of requests that a killed deployer sends.
+// errKilled is the error that a killed deployer receives for its requests.
 var errKilled = errors.New("killed")
 
-// dead counts a request, and reports whether it kills the deployer instead.
+// dead counts a request, and reports whether the deployer is killed before the request.
 func (s *site) dead() bool {
 	if s.failures.Load() < 0 {
 		return false
@@ -133,7 +133,7 @@ func (s *site) old() (count int) {
 	return count
 }
 
-// hook completes the pod of a hook.
+// hook completes a hook's pod.
 func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	name := strings.TrimPrefix(pod.Labels[rollout.PodTypeLabel], "hook-")
@@ -149,7 +149,8 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// end removes the pods of web-1 after it was scaled to zero and the deployer watches pods.
+// end removes the pods of web-1 if it has been scaled to zero. It runs when the deployer watches
+// pods.
 func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	client, err := s.client.Tracker().Watch(pods, "shop")

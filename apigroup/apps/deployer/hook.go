@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// hook runs a hook, which can be nil. Its failure policy decides what happens if it fails: the hook
-// is retried until it succeeds (Retry), the deployment fails (Abort), or the failure is ignored
-// (Ignore).
+// hook runs a hook, which can be nil. The hook's failure policy determines what happens if the hook
+// fails: it is retried until it succeeds (Retry), the deployment fails (Abort), or the failure is
+// ignored (Ignore).
 func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	if hook == nil {
 		return nil
@@ -41,7 +41,7 @@ func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	return fmt.Errorf("run hook %q: %w", name, err)
 }
 
-// exec runs the pod of a hook until it ends. If the pod exists, an earlier run of this deployer
+// exec runs a hook's pod until it terminates. If the pod exists, an earlier run of this deployer
 // created it.
 func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	to, err := r.read(ctx, r.to)
@@ -82,7 +82,7 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	return nil
 }
 
-// copyLog appends the output of a hook to the deployer's log. An error does not fail the hook.
+// copyLog appends a hook's output to the deployer's log. An error does not fail the hook.
 func (r *run) copyLog(ctx context.Context, pod string) {
 	stream, err := r.Core.Pods(r.Namespace).GetLogs(pod, &corev1.PodLogOptions{}).Stream(ctx)
 	if err != nil {
@@ -93,8 +93,7 @@ func (r *run) copyLog(ctx context.Context, pod string) {
 	_, _ = io.Copy(r.Out, stream)
 }
 
-// hookPod returns the pod of a hook: a container of the deployment's template with the hook's
-// command.
+// hookPod returns a hook's pod: a container of the deployment's template with the hook's command.
 func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.LifecycleHook, strategy appsv1.DeploymentStrategy) (*corev1.Pod, error) {
 	exec, template := hook.ExecNewPod, to.Spec.Template.Spec
 	i := slices.IndexFunc(template.Containers, func(c corev1.Container) bool { return c.Name == exec.ContainerName })
@@ -132,8 +131,8 @@ func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.Lifecyc
 	}, nil
 }
 
-// environment returns the variables of a container and of a hook, and the deployment's name and
-// namespace. The variables of the hook override those of the container.
+// environment returns the environment variables of a container and of a hook, and variables for the
+// deployment's name and namespace. The hook's variables take precedence over the container's.
 func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationController) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, variable := range container {

@@ -13,7 +13,7 @@ import (
 )
 
 // deployKilled runs a deployer that is killed after a number of requests. It returns false if the
-// deployer ended earlier.
+// deployer finishes before it is killed.
 func (s *site) deployKilled(t *testing.T, after int64) bool {
 	t.Helper()
 	ctx, kill := context.WithCancel(t.Context())
@@ -28,8 +28,8 @@ func (s *site) deployKilled(t *testing.T, after int64) bool {
 	return ctx.Err() != nil
 }
 
-// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests. The next one
-// completes the remaining steps and repeats none.
+// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests. The next
+// deployer completes the remaining steps and repeats no step.
 func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Main is the main function of deployer pods. It runs the deployment that the environment names
-// (rollout.NameVariable, rollout.NamespaceVariable), with the permissions of the pod's service
-// account. It ends the process with status 1 if the deployment fails.
+// Main is the main function of deployer pods. It runs the deployment that the environment variables
+// rollout.NameVariable and rollout.NamespaceVariable name, with the permissions of the pod's
+// service account. It exits with status 1 if the deployment fails.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -28,7 +28,7 @@ func Main() {
 	}
 }
 
-// Deploy runs the deployment that the environment names, and logs to out.
+// Deploy runs the deployment that the environment variables name, and logs to out.
 func Deploy(ctx context.Context, out io.Writer) error {
 	config, err := connection(os.Getenv)
 	if err != nil {
@@ -50,8 +50,8 @@ func Deploy(ctx context.Context, out io.Writer) error {
 	return d.Run(ctx)
 }
 
-// connection returns the client configuration of the pod's service account. The token is in a
-// variable (rollout.TokenVariable) or in the mounted volume.
+// connection returns the client configuration of the pod's service account. It takes the token from
+// the environment variable rollout.TokenVariable or from the mounted volume.
 func connection(variable func(string) string) (*rest.Config, error) {
 	token, host, port := variable(rollout.TokenVariable), variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT")
 	if token == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// recreate stops the old pods before it starts the new ones.
+// recreate stops the old pods before it starts the new pods.
 func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err
@@ -36,8 +36,8 @@ func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStra
 	return r.hook(ctx, "post", params.Post)
 }
 
-// start scales the new deployment up: first to one pod and, when that pod is available, to all
-// pods.
+// start scales the new deployment up: first to one pod and, when that pod is available, to the
+// desired number of pods.
 func (r *run) start(ctx context.Context) error {
 	for _, step := range []int32{min(1, r.desired), r.desired} {
 		r.logf("Scaling %s to %d", r.to, step)
@@ -61,8 +61,8 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-// atLeast scales the new deployment up to at least a number of pods. It already has more if an
-// interrupted deployer scaled it.
+// atLeast scales the new deployment up to at least the given number of pods. The deployment already
+// has more pods if an interrupted deployer scaled it.
 func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {
@@ -75,8 +75,8 @@ func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	return err
 }
 
-// waitForEnd waits until the pods of all other deployments have ended, so that exclusive resources
-// such as volumes are free.
+// waitForEnd waits until the pods of all other deployments have terminated, so that exclusive
+// resources such as volumes are free.
 func (r *run) waitForEnd(ctx context.Context) error {
 	selector := fmt.Sprintf("%s=%s,%s!=%s", rollout.ConfigLabel, r.config.Name, rollout.DeploymentLabel, r.to)
 	return r.pods(ctx, metav1.ListOptions{LabelSelector: selector}, func(byName map[string]*corev1.Pod) (bool, error) {

@@ -14,22 +14,23 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// count contains the pod counts of the old or the new deployment.
+// count holds the pod counts of the old or the new deployment.
 type count struct {
 	// desired is the number of pods in the spec.
 	desired, available int32
-	// complete means that the status is up to date.
+	// complete means that the deployment's status is up to date.
 	complete bool
 }
 
-// limits adds the steps of a rolling deployment to rollout.Limits.
+// limits adds the step calculation of a rolling deployment to rollout.Limits.
 type limits struct{ rollout.Limits }
 
 // next returns the numbers of old and new pods after the next step. The number of new pods never
 // decreases, and the number of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	oldWanted, newWanted = old.desired, l.Grow(old.desired, new.desired)
-	// All unavailable old pods can be deleted, and as many available ones as exceed the minimum.
+	// The step can delete all unavailable old pods, and the available old pods in excess of the
+	// minimum.
 	if spare := old.desired + new.available - l.Minimum(); spare > 0 && old.complete {
 		oldWanted = max(0, old.desired-spare)
 	}
@@ -100,8 +101,8 @@ type update struct {
 	last            time.Time // time of the last scaling
 }
 
-// roll performs the next step whenever pods become available or end. It returns an error if no step
-// is possible for the duration of the timeout.
+// roll performs the next step whenever pods become available or terminate. It returns an error if
+// no step is possible within the timeout.
 func (u *update) roll(ctx context.Context) error {
 	patient, markFailed := context.WithCancelCause(ctx)
 	defer markFailed(nil)
@@ -129,8 +130,8 @@ func (u *update) roll(ctx context.Context) error {
 	return nil
 }
 
-// step scales the new and the old deployment, and stores the results in byName. It waits until the
-// update period has passed since the last step.
+// step scales the new and the old deployment, and stores the results in byName. It first waits
+// until the update period has passed since the last step.
 func (u *update) step(ctx context.Context, byName map[string]*corev1.ReplicationController, old, new int32) error {
 	sleep(ctx, time.Until(u.last.Add(u.period)))
 	if ctx.Err() != nil {

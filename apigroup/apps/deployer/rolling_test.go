@@ -14,7 +14,7 @@ func params(surge, unavailable string) *appsv1.RollingDeploymentStrategyParams {
 	return &appsv1.RollingDeploymentStrategyParams{MaxSurge: ptr.To(intstr.Parse(surge)), MaxUnavailable: ptr.To(intstr.Parse(unavailable))}
 }
 
-// TestRollingDeploymentStaysWithinLimits simulates deployments in which some old pods are never
+// TestRollingDeploymentStaysWithinLimits simulates deployments in which some old pods never become
 // available.
 func TestRollingDeploymentStaysWithinLimits(t *testing.T) {
 	for desired := int32(0); desired <= 6; desired++ {

@@ -33,8 +33,8 @@ func rolling(policy appsv1.LifecycleHookFailurePolicy) appsv1.DeploymentStrategy
 	}}
 }
 
-// recreated returns all actions of a Recreate deployment: the new pods start after the old ones are
-// deleted.
+// recreated returns all actions of a Recreate deployment: the new pods start after the old pods
+// have been deleted.
 func recreated() []string {
 	return []string{"pre hook", "web-1 0", "mid hook", "web-2 1", "web-2 2", "post hook"}
 }
@@ -62,7 +62,7 @@ func TestFailurePolicyOfHook(t *testing.T) {
 			s.hooks[stage] = corev1.PodFailed
 			err := s.deploy(t.Context())
 			want := recreated()
-			// The pod of a retried deployment fails only when its timeout expires.
+			// With the Retry policy, the deployment fails only when its timeout expires.
 			if policy != ignore {
 				want = want[:slices.Index(want, stage+" hook")+1]
 			}

@@ -27,16 +27,16 @@ func isSettled(rc *corev1.ReplicationController) bool {
 }
 
 const (
-	// unavailableTimeout limits retries while the API server is unavailable. A control plane that was
-	// killed restarts within seconds.
+	// unavailableTimeout is the maximum time for retries while the API server is unavailable. A
+	// control plane that was killed restarts within seconds.
 	unavailableTimeout = 5 * time.Minute
-	// unauthorizedTimeout limits retries after 401 and 403 responses, because an API server that has
-	// just started might not have loaded all RBAC rules yet.
+	// unauthorizedTimeout is the maximum time for retries after 401 and 403 responses, because an
+	// API server that has just started might not have loaded all RBAC rules yet.
 	unauthorizedTimeout = 10 * time.Second
 )
 
-// retryRequest repeats a request while the API server is unavailable or, for a short time, rejects
-// the credentials. The request must be idempotent.
+// retryRequest retries a request while the API server is unavailable or, for a short time, while it
+// rejects the credentials. The request must be idempotent.
 func retryRequest(ctx context.Context, request func() error) error {
 	start, backoff := time.Now(), wait.Backoff{Duration: 50 * time.Millisecond, Factor: 2, Cap: time.Second, Steps: 10}
 	for {
@@ -57,7 +57,7 @@ func retryRequest(ctx context.Context, request func() error) error {
 	}
 }
 
-// sleep waits until a duration has passed or ctx is done.
+// sleep waits for the duration d or until ctx is done.
 func sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -65,8 +65,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// isUnavailable reports whether the cause of an error is the network, or a server that is starting
-// or stopping.
+// isUnavailable reports whether an error was caused by the network, or by a server that is starting
+// or shutting down.
 func isUnavailable(err error) bool {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		return true
@@ -75,9 +75,9 @@ func isUnavailable(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// watchObjects calls see with all objects that match options, by name, at the start and after each
-// change, until see returns true or an error. see can store the results of its own updates in the
-// map; older events do not overwrite them.
+// watchObjects calls see with all objects that match options, keyed by name, initially and after
+// each change, until see returns true or an error. see can store the results of its own updates in
+// the map; older events do not overwrite them.
 func watchObjects[T any, P interface {
 	*T
 	metav1.Object
@@ -119,8 +119,8 @@ func watchObjects[T any, P interface {
 	}
 }
 
-// watchChanges applies changes to the map and calls see until see returns true or an error, or the
-// server ends the watch.
+// watchChanges applies watch events to the map and calls see until see returns true or an error, or
+// the server closes the watch.
 func watchChanges[T any, P interface {
 	*T
 	metav1.Object
@@ -151,7 +151,7 @@ func watchChanges[T any, P interface {
 	}
 }
 
-// deployments watches the ReplicationControllers of the configuration.
+// deployments watches the configuration's ReplicationControllers.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
 	client, options := r.Core.ReplicationControllers(r.Namespace), metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()}
 	list := func(options metav1.ListOptions) ([]corev1.ReplicationController, string, error) {
@@ -173,8 +173,7 @@ func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.Repli
 	})
 }
 
-// logFailure logs the reason why the pods of the deployment cannot be created. It logs each reason
-// once.
+// logFailure logs the reason why the deployment's pods cannot be created. It logs each reason once.
 func (r *run) logFailure(to *corev1.ReplicationController) {
 	message := rollout.CreateFailure(to)
 	if message != "" && message != r.failure {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestStaleEventsAreSkipped checks that an event from before a step does not repeat the step.
+// TestStaleEventsAreSkipped checks that an event from before a step does not cause the step to be
+// repeated.
 func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// configController creates a deployment for each version of a configuration, scales deployments
-// that have ended, and deletes old ones.
+// configController creates a deployment for each version of a configuration, scales finished
+// deployments, and deletes old deployments.
 type configController struct {
 	core        coreclient.CoreV1Interface
 	apps        appsclient.DeploymentConfigsGetter
@@ -74,7 +74,7 @@ func (l *configController) reconcile(ctx context.Context, key controller.Key) er
 	return l.prune(ctx, dc, deployments)
 }
 
-// of returns the deployments of a configuration, newest first. It ignores deployments of a deleted
+// of returns a configuration's deployments, newest first. It ignores deployments of a deleted
 // configuration with the same name.
 func (l *configController) of(dc *appsv1.DeploymentConfig) ([]*corev1.ReplicationController, error) {
 	deployments, err := l.deployments.ReplicationControllers(dc.Namespace).List(rollout.Selector(dc.Name))
@@ -101,7 +101,7 @@ func versionOf(deployments []*corev1.ReplicationController, version int64) *core
 }
 
 // trigger increments the version if there is a cause for a new deployment, and reports whether it
-// did. The change of the status causes another reconcile.
+// did. The status change causes another reconcile.
 func (l *configController) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController, deployments []*corev1.ReplicationController) (bool, error) {
 	if len(unresolved(dc.Spec.Template)) > 0 {
 		return false, nil
@@ -126,8 +126,8 @@ func (l *configController) trigger(ctx context.Context, dc *appsv1.DeploymentCon
 	return true, l.updateStatus(ctx, dc, deployments, nil)
 }
 
-// deploy creates the deployment of the latest version. If other deployments run, it only cancels
-// them: their end causes another reconcile.
+// deploy creates the deployment of the latest version. If other deployments are running, it only
+// cancels them. When they finish, the configuration is reconciled again.
 func (l *configController) deploy(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController) error {
 	waits := false
 	for _, rc := range deployments {
@@ -171,8 +171,8 @@ func (l *configController) deploy(ctx context.Context, dc *appsv1.DeploymentConf
 	return l.updateStatus(ctx, dc, append([]*corev1.ReplicationController{created}, deployments...), progressing)
 }
 
-// checkExisting returns an error unless the existing ReplicationController with a name belongs to
-// the configuration.
+// checkExisting returns an error unless the existing ReplicationController with the given name
+// belongs to the configuration.
 func (l *configController) checkExisting(ctx context.Context, dc *appsv1.DeploymentConfig, name string) error {
 	rc, err := l.core.ReplicationControllers(dc.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -184,8 +184,8 @@ func (l *configController) checkExisting(ctx context.Context, dc *appsv1.Deploym
 	return fmt.Errorf("create deployment %q: a replication controller with this name exists and has another owner: delete it", name)
 }
 
-// scaleAll scales the active deployment to the desired number of pods (to 0 if dc is a test), and
-// all other ended deployments to 0.
+// scaleAll scales the active deployment to the desired number of pods (0 if dc is a test), and all
+// other finished deployments to 0.
 func (l *configController) scaleAll(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
 	for _, rc := range newestFirst {
@@ -203,8 +203,8 @@ func (l *configController) scaleAll(ctx context.Context, dc *appsv1.DeploymentCo
 	return nil
 }
 
-// prune deletes the oldest ended deployments that exceed the history limit. It keeps the latest and
-// the active deployment.
+// prune deletes the oldest finished deployments in excess of the history limit. It keeps the latest
+// and the active deployment.
 func (l *configController) prune(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
 	var old []*corev1.ReplicationController

@@ -17,10 +17,10 @@ import (
 // account is the service account of deployers.
 const account = "deployer"
 
-// setToken adds variables that contain the API token of the deployer's service account, instead of
-// a volume. The kubelet checks only every 300 ms whether volumes are mounted, which doubles the
-// start time of the pod. OpenShift 3 mounted the same token. If the account has no token yet, the
-// pod gets a volume.
+// setToken adds environment variables that contain the API token of the deployer's service account,
+// instead of a volume. The kubelet checks only every 300 ms whether volumes are mounted, which
+// doubles the start time of the pod. OpenShift 3 mounted the same token. If the account has no
+// token yet, the pod gets a volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
@@ -33,7 +33,8 @@ func (l *deployerController) setToken(ctx context.Context, namespace string, pod
 	return nil
 }
 
-// token returns the name of the secret with the API token of the deployer's service account, or "".
+// token returns the name of the secret that contains the API token of the deployer's service
+// account, or "".
 func (l *deployerController) token(ctx context.Context, namespace string) (string, error) {
 	serviceAccount, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -58,18 +59,19 @@ func (l *deployerController) token(ctx context.Context, namespace string) (strin
 	return "", nil
 }
 
-// fromSecret returns a variable whose value is a key of a secret. The secret is optional: a pod
-// with a missing secret would not start, whereas a deployer reports a missing variable.
+// fromSecret returns an environment variable whose value is a key of a secret. The secret is
+// optional: a pod with a missing required secret would not start, whereas a deployer reports a
+// missing variable.
 func fromSecret(variable, secret, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: key, Optional: ptr.To(true),
 	}}}
 }
 
-// Exit codes of a process that received SIGKILL or SIGTERM.
+// Exit codes of a process that is terminated by SIGKILL or SIGTERM.
 const killed, terminated = 137, 143
 
-// pod returns the deployer pod of a deployment. Its container restarts if it is killed, but not if
+// pod returns a deployment's deployer pod. The container is restarted if it is killed, but not if
 // it fails.
 func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) *corev1.Pod {
 	strategy, template := config.Spec.Strategy, rc.Spec.Template.Spec
@@ -98,8 +100,8 @@ func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv
 	labels, annotations := maps.Clone(strategy.Labels), maps.Clone(strategy.Annotations)
 	meta := metav1.ObjectMeta{
 		Name: rollout.DeployerName(rc.Name), Labels: labels, Annotations: annotations,
-		// The reference is not a controller reference: the ReplicationController would release a
-		// controlled pod that its selector does not match.
+		// The owner reference is not a controller reference: the ReplicationController would
+		// release a controlled pod that its selector does not match.
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ReplicationController", Name: rc.Name, UID: rc.UID}},
 	}
 	metav1.SetMetaDataLabel(&meta, appsv1.DeployerPodForDeploymentLabel, rc.Name)
