@@ -59,7 +59,7 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	return i.incrementVersion(ctx, dc)
 }
 
-// updateImages updates the template to the current images of the triggers, unless the request
+// updateImages updates the template to the current images of the triggers' tags, unless the request
 // excludes ImageChange triggers.
 func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, req *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
 	if slices.Contains(req.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
@@ -101,7 +101,7 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 	return changed.(*appsv1.DeploymentConfig), nil
 }
 
-// manual is the cause of deployments that a user has requested.
+// manual is the cause of deployments that users request.
 const manual appsv1.DeploymentTriggerType = "Manual"
 
 // incrementVersion increments the version once, unless a controller has already done so.

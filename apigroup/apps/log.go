@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource "log". The log of a deployment is the log of its deployer until the
-// deployment is complete, then the log of its first pod.
+// logs is the subresource "log". The log of a deployment is its deployer's log until the deployment
+// is complete, then the log of its first pod.
 type logs struct {
 	deps  apiserver.Deps
 	store *registry.Store
@@ -40,7 +40,7 @@ var _ rest.GetterWithOptions = &logs{}
 // New returns the type of the response for discovery.
 func (*logs) New() runtime.Object { return &appsv1.DeploymentLog{} }
 
-// Destroy does nothing: the store belongs to deploymentconfigs.
+// Destroy is a no-op: the store belongs to deploymentconfigs.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the kind of the response.
@@ -48,7 +48,7 @@ func (*logs) GroupVersionKind(gv schema.GroupVersion) schema.GroupVersionKind {
 	return gv.WithKind("DeploymentLog")
 }
 
-// NewGetOptions returns the type of the query.
+// NewGetOptions returns the type of the query parameters.
 func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 	return &appsv1.DeploymentLogOptions{}, false, ""
 }
@@ -91,7 +91,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(pod, logOptions).Stream}, nil
 }
 
-// versionOf returns the version that a log request names. The default is the latest version.
+// versionOf returns the version that a log request specifies. The default is the latest version.
 func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions) (int64, error) {
 	latest := dc.Status.LatestVersion
 	switch {
@@ -111,17 +111,17 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 	return latest, nil
 }
 
-// startTimeout is the time that a log request waits for its deployment to start.
+// startTimeout is how long a log request waits for its deployment to start.
 const startTimeout = 30 * time.Second
 
-// rejectionDelay is the time that a log request waits before it reports that the deployer pod is
-// rejected. A new project might have no service accounts yet, and a quota might still count a pod
-// that has ended.
+// rejectionDelay is how long a log request waits before it reports that the deployer pod is
+// rejected. A new project might not have service accounts yet, and a quota might still count a pod
+// that has terminated.
 const rejectionDelay = 5 * time.Second
 
-// waitForStart waits until the deployer of a deployment is running or has ended. If
-// options.NoWait is set and the deployment has not started, it returns nil without waiting. If
-// the deployer pod cannot be created, the error contains the reason.
+// waitForStart waits until a deployment's deployer is running or has finished. If options.NoWait is
+// set and the deployment has not started, it returns nil without waiting. If the deployer pod
+// cannot be created, the error contains the reason.
 func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespace, name string, options *appsv1.DeploymentLogOptions) (*corev1.ReplicationController, error) {
 	if options.NoWait {
 		rc, err := core.ReplicationControllers(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -167,12 +167,12 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 	return rc, nil
 }
 
-// hasStarted reports whether the deployer of a deployment is running or has ended.
+// hasStarted reports whether a deployment's deployer is running or has finished.
 func hasStarted(rc *corev1.ReplicationController) bool {
 	return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
 }
 
-// pendingReason returns the reason why a deployer pod does not run, as the end of a sentence, or
+// pendingReason returns the reason why a deployer pod is not running, as the end of a sentence, or
 // "".
 func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespace, deployment string) string {
 	pod, err := core.Pods(namespace).Get(ctx, rollout.DeployerName(deployment), metav1.GetOptions{})
@@ -192,8 +192,8 @@ func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespa
 	return ""
 }
 
-// podOf returns the name of the pod whose log is the log of a deployment. It ignores pods of other
-// owners, because the user might not be allowed to read the logs of all pods.
+// podOf returns the name of the pod whose log serves as the deployment's log. It ignores pods of
+// other owners, because the user might not be allowed to read the logs of all pods.
 func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
 	if rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
 		pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})

@@ -18,7 +18,7 @@ import (
 )
 
 // rollback is the subresource "rollback". It returns a configuration with the settings of an
-// earlier deployment, and stores nothing: the client then updates the configuration.
+// earlier deployment and stores nothing. The client then updates the configuration.
 type rollback struct {
 	apiserver.Action[*appsv1.DeploymentConfigRollback]
 	deps apiserver.Deps
@@ -28,7 +28,7 @@ func newRollback(deps apiserver.Deps) *rollback {
 	return &rollback{apiserver.Action[*appsv1.DeploymentConfigRollback]{Kind: appsv1.GroupVersion.WithKind("DeploymentConfigRollback")}, deps}
 }
 
-// Create returns the configuration of the rollback.
+// Create returns the rolled-back configuration.
 func (r *rollback) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	rollback, err := r.About(ctx, name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {
@@ -37,8 +37,8 @@ func (r *rollback) Create(ctx context.Context, name string, body runtime.Object,
 	return r.rolledBackConfig(ctx, rollback)
 }
 
-// rollbacks is the resource deploymentconfigrollbacks for older clients. The name of the
-// configuration is in the body.
+// rollbacks is the resource deploymentconfigrollbacks, which older clients use. The request body
+// contains the name of the configuration.
 type rollbacks struct{ *rollback }
 
 func newRollbacks(deps apiserver.Deps) (rest.Storage, error) {
@@ -51,7 +51,7 @@ func (*rollbacks) NamespaceScoped() bool { return true }
 // GetSingularName implements rest.SingularNameProvider.
 func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 
-// Create returns the configuration of the rollback.
+// Create returns the rolled-back configuration.
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	rollback, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
@@ -95,8 +95,8 @@ func (r *rollback) rolledBackConfig(ctx context.Context, rollback *appsv1.Deploy
 	return applyRollback(dc, to, rollback), nil
 }
 
-// target returns the name of the deployment to which a rollback returns: the named deployment, the
-// deployment of the requested revision, or the previous deployment.
+// target returns the name of the deployment to roll back to: the named deployment, the deployment
+// of the requested revision, or the previous deployment.
 func (r *rollback) target(dc *appsv1.DeploymentConfig, rollback *appsv1.DeploymentConfigRollback) (string, error) {
 	revision, latest := rollback.Spec.Revision, dc.Status.LatestVersion
 	name := rollback.Spec.From.Name

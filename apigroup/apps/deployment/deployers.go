@@ -34,8 +34,8 @@ type deployerController struct {
 	events      record.EventRecorder
 }
 
-// maxBackoff is shorter than the default, because an administrator who has raised a quota waits for
-// the deployment.
+// maxBackoff is shorter than the default, because an administrator who has raised a quota is
+// waiting for the deployment.
 const maxBackoff = 30 * time.Second
 
 func (l *deployerController) controller(deployments, pods cache.SharedIndexInformer) controller.Controller {
@@ -64,8 +64,8 @@ func (l *deployerController) reconcile(ctx context.Context, key controller.Key) 
 	return l.syncDeployer(ctx, rc)
 }
 
-// createDeployer creates the deployer pod, and the first pods of a rolling deployment, so that both
-// start at the same time.
+// createDeployer creates the deployer pod, and scales up the first pods of a rolling deployment, so
+// that both start at the same time.
 func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.ReplicationController) error {
 	if rollout.Cancelled(rc) {
 		return l.fail(ctx, rc, "")
@@ -104,14 +104,14 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 	})
 }
 
-// reportFailure records the reason why a deployer pod cannot be created, in an event and in an
-// annotation of the deployment. It returns the error, so that the deployment is retried.
+// reportFailure records the reason why a deployer pod cannot be created, in an event and in a
+// deployment annotation. It returns the error, so the deployment is retried.
 func (l *deployerController) reportFailure(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig, err error) error {
 	l.events.Eventf(config, corev1.EventTypeWarning, failedCreate, "Error creating deployer pod: %v", errors.Unwrap(err))
 	return errors.Join(err, l.updateAnnotations(ctx, rc, map[string]any{rollout.CreateErrorAnnotation: err.Error()}))
 }
 
-// firstStep scales a deployment up to its first pods, unless it already has pods.
+// firstStep scales a deployment up to the size of its first step, unless it already has pods.
 func (l *deployerController) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
 	desired, err := rollout.Desired(rc)
 	if err != nil {
@@ -133,7 +133,7 @@ func (l *deployerController) firstStep(ctx context.Context, rc *corev1.Replicati
 	}
 	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
 	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
-	// Invalid means that a test of the patch failed.
+	// Invalid means that a test operation of the patch failed.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
 	}
@@ -170,9 +170,9 @@ func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.Replic
 	return nil
 }
 
-// deployerPod returns the pod with the name of a deployment's deployer. If the cache has no running
-// pod, it reads the pod from the API server, because the cache might lack the pod or contain the
-// pod of an earlier attempt.
+// deployerPod returns the pod that has the name of a deployment's deployer. If the cache has no
+// running pod, it reads the pod from the API server, because the cache might lack the pod or hold
+// the pod of an earlier attempt.
 func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)
@@ -182,8 +182,8 @@ func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.Replica
 	return l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// fail marks a deployment as failed. If the deployment is canceled, it keeps the reason of the
-// cancellation.
+// fail marks a deployment as failed. If the deployment has been canceled, it keeps the cancellation
+// reason.
 func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
 	changes := map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(), rollout.CreateErrorAnnotation: nil,
@@ -194,10 +194,10 @@ func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationCon
 	return l.updateAnnotations(ctx, rc, changes)
 }
 
-// stopDeadlineSeconds is the deadline that stops a pod immediately; 0 is not allowed.
+// stopDeadlineSeconds is the deadline that stops a pod immediately. Kubernetes does not allow 0.
 const stopDeadlineSeconds = 1
 
-// stop stops the deployer and the pods of its hooks. The pods and their logs remain.
+// stop stops the deployer pod and the hook pods. The pods and their logs remain.
 func (l *deployerController) stop(ctx context.Context, rc *corev1.ReplicationController) error {
 	pods, err := l.pods.Pods(rc.Namespace).List(rollout.DeployerSelector(rc.Name))
 	if err != nil {
@@ -215,8 +215,8 @@ func (l *deployerController) stop(ctx context.Context, rc *corev1.ReplicationCon
 	return nil
 }
 
-// updateAnnotations changes annotations of a deployment that has not ended. It reads the deployment
-// first, because the deployer also updates it, and the cache can be stale.
+// updateAnnotations changes annotations of a deployment that has not finished. It reads the
+// deployment first, because the deployer also updates it, and the cache can be stale.
 func (l *deployerController) updateAnnotations(ctx context.Context, rc *corev1.ReplicationController, annotations map[string]any) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		now, err := l.core.ReplicationControllers(rc.Namespace).Get(ctx, rc.Name, metav1.GetOptions{})
@@ -230,7 +230,7 @@ func (l *deployerController) updateAnnotations(ctx context.Context, rc *corev1.R
 	})
 }
 
-// annotate changes annotations of a deployment. It returns a conflict if the deployment has changed
+// annotate changes a deployment's annotations. It returns a conflict if the deployment has changed
 // since it was read. A nil value removes an annotation.
 func annotate(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController, annotations map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": rc.UID, "resourceVersion": rc.ResourceVersion, "annotations": annotations}})

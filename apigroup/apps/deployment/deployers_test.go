@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasDeadlineForQuotas checks the pod for a quota that requires resource requests of
-// each container and limits pods with a deadline. The strategy sets both for its deployer.
+// TestDeployerPodHasDeadlineForQuotas checks the pod against a quota that requires resource
+// requests for each container and limits pods with a deadline. The strategy sets both for its
+// deployer.
 func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},
@@ -40,7 +41,7 @@ func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 }
 
 // TestDeployerOfEarlierAttemptIsIgnored retries a failed deployment while its old deployer pod
-// still has the name of the new one.
+// still occupies the name of the new pod.
 func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	dc := configuration(1)
 	rc := deployed(t, dc, appsv1.DeploymentStatusNew)
@@ -54,7 +55,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 		t.Errorf("with a terminating deployer, the deployment is %s", got)
 	}
 
-	// The cache can contain the deleted pod.
+	// The cache can still contain the deleted pod.
 	rc = deployed(t, dc, appsv1.DeploymentStatusRunning)
 	running := podOf(rc, "-deploy", corev1.PodRunning)
 	l = newLoops(t, dc, []*corev1.ReplicationController{rc}, running)

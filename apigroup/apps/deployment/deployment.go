@@ -1,6 +1,6 @@
-// Package deployment contains the controllers of DeploymentConfigs. One creates a
-// ReplicationController for each version and scales it, one runs deployer pods, and one updates
-// images in configurations. They keep all state in the API, so they can be restarted at any time.
+// Package deployment contains the DeploymentConfig controllers. One creates a ReplicationController
+// for each version and scales it, one runs deployer pods, and one updates images in configurations.
+// They keep all state in the API, so they can be restarted at any time.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 and 3.6.6; the phases, annotations
 // and conditions are those of OpenShift 3.11.
@@ -22,26 +22,26 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controllers is the component that runs the controllers.
+// Controllers is the component that runs the package's controllers.
 type Controllers struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Image is the image of deployer pods. CustomImage is the image for Custom strategies that set
-	// a command, but no image.
+	// a command but no image.
 	Image, CustomImage string
 }
 
 // Name implements the component interface.
 func (c *Controllers) Name() string { return "deployments" }
 
-// minBackoff is the delay after the first failure, which is usually a conflict.
+// minBackoff is the backoff after the first failure, which is usually a conflict.
 const minBackoff = 50 * time.Millisecond
 
-// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
+// Run runs the controllers until ctx is done. It calls ready when the caches have synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
-	// creator uses OpenShift's service account for deployments. Its pods get the security context
-	// constraints that their own service account can use.
+	// creator uses OpenShift's service account for deployments. The pods it creates get the
+	// security context constraints that their own service account can use.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "deployment-controller")
 	if err != nil {
 		return fmt.Errorf("create client for deployments: %w", err)

@@ -23,15 +23,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// loops contains the controllers of configurations and of deployers, whose caches contain some
-// objects.
+// loops holds the configuration controller and the deployer controller, with caches that contain
+// the objects of a test.
 type loops struct {
 	config   *configController
 	deployer *deployerController
 	core     coreclient.CoreV1Interface
 }
 
-// indexer returns a cache with objects.
+// indexer returns a cache that contains objects.
 func indexer[T runtime.Object](t *testing.T, objects ...T) cache.Indexer {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -69,7 +69,7 @@ func configuration(version int64) *appsv1.DeploymentConfig {
 	return dc
 }
 
-// deployed returns the deployment of a configuration's latest version in a phase.
+// deployed returns the deployment of a configuration's latest version in the given phase.
 func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.DeploymentStatus) *corev1.ReplicationController {
 	t.Helper()
 	rc, err := rollout.New(dc)
@@ -80,7 +80,7 @@ func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.Deployment
 	return rc
 }
 
-// podOf returns the deployer pod of a deployment, or the pod of a hook.
+// podOf returns a deployment's deployer pod or one of its hook pods.
 func podOf(rc *corev1.ReplicationController, suffix string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: rc.Namespace, Name: rc.Name + suffix, Labels: map[string]string{appsv1.DeployerPodForDeploymentLabel: rc.Name},

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageChangeController updates images in configurations with ImageChange triggers.
+// imageChangeController updates the images in configurations that have ImageChange triggers.
 type imageChangeController struct {
 	apps    appsclient.DeploymentConfigsGetter
 	configs appslisters.DeploymentConfigLister
@@ -32,7 +32,8 @@ type imageChangeController struct {
 	events  record.EventRecorder
 }
 
-// byStream is the name of the index of configurations by the image streams of their triggers.
+// byStream is the name of the index that maps image streams to the configurations whose triggers
+// watch them.
 const byStream = "stream"
 
 func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
@@ -73,7 +74,8 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	return nil
 }
 
-// readable contains the image streams of a configuration's triggers from which its pods can pull.
+// readable holds the image streams of a configuration's triggers from which the configuration's
+// pods can pull.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
 	// forbidden is a message about a stream from which the pods cannot pull, or "".
@@ -84,8 +86,8 @@ func (r readable) stream(namespace, name string) *imagev1.ImageStream {
 	return r.streams[controller.Key{Namespace: namespace, Name: name}]
 }
 
-// readable returns the image streams of a configuration's triggers. It reads a stream of another
-// project only after checking access.
+// readable returns the image streams of a configuration's triggers. It reads a stream in another
+// project only after an access check.
 func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.DeploymentConfig) (readable, error) {
 	streams := readable{streams: map[controller.Key]*imagev1.ImageStream{}}
 	account := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec)
@@ -134,7 +136,7 @@ func (l *imageChangeController) report(ctx context.Context, dc *appsv1.Deploymen
 	return nil
 }
 
-// unresolved returns the names of the containers that have no image yet.
+// unresolved returns the names of the containers that do not have an image yet.
 func unresolved(template *corev1.PodTemplateSpec) (names []string) {
 	for _, container := range slices.Concat(template.Spec.InitContainers, template.Spec.Containers) {
 		if container.Image == "" || container.Image == " " {

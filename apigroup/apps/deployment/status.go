@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// updateStatus updates the status of a configuration if it has changed. extra, if set, is an
-// additional condition.
+// updateStatus updates a configuration's status if it has changed. extra, if set, is an additional
+// condition.
 func (l *configController) updateStatus(ctx context.Context, dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) error {
 	before, err := l.configs.DeploymentConfigs(dc.Namespace).Get(dc.Name)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *configController) updateStatus(ctx context.Context, dc *appsv1.Deployme
 	return nil
 }
 
-// status returns the status of a configuration: the pod counts of all its deployments, and the
+// status returns a configuration's status: the pod counts of all its deployments, and the
 // conditions.
 func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationController, extra *appsv1.DeploymentCondition) appsv1.DeploymentConfigStatus {
 	status := dc.DeepCopy().Status
@@ -66,7 +66,7 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 // Kubernetes' controllers use the same reason.
 const failedCreate = "FailedCreate"
 
-// updateFailure sets the condition ReplicaFailure while pods of a deployment, or its deployer pod,
+// updateFailure sets the ReplicaFailure condition while a deployment's pods or its deployer pod
 // cannot be created. Otherwise it removes the condition.
 func updateFailure(status *appsv1.DeploymentConfigStatus, newestFirst []*corev1.ReplicationController) {
 	for _, rc := range newestFirst {
@@ -82,12 +82,12 @@ func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, rea
 	return &appsv1.DeploymentCondition{Type: of, Status: is, Reason: string(reason), Message: message}
 }
 
-// available returns the condition Available: whether the strategy's minimum number of pods is
-// available.
+// available returns the Available condition, which reports whether the strategy's minimum number of
+// pods is available.
 func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondition {
 	unavailable := 0
 	if params := dc.Spec.Strategy.RollingParams; params != nil && params.MaxUnavailable != nil && dc.Spec.Strategy.Type == appsv1.DeploymentStrategyTypeRolling {
-		// Validation guarantees that this does not fail.
+		// Validation guarantees that the conversion succeeds.
 		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false)
 	}
 	if pods >= dc.Spec.Replicas-int32(unavailable) && pods > 0 {
@@ -96,7 +96,7 @@ func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondit
 	return condition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "", "Deployment config does not have minimum availability.")
 }
 
-// progress returns the condition Progressing of the latest deployment, as in OpenShift 3.
+// progress returns the Progressing condition of the latest deployment, as in OpenShift 3.
 func progress(dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController) *appsv1.DeploymentCondition {
 	progressing := func(is corev1.ConditionStatus, reason appsv1.DeploymentConditionReason, format string, values ...any) *appsv1.DeploymentCondition {
 		return condition(appsv1.DeploymentProgressing, is, reason, fmt.Sprintf(format, values...))
@@ -122,7 +122,7 @@ func progress(dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController)
 	return nil
 }
 
-// setCondition adds or updates a condition and its times.
+// setCondition adds or updates a condition and its timestamps.
 func setCondition(status *appsv1.DeploymentConfigStatus, condition appsv1.DeploymentCondition) {
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	condition.LastUpdateTime, condition.LastTransitionTime = now, now

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// conditionOf returns a condition, or an empty one if it is missing.
+// conditionOf returns a condition, or an empty condition if the status does not contain it.
 func conditionOf(status appsv1.DeploymentConfigStatus, kind appsv1.DeploymentConditionType) appsv1.DeploymentCondition {
 	for _, condition := range status.Conditions {
 		if condition.Type == kind {

@@ -31,13 +31,13 @@ func source(dc *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageCh
 	return namespace, stream, tag
 }
 
-// Forced reports whether a trigger that is not automatic must update its image anyway.
+// Forced reports whether a trigger that is not automatic must still update its image.
 type Forced func(*appsv1.DeploymentTriggerImageChangeParams) bool
 
-// UpdateImages sets the images in the template of a configuration to the current images of the
-// watched tags, and reports whether the configuration has changed. It skips triggers that are not
+// UpdateImages sets the images in a configuration's template to the current images of the watched
+// tags, and reports whether the configuration has changed. It skips a trigger that is not
 // automatic, except before the first deployment or if force, which is optional, returns true. It
-// skips image streams for which find returns nil, and tags without an image.
+// also skips image streams for which find returns nil, and tags without an image.
 func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace, name string) *imagev1.ImageStream) (changed bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams

@@ -10,14 +10,14 @@ import (
 
 // Limits defines how far a rolling deployment can deviate from the desired number of pods.
 type Limits struct {
-	// Desired is the final number of pods, Surge the number of additional pods, and Unavailable the
-	// number of pods that can be unavailable.
+	// Desired is the final number of pods. Surge is the number of additional pods. Unavailable is
+	// the number of pods that can be unavailable.
 	Desired, Surge, Unavailable int32
 }
 
 // RollingLimits calculates the limits for a number of pods. It rounds a percentage up for the
 // surge, and down for unavailable pods, as in OpenShift 3.11. If both are 0, one pod can be
-// unavailable, so that the deployment can progress.
+// unavailable, because otherwise the deployment could not progress.
 func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams) (Limits, error) {
 	quarter := intstr.FromString("25%")
 	surge, err := intstr.GetScaledValueFromIntOrPercent(ptr.To(ptr.Deref(params.MaxSurge, quarter)), int(desired), true)
@@ -37,8 +37,8 @@ func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams
 // Minimum returns the minimum number of available pods.
 func (l Limits) Minimum() int32 { return l.Desired - l.Unavailable }
 
-// Grow returns the next number of pods for the new deployment, given the current numbers of old and
-// new pods. The result is never smaller than new.
+// Grow returns the next number of new pods, given the current numbers of old and new pods. The
+// result is never smaller than new.
 func (l Limits) Grow(old, new int32) int32 {
 	if available := l.Desired + l.Surge - old - new; available > 0 && new < l.Desired {
 		return min(l.Desired, new+available)

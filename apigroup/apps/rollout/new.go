@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// New returns the deployment of a configuration's latest version. It requests no pods; the deployer
-// scales it up.
+// New returns the deployment of a configuration's latest version. The deployment initially has no
+// replicas; the deployer scales it up.
 func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	encoded := dc.DeepCopy()
 	encoded.SetGroupVersionKind(appsv1.GroupVersion.WithKind("DeploymentConfig"))
@@ -55,7 +55,7 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	}, nil
 }
 
-// Message returns the cause of a deployment in the words of OpenShift 3.
+// Message describes the cause of a deployment in OpenShift 3's wording.
 func Message(details *appsv1.DeploymentDetails) string {
 	switch {
 	case details == nil:
@@ -74,7 +74,8 @@ func Message(details *appsv1.DeploymentDetails) string {
 	return ""
 }
 
-// mergeMaps returns a map with the entries of all maps. Later maps take precedence.
+// mergeMaps returns a map with the entries of all maps. Later maps take precedence over earlier
+// maps.
 func mergeMaps(all ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, item := range all {

@@ -1,7 +1,6 @@
-// Package rollout defines how deployments of a DeploymentConfig are stored: each is a
-// ReplicationController with annotations for its version, its configuration and its phase.
-// Controllers, deployer pods, the API server and the client share this package. It only transforms
-// objects.
+// Package rollout defines how a DeploymentConfig's deployments are stored: each is a
+// ReplicationController with annotations for its version, configuration and phase. Controllers,
+// deployer pods, the API server and the client share this package. It only transforms objects.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 Deployments; the names are those of
 // OpenShift 3.11.
@@ -26,39 +25,41 @@ const (
 	// ConfigLabel is the label of a deployment's pods, and part of its selector. Its value is the name
 	// of the configuration.
 	ConfigLabel = "deploymentconfig"
-	// DeploymentLabel is the same with the name of the ReplicationController.
+	// DeploymentLabel is also a label of a deployment's pods, and part of its selector. Its value
+	// is the name of the ReplicationController.
 	DeploymentLabel = "deployment"
-	// DeploymentAnnotation is the annotation of a deployment's pods, deployer and hooks. Its value is
-	// the name of the ReplicationController.
+	// DeploymentAnnotation is the annotation of a deployment's pods, deployer pod and hook pods.
+	// Its value is the name of the ReplicationController.
 	DeploymentAnnotation = "openshift.io/deployment.name"
-	// DesiredAnnotation is the number of pods that the deployment has when it is complete.
+	// DesiredAnnotation holds the number of pods that the deployment has when it is complete.
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
-	// OriginalAnnotation is the number of pods of the previous deployment before the next one
-	// started.
+	// OriginalAnnotation holds the number of pods that the previous deployment had before the next
+	// deployment started.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
-	// ImageLabel is the label of nodes that have the image of deployer pods. A new node has the image
-	// after a few seconds; deployer pods wait for the label.
+	// ImageLabel is the label of nodes that have the image of deployer pods. A new node has the
+	// image after a few seconds. Deployer pods wait for the label.
 	ImageLabel = "slipway.openshift.io/deployer-image"
 	// PodTypeLabel is the label of a hook's pod. Its value is hook-pre, hook-mid or hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
-	// The times at which the deployer pod was created, started and ended, as annotations of the
-	// ReplicationController.
+	// Annotations of the ReplicationController that hold the times at which the deployer pod was
+	// created, started and finished.
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
-	// CreateErrorAnnotation is the reason why the deployer pod of a new deployment cannot be created.
+	// CreateErrorAnnotation holds the reason why the deployer pod of a new deployment cannot be
+	// created.
 	CreateErrorAnnotation = "openshift.io/deployer-pod.create-error"
-	// NameVariable is the environment variable of deployers and hooks that contains the name of the
+	// NameVariable is the environment variable of deployers and hooks that holds the name of the
 	// ReplicationController.
 	NameVariable = "OPENSHIFT_DEPLOYMENT_NAME"
-	// NamespaceVariable is the environment variable of deployers and hooks that contains the namespace
+	// NamespaceVariable is the environment variable of deployers and hooks that holds the namespace
 	// of the ReplicationController.
 	NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAMESPACE"
-	// TokenVariable is the environment variable of deployers that contains their API token, if no
-	// volume contains it.
+	// TokenVariable is the environment variable of deployers that holds their API token, unless a
+	// volume contains the token.
 	TokenVariable = "SLIPWAY_DEPLOYER_TOKEN"
-	// AuthorityVariable is the environment variable of deployers that contains the API server's
-	// certificate authority, if no volume contains it.
+	// AuthorityVariable is the environment variable of deployers that holds the API server's CA
+	// bundle, unless a volume contains the bundle.
 	AuthorityVariable = "SLIPWAY_DEPLOYER_CA"
 )
 
@@ -70,7 +71,7 @@ const (
 	DeployerGone     = "deployer pod no longer exists"
 )
 
-// Name returns the name of the deployment of a version.
+// Name returns the name of the deployment for a configuration's version.
 func Name(dc string, version int64) string { return fmt.Sprintf("%s-%d", dc, version) }
 
 // DeployerName returns the name of a deployment's deployer pod.
@@ -81,7 +82,7 @@ func Selector(dc string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeploymentConfigAnnotation: dc})
 }
 
-// DeployerSelector selects the deployer and the hooks of a deployment.
+// DeployerSelector selects a deployment's deployer pod and hook pods.
 func DeployerSelector(deployment string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeployerPodForDeploymentLabel: deployment})
 }
@@ -111,8 +112,8 @@ func Ended(rc *corev1.ReplicationController) bool {
 }
 
 // Complete marks a deployment as complete. Slipway's deployer does this when it has finished, so
-// that clients do not have to wait for the end of its pod. For other deployers, the controllers do
-// it when the pod ends.
+// that clients do not have to wait until the deployer pod terminates. For other deployers, the
+// controllers mark the deployment when the pod terminates.
 func Complete(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusComplete))
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
@@ -132,7 +133,7 @@ func Cancelled(rc *corev1.ReplicationController) bool {
 }
 
 // CreateFailure returns the reason why a deployment's deployer pod or its other pods cannot be
-// created, or "". The message names the quota, limit or policy that rejects them.
+// created, or "". The message names the quota, limit or policy that rejects the pods.
 func CreateFailure(rc *corev1.ReplicationController) string {
 	if Phase(rc) == appsv1.DeploymentStatusNew {
 		return rc.Annotations[CreateErrorAnnotation]
@@ -163,7 +164,7 @@ func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) 
 	return dc, nil
 }
 
-// Newest sorts deployments from the newest to the oldest.
+// Newest sorts deployments from newest to oldest.
 func Newest(deployments []*corev1.ReplicationController) {
 	slices.SortFunc(deployments, func(a, b *corev1.ReplicationController) int { return cmp.Compare(Version(b), Version(a)) })
 }
@@ -177,13 +178,13 @@ func Active(newestFirst []*corev1.ReplicationController) *corev1.ReplicationCont
 	return newestFirst[i]
 }
 
-// HasTrigger reports whether a configuration has a trigger of a type.
+// HasTrigger reports whether a configuration has a trigger of the given type.
 func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bool {
 	return slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == of })
 }
 
-// Owns reports whether a pod is the deployer or a hook of a deployment. It ignores names and
-// labels, because an earlier deployment can have had the same name, and users can set both.
+// Owns reports whether a pod is the deployer pod or a hook pod of a deployment. It ignores names
+// and labels, because an earlier deployment might have had the same name, and users can set both.
 func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
 }
