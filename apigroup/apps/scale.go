@@ -20,7 +20,8 @@ import (
 )
 
 // prepare registers the Scale type that autoscalers and `oc scale` use, and the query parameters of
-// logs. OpenShift 3 used the Scale of extensions/v1beta1, which current clients do not support.
+// the log subresource. OpenShift 3 used the Scale of extensions/v1beta1, which current clients do
+// not support.
 func prepare(scheme *runtime.Scheme) error {
 	for _, version := range []string{autoscalingv1.SchemeGroupVersion.Version, runtime.APIVersionInternal} {
 		scheme.AddKnownTypes(schema.GroupVersion{Group: autoscalingv1.GroupName, Version: version}, &autoscalingv1.Scale{})
@@ -28,8 +29,8 @@ func prepare(scheme *runtime.Scheme) error {
 	return apiserver.RegisterQuery[*appsv1.DeploymentLogOptions](scheme)
 }
 
-// scale is the subresource "scale" of deployment configurations: the desired and the actual number
-// of pods.
+// scale is the subresource "scale" of deployment configurations. It holds the desired and the
+// actual number of pods.
 type scale struct {
 	store *registry.Store
 }
@@ -42,7 +43,7 @@ var (
 // New implements rest.Storage.
 func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy does nothing: the store belongs to deploymentconfigs.
+// Destroy is a no-op: the store belongs to deploymentconfigs.
 func (s *scale) Destroy() {}
 
 // GroupVersionKind returns the kind of the scale.
@@ -72,7 +73,8 @@ func (s *scale) Update(ctx context.Context, name string, object rest.UpdatedObje
 // scaleUpdate converts an update of the scale to an update of the deployment configuration.
 type scaleUpdate struct{ scale rest.UpdatedObjectInfo }
 
-// Preconditions returns the preconditions for the scale, which has the UID of the configuration.
+// Preconditions returns the preconditions on the scale. The scale has the same UID as the
+// configuration.
 func (s *scaleUpdate) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
 
 // UpdatedObject returns the configuration with the new number of pods.
@@ -99,8 +101,8 @@ func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (ru
 	return dc, nil
 }
 
-// scaleValidation validates the scale instead of the configuration, because the request changes the
-// scale.
+// scaleValidation validates the scale instead of the configuration, because the scale is the object
+// of the request.
 func scaleValidation(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	if validate == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// validator applies the rules of OpenShift and Kubernetes.
+// validator applies OpenShift's and Kubernetes' validation rules.
 type validator struct{ rules Rules }
 
 func (v validator) config(_ context.Context, dc, _ *appsv1.DeploymentConfig) (errs field.ErrorList) {
@@ -34,7 +34,7 @@ func (v validator) config(_ context.Context, dc, _ *appsv1.DeploymentConfig) (er
 	return append(errs, v.template(spec, at)...)
 }
 
-// timeoutSeconds returns the timeout of a deployment, or 0 if its strategy has none.
+// timeoutSeconds returns a deployment's timeout in seconds, or 0 if its strategy has no timeout.
 func timeoutSeconds(strategy *appsv1.DeploymentStrategy) int64 {
 	switch {
 	case strategy.RollingParams != nil && strategy.RollingParams.TimeoutSeconds != nil:
@@ -88,7 +88,7 @@ func validateTrigger(trigger *appsv1.DeploymentTriggerPolicy, at *field.Path) (e
 	return errs
 }
 
-// validateTag validates a reference to an image stream tag.
+// validateTag validates an image stream tag reference.
 func validateTag(reference *corev1.ObjectReference, at *field.Path) (errs field.ErrorList) {
 	if reference.Kind != "ImageStreamTag" {
 		errs = append(errs, field.NotSupported(at.Child("kind"), reference.Kind, []string{"ImageStreamTag"}))

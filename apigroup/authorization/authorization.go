@@ -1,6 +1,6 @@
 // Package authorization serves the API group authorization.openshift.io: roles and bindings, which
-// are Kubernetes' RBAC objects in OpenShift's form, restrictions of the subjects to which a
-// project's administrators can bind roles, and access reviews.
+// are Kubernetes' RBAC objects in OpenShift's form, role binding restrictions, which restrict the
+// subjects to which project administrators can bind roles, and access reviews.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration,
 // chapter 10.
@@ -20,7 +20,7 @@ import (
 // RestrictionPluginName is the name of the admission plugin that enforces RoleBindingRestrictions.
 const RestrictionPluginName = "authorization.openshift.io/RestrictSubjectBindings"
 
-// Feature returns the group with its admission plugins.
+// Feature returns the API group with its admission plugins.
 func Feature() apiserver.Feature {
 	restrict := &restrict{Handler: admission.NewHandler(admission.Create, admission.Update)}
 	return apiserver.Feature{

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// The kinds of subjects that OpenShift has in addition to RBAC's: users and groups whose names are
-// invalid for User and Group objects.
+// Subject kinds that OpenShift has in addition to RBAC's: users and groups whose names are invalid
+// for User and Group objects.
 const (
 	systemUserKind  = "SystemUser"
 	systemGroupKind = "SystemGroup"
@@ -28,9 +28,9 @@ func fromRules(rules []rbacv1.PolicyRule) []authorizationv1.PolicyRule {
 	return converted
 }
 
-// toRules is the inverse of fromRules. It rejects attribute restrictions, which RBAC does not have.
-// In OpenShift 3, a rule without API groups applies to the empty group, except that a rule with all
-// verbs on all resources applies to all groups.
+// toRules is the inverse of fromRules. It rejects attribute restrictions, which RBAC does not
+// support. In OpenShift 3, a rule without API groups applies to the core group, whereas a rule with
+// all verbs on all resources applies to all groups.
 func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.ErrorList) {
 	var errs field.ErrorList
 	converted := make([]rbacv1.PolicyRule, 0, len(rules))
@@ -57,8 +57,8 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 
 func isAll(names []string) bool { return len(names) == 1 && names[0] == "*" }
 
-// fromSubjects returns the subjects of a binding as references, and also as OpenShift's lists of
-// user and group names.
+// fromSubjects returns a binding's subjects as references, and also as OpenShift's user name and
+// group name lists.
 func fromSubjects(subjects []rbacv1.Subject, namespace string) (references []corev1.ObjectReference, users, groups []string) {
 	references = []corev1.ObjectReference{}
 	for _, s := range subjects {
@@ -91,8 +91,8 @@ func isSystem(name string) bool {
 	return strings.ContainsAny(name, ":/%") || name == "." || name == ".." || name == "~"
 }
 
-// toSubjects is the inverse of fromSubjects. As in OpenShift, the lists of names override the
-// references, unless both lists are missing.
+// toSubjects is the inverse of fromSubjects. As in OpenShift, the name lists take precedence over
+// the references, unless both lists are missing.
 func toSubjects(references []corev1.ObjectReference, users, groups []string,
 	namespace string) ([]rbacv1.Subject, field.ErrorList) {
 	if users != nil || groups != nil {

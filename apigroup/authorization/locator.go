@@ -13,7 +13,7 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// locator finds the bindings that apply to a namespace in the API server's caches.
+// locator uses the API server's caches to find the bindings that apply to a namespace.
 type locator struct {
 	roles           rbaclisters.RoleLister
 	bindings        rbaclisters.RoleBindingLister
@@ -27,8 +27,8 @@ func newLocator(factory informers.SharedInformerFactory) *locator {
 }
 
 // each calls visit with the subjects and the rules of every binding that applies to a namespace. If
-// the namespace is empty, these are only the cluster role bindings. missing contains an error for
-// each binding to a missing role.
+// the namespace is empty, only cluster role bindings apply. missing contains an error for each
+// binding to a missing role.
 func (l *locator) each(namespace string, visit func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule)) (missing []error, err error) {
 	clusterBindings, err := l.clusterBindings.List(labels.Everything())
 	if err != nil {
@@ -75,8 +75,8 @@ func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error
 	return role.Rules, nil
 }
 
-// withNamespace returns the subjects. Service accounts without a namespace get the namespace of the
-// binding.
+// withNamespace returns a copy of the subjects in which service accounts without a namespace have
+// the binding's namespace.
 func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
 	subjects = slices.Clone(subjects)
 	for i := range subjects {
@@ -87,7 +87,7 @@ func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject
 	return subjects
 }
 
-// whoCan returns the users and groups who can perform an action, sorted.
+// whoCan returns the users and groups who can perform an action, sorted by name.
 func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, groups []string, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
 		if covered, _ := validation.Covers(rules, []rbacv1.PolicyRule{action}); !covered {
@@ -110,7 +110,7 @@ func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, gro
 	return slices.Compact(users), slices.Compact(groups), missing, err
 }
 
-// rulesFor returns the rules of a user in a namespace.
+// rulesFor returns the rules that apply to a user in a namespace.
 func (l *locator) rulesFor(namespace string, u user.Info) (rules []rbacv1.PolicyRule, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, granted []rbacv1.PolicyRule) {
 		if slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return matches(s, u) }) {

@@ -8,22 +8,22 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// OpenShift's clients check the permissions of their own user with subjectaccessreviews that name
-// no user. A user who may create selfsubjectaccessreviews may create such reviews, too. Reviews of
-// other users need a role.
+// OpenShift's clients check their own user's permissions with subjectaccessreviews that do not
+// specify a user. A user who is allowed to create selfsubjectaccessreviews is also allowed to
+// create these reviews. Reviews of other users require a role.
 
 // personal allows users to review their own permissions.
 type personal struct {
-	// rights authorizes by roles.
+	// rights authorizes requests based on roles.
 	rights authorizer.Authorizer
 }
 
-// othersKey is the context key of requests that only roles authorize, because they are about other
-// users.
+// othersKey is the context key of requests that are authorized only by roles, because they are
+// about other users.
 type othersKey struct{}
 
-// authorize allows subjectaccessreviews and localsubjectaccessreviews to users who may create
-// selfsubjectaccessreviews. mayReview then checks the content of the review.
+// authorize allows users to create subjectaccessreviews and localsubjectaccessreviews if they are
+// allowed to create selfsubjectaccessreviews. mayReview later checks the content of the review.
 func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if !isReview(a) || ctx.Value(othersKey{}) != nil {
 		return authorizer.DecisionNoOpinion, "", nil
@@ -37,7 +37,7 @@ func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (autho
 	return authorizer.DecisionAllow, "users may review their own permissions", nil
 }
 
-// isReview reports whether a request creates a review of one subject's rights.
+// isReview reports whether a request creates a review of a single subject's permissions.
 func isReview(a authorizer.Attributes) bool {
 	return a.IsResourceRequest() && a.GetVerb() == "create" && a.GetAPIGroup() == authorizationv1.GroupName && a.GetSubresource() == "" &&
 		(a.GetResource() == "subjectaccessreviews" || a.GetResource() == "localsubjectaccessreviews")

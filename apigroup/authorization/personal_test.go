@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// TestUsersReviewTheirOwnRights creates reviews as a user who may review their own permissions, as
-// the administrator, and as a user without permissions.
+// TestUsersReviewTheirOwnRights creates reviews as a user who is allowed to review their own
+// permissions, as the administrator, and as a user without permissions.
 func TestUsersReviewTheirOwnRights(t *testing.T) {
 	roles := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		self := a.GetUser().GetName() == "alice" && a.GetAPIGroup() == "authorization.k8s.io" && a.GetResource() == "selfsubjectaccessreviews"

@@ -23,7 +23,8 @@ func convert[O, R any](items []R, from func(*R) *O) []O {
 	return converted
 }
 
-// The four resources. Each is a view of RBAC's resource of the same name.
+// Constructors of the four resources. Each resource is a view of the RBAC resource with the same
+// name.
 
 func newRoles(deps apiserver.Deps) (rest.Storage, error) {
 	return &view[*authorizationv1.Role, *rbacv1.Role, *rbacv1.RoleList]{
@@ -91,7 +92,7 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 	}, nil
 }
 
-// bound is the content of a role binding or a cluster role binding.
+// bound holds the content of a role binding or a cluster role binding.
 type bound struct {
 	role     corev1.ObjectReference
 	subjects []corev1.ObjectReference

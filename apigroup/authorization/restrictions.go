@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// restrictions returns the resource rolebindingrestrictions: the subjects to which roles can be
-// bound in a project.
+// restrictions returns the resource rolebindingrestrictions, which restricts the subjects to which
+// roles can be bound in a project.
 func restrictions() apiserver.Served {
 	return apiserver.Resource[*authorizationv1.RoleBindingRestriction]{
 		Plural: "rolebindingrestrictions", Namespaced: true,
@@ -80,8 +80,9 @@ func validateSelectors(selectors []metav1.LabelSelector, at *field.Path) (errs f
 	return errs
 }
 
-// restrict is the admission plugin. In a project with restrictions, a role can be bound to a
-// subject only if one of the restrictions allows the subject.
+// restrict is the admission plugin that enforces role binding restrictions. In a project with
+// restrictions, a role can be bound to a subject only if at least one restriction allows the
+// subject.
 type restrict struct {
 	*admission.Handler
 	stores map[schema.GroupResource]*registry.Store
@@ -89,7 +90,7 @@ type restrict struct {
 
 var _ admission.ValidationInterface = &restrict{}
 
-// Validate rejects a binding that adds a subject that no restriction allows.
+// Validate rejects a binding if it adds a subject that no restriction allows.
 func (r *restrict) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != rbacv1.Resource("rolebindings") || a.GetSubresource() != "" {
 		return nil
@@ -172,8 +173,8 @@ func (r *restrict) labelsOf(ctx context.Context, resource, name string) labels.S
 	return set
 }
 
-// selects reports whether one of the selectors matches the labels. If set is nil, no selector
-// matches.
+// selects reports whether at least one of the selectors matches the labels. If set is nil, no
+// selector matches.
 func selects(selectors []metav1.LabelSelector, set labels.Set) bool {
 	return slices.ContainsFunc(selectors, func(item metav1.LabelSelector) bool {
 		selector, err := metav1.LabelSelectorAsSelector(&item)

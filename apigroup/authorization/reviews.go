@@ -34,10 +34,10 @@ var _ rest.Creater = review{}
 // New creates an empty review.
 func (r review) New() runtime.Object { return r.kind() }
 
-// Destroy does nothing.
+// Destroy is a no-op.
 func (review) Destroy() {}
 
-// NamespaceScoped reports whether the review belongs to a namespace.
+// NamespaceScoped reports whether the review is namespaced.
 func (r review) NamespaceScoped() bool { return r.namespaced }
 
 // GetSingularName returns the singular name.
@@ -54,8 +54,8 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 	return r.evaluate(ctx, request.NamespaceValue(ctx), object)
 }
 
-// subject returns the subject of a review. If the review names none, this is the user of the
-// request. Scopes limit the subject in the same way as they limit a token.
+// subject returns a review's subject, which is the request's user if the review does not specify a
+// subject. Scopes restrict the subject in the same way as they restrict a token.
 func subject(ctx context.Context, name string, groups, scopes []string) (user.Info, error) {
 	u := &user.DefaultInfo{Name: name, Groups: groups}
 	if name == "" && len(groups) == 0 {
@@ -109,9 +109,9 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// mayReview rejects a review of another subject if the user may only review their own permissions
-// (see personal), or if only the scope user:check-access allows the request: this scope covers only
-// the token's own user.
+// mayReview rejects a review of another subject if the user is only allowed to review their own
+// permissions (see personal), or if only the scope user:check-access allows the request. That scope
+// covers only the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
@@ -128,7 +128,7 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 }
 
 // withoutOwnReviews returns a user without the scope user:check-access, which covers only reviews
-// of the user's own rights.
+// of the user's own permissions.
 func withoutOwnReviews(u user.Info) user.Info {
 	scopes := u.GetExtra()[scope.ExtraKey]
 	if !slices.Contains(scopes, scope.CheckAccess) {
@@ -264,8 +264,9 @@ func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// rulesReview lists the rules of a user. RBAC has no rules for scopes: if the user has scopes,
-// rulesReview lists the actions of the user's rules that the authorizer allows with them.
+// rulesReview lists the rules that apply to a user. RBAC has no rules for scopes: if the user has
+// scopes, rulesReview lists the actions that both the user's rules and, according to the
+// authorizer, the scopes allow.
 func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string,
 	groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	u, err := subject(ctx, name, groups, scopes)
@@ -282,7 +283,7 @@ func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer
 	return authorizationv1.SubjectRulesReviewStatus{Rules: fromRules(rules), EvaluationError: text(missing)}, nil
 }
 
-// within returns the actions in rules that the user's scopes allow.
+// within returns the actions covered by rules that the user's scopes allow.
 func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, namespace string,
 	rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var allowed []rbacv1.PolicyRule

@@ -14,15 +14,15 @@ import (
 // RoleSizePluginName is the name of the admission plugin that limits the size of roles.
 const RoleSizePluginName = "authorization.openshift.io/RoleSize"
 
-// maxGrants limits the grants of a role: the combinations of verb, group, resource and name in its
-// rules. The role admin has 1,650.
+// maxGrants is the maximum number of grants of a role. Grants are the combinations of verb, group,
+// resource and name in the role's rules. The role admin has 1,650.
 const maxGrants = 5_000
 
-// roleSize is the admission plugin. Upstream checks each grant of a role against each rule of its
-// author. A rule with a thousand verbs, groups and resources has a billion grants, which need more
-// memory than the machine has. The plugin is a mutating one, because upstream's check precedes
-// validating plugins. There is no limit for members of system:masters, whose grants upstream does
-// not check.
+// roleSize is the admission plugin that limits the size of roles. Upstream checks each grant of a
+// role against each rule of the role's author. A rule with a thousand verbs, groups and resources
+// has a billion grants, which need more memory than the machine has. The plugin is a mutating
+// plugin, because upstream's check precedes validating plugins. Members of system:masters are
+// exempt, because upstream does not check their grants.
 type roleSize struct{ *admission.Handler }
 
 var _ admission.MutationInterface = roleSize{}
@@ -49,7 +49,7 @@ func (roleSize) Admit(_ context.Context, a admission.Attributes, _ admission.Obj
 	return nil
 }
 
-// grants returns the number of grants of rules, or a larger number than the limit.
+// grants returns the number of grants of rules, or a number that exceeds the limit.
 func grants(rules []rbacv1.PolicyRule) (total int) {
 	for i := range rules {
 		rule := &rules[i]

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// client is the common interface of RBAC's typed clients.
+// client is the common interface of the typed RBAC clients.
 type client[R, L any] interface {
 	Create(context.Context, R, metav1.CreateOptions) (R, error)
 	Update(context.Context, R, metav1.UpdateOptions) (R, error)
@@ -29,9 +29,9 @@ type client[R, L any] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// view serves a resource of RBAC (R, its list L) as a resource of OpenShift (O). It sends every
-// request to RBAC as the user of the request, so that RBAC's own rules apply: no user can grant
-// permissions that the user lacks.
+// view serves an RBAC resource (R, with list type L) as an OpenShift resource (O). It sends every
+// request to RBAC as the request's user, so RBAC's own rules apply: users cannot grant permissions
+// that they do not have.
 type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	rest.TableConvertor
 	loopback   *clientrest.Config
@@ -51,7 +51,7 @@ func (v *view[O, R, L]) New() runtime.Object { object, _ := v.empty(); return ob
 // NewList creates an empty list.
 func (v *view[O, R, L]) NewList() runtime.Object { _, list := v.empty(); return list }
 
-// Destroy does nothing.
+// Destroy is a no-op.
 func (v *view[O, R, L]) Destroy() {}
 
 // NamespaceScoped reports whether the resource is namespaced.
@@ -117,7 +117,7 @@ func external(options *internalversion.ListOptions) (metav1.ListOptions, error) 
 	return converted, internalversion.Convert_internalversion_ListOptions_To_v1_ListOptions(options, &converted, nil)
 }
 
-// Watch sends changes.
+// Watch sends change events.
 func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {

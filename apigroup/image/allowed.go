@@ -14,25 +14,25 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// AllowedRegistry describes registries from which users can import or tag images.
+// AllowedRegistry is a pattern for registries from which users can import or tag images.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for
 // import).
 type AllowedRegistry struct {
-	// Domain is a host with an optional port. In both, `*` matches any text, and `?` matches one
-	// character.
+	// Domain is a host with an optional port. In both parts, `*` matches any text, and `?` matches
+	// one character.
 	Domain string
-	// Insecure makes 80 the default port instead of 443.
+	// Insecure changes the default port from 443 to 80.
 	Insecure bool
 }
 
-// Ports of registries whose names contain none.
+// Default registry ports, for registry names without a port.
 const (
 	securePort   = "443"
 	insecurePort = "80"
 )
 
-// importPorts returns the port of an import from a registry whose name contains none.
+// importPorts returns the default ports of the registry of an import.
 func importPorts(insecure bool) []string {
 	if insecure {
 		return []string{insecurePort}
@@ -40,9 +40,8 @@ func importPorts(insecure bool) []string {
 	return []string{securePort}
 }
 
-// streamPorts returns the ports of a stream's registry whose name contains none. As in OpenShift
-// 3.11, a registry that is allowed with TLS is also allowed for insecure tags and streams, because
-// they prefer TLS.
+// streamPorts returns the default ports of a stream's registry. As in OpenShift 3.11, a registry
+// that is allowed with TLS is also allowed for insecure tags and streams, because they prefer TLS.
 func streamPorts(insecure bool) []string {
 	if insecure {
 		return []string{securePort, insecurePort}
@@ -50,7 +49,7 @@ func streamPorts(insecure bool) []string {
 	return []string{securePort}
 }
 
-// split splits the domain into a pattern for the host and a pattern for the port.
+// split splits the domain into a host pattern and a port pattern.
 func (a AllowedRegistry) split() (host, port string) {
 	if host, port, err := net.SplitHostPort(a.Domain); err == nil {
 		return host, port
@@ -58,8 +57,8 @@ func (a AllowedRegistry) split() (host, port string) {
 	return a.Domain, importPorts(a.Insecure)[0]
 }
 
-// matches reports whether the pattern matches a registry with one of the default ports, which apply
-// if the registry's name contains none.
+// matches reports whether the pattern matches a registry on one of its ports. If the registry's
+// name does not contain a port, the default ports apply.
 func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	host, port, err := net.SplitHostPort(registry)
 	ports := []string{port}
@@ -76,8 +75,8 @@ func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	})
 }
 
-// checkAllowed returns the reason why an image cannot be used, or "". The default ports are those
-// of a registry whose name contains none. The cluster's own registry is always allowed.
+// checkAllowed returns the reason why an image must not be used, or "". The default ports apply if
+// the registry's name does not contain a port. The cluster's own registry is always allowed.
 func (o Options) checkAllowed(reference string, defaults []string) string {
 	if o.Allowed == nil {
 		return ""
@@ -100,11 +99,11 @@ func (o Options) checkAllowed(reference string, defaults []string) string {
 	return fmt.Sprintf("registry %q not allowed by whitelist: %s", parsed.Registry, strings.Join(list, ", "))
 }
 
-// maxListed is the maximum number of allowed registries in an error.
+// maxListed is the maximum number of allowed registries in an error message.
 const maxListed = 5
 
 // checkRepository returns an error if the registry of a stream's repository is not allowed, unless
-// the stream already had the repository.
+// the old stream has the same repository.
 func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorList {
 	repository := stream.Spec.DockerImageRepository
 	if repository == "" || had(old, repository) {
@@ -140,8 +139,8 @@ func had(stream *imagev1.ImageStream, reference string) bool {
 }
 
 // checkTags returns errors for tags that refer to registries that are not allowed, except for
-// images to which the stream already referred. As in OpenShift 3.11, a stream keeps an image that
-// was allowed once, whether or not the registry is insecure.
+// images to which the old stream already referred. As in OpenShift 3.11, a stream keeps an image
+// that was once allowed, whether or not the registry is insecure.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]
@@ -158,8 +157,7 @@ func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.Err
 	return problems
 }
 
-// checkHistory returns errors for new images in the status that are from registries that are not
-// allowed.
+// checkHistory returns errors for new images in the status whose registries are not allowed.
 func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, list := range stream.Status.Tags {
 		if len(list.Items) == 0 {
@@ -179,8 +177,8 @@ func (o Options) checkHistory(stream, old *imagev1.ImageStream) (problems field.
 	return problems
 }
 
-// insecureAnnotation is an annotation of image streams. With the value "true", the certificates of
-// registries are not verified.
+// insecureAnnotation is an image stream annotation. If its value is "true", registry certificates
+// are not verified.
 const insecureAnnotation = "openshift.io/image.insecureRepository"
 
 func insecureStream(stream *imagev1.ImageStream) bool {

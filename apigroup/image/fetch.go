@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxImages limits the number of images in an index that is imported completely. Published indexes
-// have about a dozen.
+// maxImages is the maximum number of images in an index that is imported completely. Published
+// indexes have about a dozen images.
 const maxImages = 100
 
 // fetcher fetches images from other registries for one import.
@@ -31,7 +31,8 @@ type fetcher struct {
 	stream *imagev1.ImageStream
 }
 
-// newFetcher returns a fetcher for an account. If insecure is true, it verifies no certificates.
+// newFetcher returns a fetcher that uses an account's connections. If insecure is true, the fetcher
+// does not verify certificates.
 func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keychain registryclient.Keychain, insecure bool) (fetcher, error) {
 	session := func(insecure bool) (*registryclient.Session, error) {
 		client := pool.Client(account, insecure)
@@ -54,8 +55,8 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	return f.strict
 }
 
-// image fetches an image. If from is an index, it fetches the image for the preferred platform or,
-// with the import mode PreserveOriginal, the index and all its images.
+// image fetches an image. If from refers to an index, it fetches the image for the preferred
+// platform or, with the import mode PreserveOriginal, the index and all its images.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy, preferred platform) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {
@@ -89,16 +90,17 @@ func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImpor
 	return image, children, nil
 }
 
-// These annotations of a stream's tag choose an image of an index.
+// Annotations of a stream's tag that select an image from an index.
 const (
 	preferOS           = "importer.image.openshift.io/prefer-os"
 	preferArchitecture = "importer.image.openshift.io/prefer-arch"
 )
 
-// platform is an operating system and an architecture. An empty architecture means any.
+// platform is an operating system and an architecture. An empty architecture matches any
+// architecture.
 type platform struct{ os, architecture string }
 
-// preferredPlatform returns the platform that the annotations of a tag prefer. By default it is
+// preferredPlatform returns the preferred platform according to a tag's annotations. The default is
 // Linux on this machine's architecture.
 func preferredPlatform(tag *imagev1.TagReference) platform {
 	preferred := platform{"linux", runtime.GOARCH}
@@ -114,9 +116,9 @@ func preferredPlatform(tag *imagev1.TagReference) platform {
 	return preferred
 }
 
-// platformDigest returns the digest of the image for the preferred platform in an index. If there
-// is none, it returns the image for Linux on this machine's architecture, or else the first Linux
-// image.
+// platformDigest returns the digest of the index's image for the preferred platform. If the index
+// has no such image, it returns the image for Linux on this machine's architecture, or else the
+// first Linux image.
 func platformDigest(index *imagev1.Image, preferred platform) (digest string, err error) {
 	for _, candidate := range []platform{preferred, {"linux", runtime.GOARCH}, {"linux", ""}} {
 		for _, entry := range index.DockerImageManifests {
@@ -128,7 +130,7 @@ func platformDigest(index *imagev1.Image, preferred platform) (digest string, er
 	return "", fmt.Errorf("index %q has no image for linux", index.Name)
 }
 
-// fetchManifest fetches a manifest and, unless it is an index, its configuration.
+// fetchManifest fetches a manifest and, unless the manifest is an index, its configuration.
 func fetchManifest(ctx context.Context, session *registryclient.Session, reference record.Reference, at string) (*imagev1.Image, error) {
 	manifest, err := session.Manifest(ctx, at)
 	if err != nil {
@@ -156,7 +158,8 @@ func located(image *imagev1.Image, reference record.Reference) *imagev1.Image {
 	return image
 }
 
-// newestFirst sorts tags: latest, then versions in descending order, then all others by name.
+// newestFirst sorts tags: "latest" first, then versions in descending order, then all other tags by
+// name.
 func newestFirst(tags []string) {
 	version := func(tag string) string {
 		v := "v" + strings.TrimPrefix(tag, "v")
@@ -176,7 +179,7 @@ func newestFirst(tags []string) {
 	})
 }
 
-// outcome returns the status that reports the result of an import.
+// outcome returns a status that reports the result of an import.
 func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}

@@ -7,12 +7,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Causes returns the causes for a new deployment, or nil if none is needed. last is the
-// configuration of the latest deployment, or nil.
+// Causes returns the causes for a new deployment, or nil if no new deployment is needed. last is
+// the configuration of the latest deployment, or nil.
 //
-// The first deployment waits until each ImageChange trigger has an image. A later deployment needs
-// a change of the template: a new image of an automatic ImageChange trigger, or any change if there
-// is a ConfigChange trigger.
+// The first deployment waits until each ImageChange trigger has an image. A later deployment
+// requires a template change: a new image of an automatic ImageChange trigger, or any change if
+// there is a ConfigChange trigger.
 func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	byConfig := []appsv1.DeploymentCause{{Type: appsv1.DeploymentTriggerOnConfigChange}}
 	hasConfig := HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange)
@@ -41,7 +41,7 @@ func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 }
 
 // newImages returns a cause for each automatic ImageChange trigger whose image differs from the
-// image of the latest deployment. waits means that a trigger has no image yet.
+// image of the latest deployment. waits reports whether a trigger has no image yet.
 func newImages(dc, last *appsv1.DeploymentConfig) (causes []appsv1.DeploymentCause, waits bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams
