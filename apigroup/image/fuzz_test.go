@@ -51,7 +51,7 @@ func FuzzStreamPart(f *testing.F) {
 	})
 }
 
-// FuzzPolicyConfiguration checks that no configuration of the image policy causes a panic.
+// FuzzPolicyConfiguration checks that no image policy configuration causes a panic.
 func FuzzPolicyConfiguration(f *testing.F) {
 	f.Add("{apiVersion: v1, kind: ImagePolicyConfig, resolveImages: Attempt, executionRules: [{name: a, onResources: [{resource: pods}], matchImageLabels: [{matchLabels: {a: b}}]}]}")
 	f.Add("executionRules: [{}]")

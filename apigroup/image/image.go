@@ -1,9 +1,8 @@
-// Package image serves the API group image.openshift.io: images, which are records of content in
-// registries, and image streams, which give names (tags) to images and keep the history of each
-// tag.
+// Package image serves the API group image.openshift.io: images, which record content in
+// registries, and image streams, which give images names (tags) and keep each tag's history.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
-// are github.com/openshift/api/image/v1's.
+// are those of github.com/openshift/api/image/v1.
 package image
 
 import (
@@ -33,7 +32,8 @@ type Options struct {
 	Hosts []string
 	// Allowed lists the registries from which users can import images. nil allows all registries.
 	Allowed []AllowedRegistry
-	// MaxBulkImport limits the number of tags in one import of a repository. 0 means no limit.
+	// MaxBulkImport is the maximum number of tags that one repository import imports. 0 means no
+	// limit.
 	MaxBulkImport int
 	// Registries connects to other registries.
 	Registries *registryclient.Pool
@@ -99,9 +99,9 @@ func images() apiserver.Served {
 	}
 }
 
-// keepContent reverts changes to an image's content without an error: a user can change only the
-// metadata, the signatures and the pull spec. It does nothing if the context has the key
-// completion, with which the server adds missing content.
+// keepContent silently reverts changes to an image's content: a user can change only the metadata,
+// the signatures and the pull spec. It is a no-op if the context has the key completion, which the
+// server sets to add missing content.
 func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	if old == nil || ctx.Value(completion{}) != nil {
 		return
@@ -117,7 +117,8 @@ func copyContent(to, from *imagev1.Image) {
 	to.DockerImageManifests = from.DockerImageManifests
 }
 
-// completion is the context key of requests in which the server may change a record's content.
+// completion is the context key of requests in which the server is allowed to change a record's
+// content.
 type completion struct{}
 
 func (s *streams) resource() apiserver.Served {
@@ -161,7 +162,7 @@ func repository(stream *imagev1.ImageStream) any {
 	return stream.Spec.DockerImageRepository
 }
 
-// maxShown is the maximum number of tags that the table names for one image stream.
+// maxShown is the maximum number of tags that the table shows for one image stream.
 const maxShown = 3
 
 func tagText(stream *imagev1.ImageStream) string {

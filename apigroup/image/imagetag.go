@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// imageTags serves the resource imagetags, which separates spec and status of a stream's tags: the
-// target of a tag, its history, and its image. It updates tags in the same way as streamTags.
+// imageTags serves the resource imagetags, which separates the spec and the status of a stream's
+// tags: a tag's target, its history, and its image. It updates tags in the same way as streamTags.
 type imageTags struct {
 	*streamTags
 	rest.TableConvertor
@@ -67,7 +67,7 @@ func (t *imageTags) ConvertToTable(ctx context.Context, object, options runtime.
 	return t.TableConvertor.ConvertToTable(ctx, object, options)
 }
 
-// Get returns a tag with its image, if it has one.
+// Get returns a tag with its image, if the tag has an image.
 func (t *imageTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	return t.find(ctx, name)
 }
@@ -97,7 +97,7 @@ func (t *imageTags) withHistory(ctx context.Context, tag *imagev1.ImageStreamTag
 	return view, nil
 }
 
-// imageTag returns a tag of a stream without its image.
+// imageTag returns a stream's tag without its image.
 func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	tag := &imagev1.ImageTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp), Spec: specTag(stream, name).DeepCopy(),
@@ -117,7 +117,7 @@ func imageTag(stream *imagev1.ImageStream, name string) *imagev1.ImageTag {
 	return tag
 }
 
-// List returns the tags of all streams in a namespace, or in all namespaces, without images.
+// List returns the tags of all streams in a namespace or in all namespaces, without their images.
 func (t *imageTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
@@ -145,7 +145,7 @@ func (t *imageTags) Create(ctx context.Context, object runtime.Object, validate 
 	return t.withHistory(ctx, stored.(*imagev1.ImageStreamTag))
 }
 
-// Update changes the target or the annotations of a tag. If the tag is missing, it creates the tag.
+// Update changes a tag's target or annotations. If the tag is missing, it creates the tag.
 func (t *imageTags) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := desiredTag(ctx, t, name, object)

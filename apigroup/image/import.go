@@ -21,26 +21,26 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// imports imports images from other registries with the project's credentials. An import can make
-// them the newest images of a stream's tags.
+// imports imports remote images with the project's credentials. An import can make them the newest
+// images of a stream's tags.
 type imports struct {
 	view
 	options Options
 	core    coreclient.CoreV1Interface
 	limits  limits
-	// fetchTimeout limits the time for fetching all images of an import. The import of images that are
-	// not fetched in time fails.
+	// fetchTimeout is the maximum time for fetching all images of an import. Images that are not
+	// fetched in time are not imported.
 	fetchTimeout time.Duration
 }
 
-// fetchTimeout leaves 14 of the 34 seconds that a request has for storing the results.
+// fetchTimeout leaves 14 of a request's 34 seconds for storing the results.
 const fetchTimeout = 20 * time.Second
 
 // busyRetrySeconds is the number of seconds after which a client can retry an import that would
-// exceed the memory limit.
+// have exceeded the memory limit.
 const busyRetrySeconds = 2
 
-// maxFetches limits the number of concurrent fetches of an import. Because of fetchTimeout, an
+// maxFetches is the maximum number of concurrent fetches in an import. Because of fetchTimeout, an
 // unresponsive registry delays only a few images.
 const maxFetches = 5
 
@@ -55,13 +55,13 @@ func (*imports) New() runtime.Object { return &imagev1.ImageStreamImport{} }
 // GetSingularName implements rest.SingularNameProvider.
 func (*imports) GetSingularName() string { return "imagestreamimport" }
 
-// Create imports images. It reports an error in the status of the image and in a condition of the
-// tag, and still imports the other images.
+// Create imports images. If an image cannot be imported, Create reports the error in the image's
+// status and in a tag condition, and still imports the other images.
 func (i *imports) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
 	stream, err := i.stream(ctx, desired.Name)
-	// validate reports invalid names.
+	// The later validate call reports invalid names.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
 		return nil, err
 	}
@@ -91,8 +91,8 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(desired), nil
 }
 
-// fetcher returns a fetcher for a stream, which is nil if it does not exist, with the credentials
-// of the project. It skips invalid secrets.
+// fetcher returns a fetcher with the project's credentials. The stream is nil if it does not exist.
+// fetcher skips invalid secrets.
 func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.ImageStream, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, project)
 	if err != nil {
@@ -104,7 +104,7 @@ func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.I
 	return fetch, err
 }
 
-// result is a fetched image and the change of the stream's tag.
+// result is a fetched image and the resulting change to the stream's tag.
 type result struct {
 	tag       string // empty if no tag changes
 	from      string
@@ -114,11 +114,11 @@ type result struct {
 	image     *imagev1.Image // nil after an error
 	children  []imagev1.Image
 	status    metav1.Status
-	// skipped means that the tag does not change, because the stream has too many tags.
+	// skipped means that the tag does not change because the stream has too many tags.
 	skipped bool
 }
 
-// fetch fetches all requested images, and sets the status of the import.
+// fetch fetches all requested images, and sets the import's status.
 func (i *imports) fetch(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) []result {
 	ctx, cancel := context.WithTimeout(ctx, i.fetchTimeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (i *imports) fetchImages(ctx context.Context, fetch fetcher, desired *image
 	return results
 }
 
-// fetchAll fetches the images of results concurrently, and returns the status of each.
+// fetchAll fetches the images of results concurrently, and returns a status for each image.
 func fetchAll(ctx context.Context, fetch fetcher, results []result) (statuses []imagev1.ImageImportStatus) {
 	var fetches errgroup.Group
 	fetches.SetLimit(maxFetches)
@@ -163,7 +163,7 @@ func (r *result) toStatus() imagev1.ImageImportStatus {
 	return imagev1.ImageImportStatus{Status: r.status, Image: r.image.DeepCopy(), Tag: r.tag, Manifests: slices.Clone(r.children)}
 }
 
-// fetchRepository imports the newest tags of a repository, and lists the other tags in the status.
+// fetchRepository imports a repository's newest tags, and lists the other tags in the status.
 func (i *imports) fetchRepository(ctx context.Context, fetch fetcher, desired *imagev1.ImageStreamImport) (results []result) {
 	spec := desired.Spec.Repository
 	if spec == nil {
@@ -216,7 +216,7 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 }
 
 // validate validates an import into a stream, which is nil if it does not exist. Images to which
-// the stream already refers were checked when the stream got them.
+// the stream already refers were checked when they were added.
 func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, reason := range validStreamName(desired.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))

@@ -142,7 +142,7 @@ func TestImportReportsMissingImage(t *testing.T) {
 	}
 }
 
-// importOf returns a request to import images.
+// importOf returns an import request for images.
 func importOf(from ...string) *imagev1.ImageStreamImport {
 	request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {

@@ -14,11 +14,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// CheckAnnotation is the annotation of an image stream that contains the time of the last import,
-// in RFC 3339.
+// CheckAnnotation is the image stream annotation that holds the time of the last import, in RFC
+// 3339 format.
 const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// apply makes the fetched images the newest images of the stream's tags, in one update of the
+// apply makes the fetched images the newest images of the stream's tags, in a single update of the
 // stream. It skips images that exceed the project's limits.
 func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
 	var changed *imagev1.ImageStream
@@ -69,8 +69,8 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 
 // checkTarget returns an error if the results of an import cannot be stored. An import with a UID
 // and a generation applies only to that version of the stream: if the stream has changed during the
-// import, the error is a conflict. Any other import creates a missing stream (nil), unless its
-// project does not exist or is being deleted.
+// import, the error is a conflict. Any other import creates a missing stream (nil), unless the
+// stream's project does not exist or is being deleted.
 func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if desired.UID != "" {
 		if stream == nil || stream.UID != desired.UID || desired.Generation != 0 && stream.Generation != desired.Generation {
@@ -91,7 +91,7 @@ func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamI
 	return nil
 }
 
-// keepImages stores the records of the images that tags get.
+// keepImages stores the records of the images that are assigned to tags.
 func (i *imports) keepImages(ctx context.Context, results []result, dryRun []string) error {
 	for _, r := range results {
 		if r.image == nil || r.tag == "" {
@@ -110,7 +110,7 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 	return nil
 }
 
-// point changes the targets of a stream's tags to the imported images.
+// point sets the targets of a stream's tags to the imported images.
 func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, results []result) {
 	if stream.Annotations == nil {
 		stream.Annotations = map[string]string{}
@@ -140,7 +140,7 @@ func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, resu
 	}
 }
 
-// recordResults records the imported images of tags, or the errors, in a stream's status.
+// recordResults records the imported images or the errors of tags in a stream's status.
 func recordResults(stream *imagev1.ImageStream, results []result) {
 	for _, r := range results {
 		tag := specTag(stream, r.tag)
@@ -165,8 +165,8 @@ func recordResults(stream *imagev1.ImageStream, results []result) {
 	}
 }
 
-// setCondition replaces the conditions of a tag with condition. If condition is nil, it removes
-// them.
+// setCondition replaces a tag's conditions with condition. If condition is nil, it removes the
+// conditions.
 func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.TagEventCondition) {
 	var list *imagev1.NamedTagEventList
 	for i := range stream.Status.Tags {
@@ -190,13 +190,12 @@ func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.Ta
 // statusKey is the context key of a function that changes a stream's status.
 type statusKey struct{}
 
-// withStatus returns a context in which an update of a stream also changes its status.
+// withStatus returns a context with which an update of a stream also changes the stream's status.
 func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.Context {
 	return context.WithValue(ctx, statusKey{}, change)
 }
 
-// followers adds the image of a tag to the tags of the same stream that refer to the tag,
-// recursively.
+// followers adds a tag's image to the tags of the same stream that refer to the tag, recursively.
 func followers(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, seen map[string]bool) {
 	seen[tag] = true
 	for i := range stream.Spec.Tags {

@@ -1,7 +1,7 @@
-// Package imagecontroller contains the controllers of image streams. One imports the images of
-// other registries to which tags refer, periodically if a tag requires it. One for each kind of
-// workload updates images in workloads that have triggers in their annotation. The last one removes
-// records of images whose project is deleted.
+// Package imagecontroller contains the image stream controllers. One imports the remote images to
+// which tags refer, periodically if a tag requires it. One controller for each kind of workload
+// updates the images in workloads whose annotation contains triggers. The last one reassigns or
+// removes image records whose project has been deleted.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change
 // triggers; 3.11's annotation image.openshift.io/triggers.
@@ -20,13 +20,13 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Streams is the component that runs the controllers.
+// Streams is the component that runs the package's controllers.
 type Streams struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Interval is the interval of scheduled imports. 0 disables them.
+	// Interval is the interval between scheduled imports. 0 disables them.
 	Interval time.Duration
-	// PerMinute limits the number of scheduled imports per minute. 0 means no limit.
+	// PerMinute is the maximum number of scheduled imports per minute. 0 means no limit.
 	PerMinute int
 
 	turns turns
@@ -35,7 +35,7 @@ type Streams struct {
 // Name implements the component interface.
 func (*Streams) Name() string { return "image-streams" }
 
-// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
+// Run runs the controllers until ctx is done. It calls ready when the caches have synced.
 func (s *Streams) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()
@@ -61,7 +61,7 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// limiter returns the rate limiter of scheduled imports.
+// limiter returns the rate limiter for scheduled imports.
 func (s *Streams) limiter() flowcontrol.RateLimiter {
 	if s.PerMinute <= 0 {
 		return flowcontrol.NewFakeAlwaysRateLimiter()

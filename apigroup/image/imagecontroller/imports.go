@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// checkAnnotation is the annotation of an image stream that contains the time of the last import.
+// checkAnnotation is the image stream annotation that holds the time of the last import.
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// importController imports the images to which tags refer: after a change of the tag, and
-// periodically if the tag requires it.
+// importController returns the controller that imports the images to which tags refer: after a tag
+// has changed, and periodically if the tag requires it.
 func (s *Streams) importController(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
 	return controller.Controller{
@@ -46,29 +46,31 @@ func (s *Streams) importController(client imageclient.ImageV1Interface, streams 
 }
 
 const (
-	// maxTags limits the number of tags in one import request, which may take 20 seconds. All tags of
-	// a request are from one registry, so that an unresponsive registry delays no other imports.
+	// maxTags is the maximum number of tags in one import request, which can take 20 seconds. All
+	// tags of a request are in the same registry, so an unresponsive registry does not delay other
+	// imports.
 	maxTags = 50
-	// perIndex is how many tags a complete import of an index counts for: about the number of images
-	// in a published index.
+	// perIndex is the number of tags that a complete index import counts as: roughly the number of
+	// images in a published index.
 	perIndex = 10
-	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
+	// postponeDelay is how long scheduled imports that would exceed the rate limit are postponed.
 	postponeDelay = 10 * time.Second
-	// maxRunning limits the number of concurrent imports of a project. It is lower than the API
-	// server's limit, so that users can still import.
+	// maxRunning is the maximum number of concurrent imports for one project. It is lower than the
+	// API server's limit, so that users can still import.
 	maxRunning = 3
-	// requeueDelay is the delay before a stream is reconciled again, if it has changed during an
-	// import or its project has too many imports. The cache is up to date after that.
+	// requeueDelay is the delay before a stream is reconciled again if it has changed during an
+	// import or its project has too many running imports. After this delay, the cache is up to
+	// date.
 	requeueDelay = time.Second
 )
 
-// running counts the running imports of each project, so that no project uses all workers.
+// running counts each project's running imports, so that no project occupies all workers.
 type running struct {
 	mu       sync.Mutex
 	projects map[string]int
 }
 
-// begin counts an import. It returns false if the project has too many.
+// begin counts a new import. It returns false if the project has too many running imports.
 func (r *running) begin(project string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +84,7 @@ func (r *running) begin(project string) bool {
 	return true
 }
 
-// end removes an import from the count.
+// end removes a finished import from the count.
 func (r *running) end(project string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,8 +116,8 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 	return nil
 }
 
-// importSpecs returns the imports that a stream requires. If due is true, they include scheduled
-// tags. A repository is imported alone, because its import changes the tags.
+// importSpecs returns the imports that a stream requires. If due is true, the imports include
+// scheduled tags. A repository is imported separately, because its import changes the tags.
 func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageStreamImportSpec) {
 	if repository := stream.Spec.DockerImageRepository; repository != "" && stream.Annotations[checkAnnotation] == "" {
 		from := corev1.ObjectReference{Kind: "DockerImage", Name: repository}
@@ -143,7 +145,7 @@ func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageSt
 	return specs
 }
 
-// tagsOf returns the number of tags as which the import of an image counts.
+// tagsOf returns the number of tags that an image import counts as.
 func tagsOf(image imagev1.ImageImportSpec) int {
 	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
 		return perIndex
@@ -157,8 +159,8 @@ func registryOf(image imagev1.ImageImportSpec) string {
 	return reference.Registry
 }
 
-// due reports whether the scheduled tags of a stream are due. wait is the time until they are next
-// due, or 0 if the stream has no scheduled tags.
+// due reports whether a stream's scheduled tags are due. wait is the time until they are next due,
+// or 0 if the stream has no scheduled tags.
 func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
 	any := false
 	for i := range stream.Spec.Tags {

@@ -21,16 +21,16 @@ import (
 )
 
 // records handles the image records that deleted projects created. It reassigns a record to a
-// project that uses the image; the record then counts for that project's limit. It deletes records
-// that no image stream uses, except those of images in the cluster's registry, which the registry
-// deletes.
+// project that uses the image, and the record then counts toward that project's limit. It deletes
+// records that no image stream uses, except records of images in the cluster's registry, which the
+// registry deletes.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface
 	metadata                    metadata.Interface
 }
 
-// byProject is the name of the index of records by the project that created them.
+// byProject is the name of the index that maps projects to the records they created.
 const byProject = "project"
 
 func newRecords(deps *controller.Deps) (*records, error) {
@@ -71,7 +71,7 @@ func (r *records) controller() controller.Controller {
 	}
 }
 
-// reconcile handles the records of a project if the project is deleted.
+// reconcile handles a project's records if the project has been deleted.
 func (r *records) reconcile(ctx context.Context, project string) error {
 	if _, exists, err := r.namespaces.GetIndexer().GetByKey(project); err != nil || exists {
 		return err
@@ -80,13 +80,13 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	// The cache might not have a new project yet.
+	// The cache might not contain a new project yet.
 	_, err = r.kube.CoreV1().Namespaces().Get(ctx, project, metav1.GetOptions{})
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
 	// The API server limits the bytes of records that this controller rewrites. It does not limit
-	// deletions, which therefore come first. If a change fails, the next attempt continues.
+	// deletions, so deletions come first. If a change fails, the next attempt continues.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {
@@ -100,8 +100,8 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 
 func nameOf(head any) string { return head.(*metav1.PartialObjectMetadata).Name }
 
-// users returns, for each image that a stream outside the deleted project uses, a project that uses
-// it.
+// users returns, for each image that is in use by a stream outside the deleted project, one of the
+// projects that use the image.
 func (r *records) users(deleted string) map[string]string {
 	users := map[string]string{}
 	for _, object := range r.streams.GetStore().List() {
@@ -119,8 +119,8 @@ func (r *records) users(deleted string) map[string]string {
 }
 
 // reassign reassigns a record to a project. If project is empty, it deletes the record, unless the
-// image is in the cluster's registry. It ignores a conflict: the change that caused it enqueues the
-// record again.
+// image is in the cluster's registry. It ignores a conflict, because the conflicting change
+// enqueues the record again.
 func (r *records) reassign(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
 	images := r.metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	var err error

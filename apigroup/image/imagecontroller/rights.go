@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// allowed returns the triggers from whose image streams the pods of an object can pull. forbidden
-// is a message about one of the other triggers, or "". Streams of the same project need no
+// allowed returns the triggers from whose image streams an object's pods can pull. forbidden is a
+// message about one of the remaining triggers, or "". Streams of the same project require no
 // permission.
 func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
@@ -48,7 +48,7 @@ func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1
 	return &corev1.PodSpec{ServiceAccountName: field("serviceAccountName"), DeprecatedServiceAccount: field("serviceAccount")}
 }
 
-// report reports a missing permission in an event and in a condition, and removes an outdated
+// report reports a missing permission in an event and in a condition, and removes a stale
 // condition. It returns the updated object, or nil if the object was deleted.
 func (t *triggerController) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {
@@ -73,8 +73,8 @@ func (t *triggerController) report(ctx context.Context, client dynamic.ResourceI
 	return existing, err
 }
 
-// conditions returns the conditions with one about a missing permission. If forbidden is empty, it
-// returns them without it.
+// conditions returns the conditions with a condition about a missing permission. If forbidden is
+// empty, it returns the conditions without that condition.
 func conditions(before []any, forbidden string) []any {
 	var after []any
 	for _, entry := range before {

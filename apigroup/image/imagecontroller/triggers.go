@@ -24,10 +24,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Annotation is an annotation of workloads that lists their triggers as JSON.
+// Annotation is the workload annotation that lists the workload's triggers as JSON.
 const Annotation = "image.openshift.io/triggers"
 
-// trigger is one entry of the annotation: a tag, and the field that is set to its newest image.
+// trigger is an entry of the annotation: a tag, and the field that is set to the tag's newest
+// image.
 type trigger struct {
 	From struct {
 		Kind      string `json:"kind"`
@@ -42,7 +43,7 @@ type trigger struct {
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of its pod template
-	// conditions means that its status has conditions, and that its own controller does not delete
+	// conditions reports whether the kind's status has conditions, and its own controller keeps
 	// unknown conditions.
 	conditions bool
 }
@@ -58,7 +59,7 @@ func workloads() []workload {
 	}
 }
 
-// triggerController sets the images in objects of one kind as their triggers require.
+// triggerController sets the images in objects of one kind according to their triggers.
 type triggerController struct {
 	workload
 	streams cache.SharedIndexInformer
@@ -66,13 +67,13 @@ type triggerController struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reports contains the keys of objects with a condition about a missing permission, so that the
-	// condition is removed if the triggers are removed.
+	// reports holds the keys of objects that have a condition about a missing permission, so that
+	// the condition is removed when the triggers are removed.
 	reports sync.Map
 }
 
-// byStream is the name of the index of objects by the streams that their triggers name, as
-// "namespace/name".
+// byStream is the name of the index that maps streams, as "namespace/name", to the objects whose
+// triggers refer to them.
 const byStream = "streams"
 
 func (t *triggerController) controller() (controller.Controller, error) {
@@ -109,7 +110,7 @@ func generationOf(object any) int64 {
 	return head.Generation
 }
 
-// streamsOf returns the streams that the triggers of an object name, as namespace/name.
+// streamsOf returns the streams to which an object's triggers refer, as namespace/name.
 func streamsOf(object any) (names []string) {
 	head, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -143,7 +144,7 @@ func (t trigger) stream(namespace string) controller.Key {
 	return controller.Key{Namespace: namespace, Name: name}
 }
 
-// reconcile sets the newest images in an object with one update.
+// reconcile sets the newest images in an object with a single update.
 func (t *triggerController) reconcile(ctx context.Context, key controller.Key) error {
 	object, ok, err := t.heads.GetIndexer().GetByKey(key.String())
 	if err != nil || !ok {
@@ -192,7 +193,7 @@ func (t *triggerController) reconcile(ctx context.Context, key controller.Key) e
 	return nil
 }
 
-// change sets images in an object, and reports whether it has changed.
+// change sets images in an object, and reports whether the object has changed.
 func (t *triggerController) change(object *unstructured.Unstructured, triggers []trigger) (changed bool) {
 	for _, trigger := range triggers {
 		_, tag, _ := strings.Cut(trigger.From.Name, ":")
@@ -208,7 +209,8 @@ func (t *triggerController) change(object *unstructured.Unstructured, triggers [
 // ...containers[0].image.
 var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
 
-// set sets the image of the container to which path refers, and reports whether it has changed.
+// set sets the image of the container to which path refers, and reports whether the image has
+// changed.
 func (t *triggerController) set(object *unstructured.Unstructured, path, image string) bool {
 	parts := fieldPath.FindStringSubmatch(path)
 	if parts == nil {

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// waitPeriod is how long a project counts as waiting after a request. Its streams repeat the
-// request every postponeDelay.
+// waitPeriod is how long a project counts as waiting after a request. The project's streams repeat
+// the request every postponeDelay.
 const waitPeriod = postponeDelay * 3 / 2
 
-// turns lets projects take turns in scheduled imports, whose rate is limited. Otherwise a project
-// with thousands of streams would request so many imports that others get none.
+// turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a
+// project with thousands of streams would request so many imports that other projects would get
+// none.
 type turns struct {
 	mu sync.Mutex
-	// asked and served contain the times of the last rejected and the last accepted request of each
-	// project.
+	// asked and served hold the times of each project's last rejected and last accepted request.
 	asked, served map[string]time.Time
 }
 
-// take reports whether a project gets the next import: accept returns true, and no waiting project
-// had its last import earlier.
+// take reports whether a project gets the next import. This is the case if accept returns true, and
+// no waiting project has an earlier last import.
 func (t *turns) take(project string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
