@@ -9,7 +9,7 @@ import (
 )
 
 // refuse rejects results that exceed the project's limits: images that are too large and, in order,
-// images and tags that exceed the number for the stream.
+// images and tags in excess of the stream's maximum numbers.
 func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]result, error) {
 	counted, err := i.limits.countStreams(stream.Namespace)
 	if err != nil {
@@ -38,7 +38,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	return allowed, nil
 }
 
-// in returns a copy of a stream to which the result is applied.
+// in returns a copy of a stream with the result applied.
 func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	next := stream.DeepCopy()
 	point(next, &imagev1.ImageStreamImport{}, []result{*r})
@@ -58,8 +58,8 @@ func (r *result) images() (images []*imagev1.Image) {
 	return images
 }
 
-// reject removes the image from the result, and sets the status to the error unless the result
-// already has an error.
+// reject removes the image from the result, and sets the result's status to the error unless the
+// result already has an error.
 func (r *result) reject(err error) {
 	if r.image != nil {
 		r.status = outcome(err, r.from)
@@ -67,7 +67,7 @@ func (r *result) reject(err error) {
 	r.image, r.children = nil, nil
 }
 
-// setResults sets the status of an import from its results.
+// setResults sets an import's status from its results.
 func setResults(request *imagev1.ImageStreamImport, results []result) {
 	images := len(request.Status.Images)
 	for n := range results {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// limits applies the LimitRanges of projects: the size of images (openshift.io/Image, storage), and
-// the number of references and images of an image stream (openshift.io/ImageStream,
+// limits enforces the LimitRanges of projects: the size of images (openshift.io/Image, storage),
+// and the number of references and images of an image stream (openshift.io/ImageStream,
 // openshift.io/image-tags and openshift.io/images).
 //
 // Source: OpenShift Container Platform 3.11, limit ranges for images and image streams.
@@ -29,7 +29,7 @@ func newLimits(deps apiserver.Deps) limits {
 	return limits{deps.Informers.Core().V1().LimitRanges().Lister()}
 }
 
-// limit is a maximum in a LimitRange.
+// limit is a maximum that a LimitRange sets.
 type limit struct {
 	limitRange string
 	kind       corev1.LimitType
@@ -37,12 +37,12 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns the message for a value that exceeds the limit.
+// exceeded returns the error message for a value that exceeds the limit.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }
 
-// strictest returns a project's lowest limit for a resource, or nil.
+// strictest returns the project's lowest limit on a resource, or nil.
 func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.ResourceName) (*limit, error) {
 	all, err := l.ranges.LimitRanges(namespace).List(labels.Everything())
 	if err != nil {
@@ -60,8 +60,8 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	return existing, nil
 }
 
-// checkImage rejects images that are larger than the project allows. If there is a limit, it also
-// rejects images of unknown size.
+// checkImage rejects images that are larger than the project allows. If the project has a limit, it
+// also rejects images of unknown size.
 func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	limit, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
 	if err != nil || limit == nil {
@@ -83,7 +83,7 @@ func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	return nil
 }
 
-// countStreams reports whether the project limits the tags or images of image streams.
+// countStreams reports whether the project limits the number of tags or images in image streams.
 func (l limits) countStreams(namespace string) (bool, error) {
 	for _, of := range []corev1.ResourceName{imagev1.ResourceImageStreamTags, imagev1.ResourceImageStreamImages} {
 		if limit, err := l.strictest(namespace, imagev1.LimitTypeImageStream, of); err != nil || limit != nil {
@@ -93,8 +93,8 @@ func (l limits) countStreams(namespace string) (bool, error) {
 	return false, nil
 }
 
-// checkStream returns errors if a changed stream exceeds the limits of its project. A stream that
-// already exceeds a limit can change, but not grow. old is nil for a new stream.
+// checkStream returns errors if a changed stream exceeds its project's limits. A stream that
+// already exceeds a limit can change, but must not grow. old is nil for a new stream.
 func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, counted := range []struct {
 		of    corev1.ResourceName
@@ -133,7 +133,7 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 			if from.Namespace = tag.From.Namespace; from.Namespace == "" {
 				from.Namespace = stream.Namespace
 			}
-			// a tag of the same stream
+			// From refers to a tag of the same stream.
 			if from.Kind == tagKind && !strings.Contains(from.Name, ":") {
 				from.Name = stream.Name + ":" + from.Name
 			}

@@ -23,8 +23,8 @@ import (
 // mappings receives a mapping from the registry for each pushed image. It stores the record of a
 // new image, and makes the image the newest image of a tag.
 //
-// Users can also send mappings. For these, mappings stores only what the manifest proves. A mapping
-// without a manifest sets only the pull spec of the tag, unless the user can read the image in
+// Users can also send mappings. For user mappings, it stores only what the manifest proves. A
+// mapping without a manifest sets only the tag's pull spec, unless the user can read the image in
 // another stream.
 type mappings struct {
 	view
@@ -45,7 +45,7 @@ func (*mappings) New() runtime.Object { return &imagev1.ImageStreamMapping{} }
 func (*mappings) GetSingularName() string { return "imagestreammapping" }
 
 // Create stores the image and tags it into the stream, which must exist. A dry run without a tag
-// reports whether the project may have an image that is pushed by digest.
+// reports whether the project is allowed to have an image that is pushed by digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
 	mapping.Namespace = request.NamespaceValue(ctx)
@@ -104,8 +104,8 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 // fields. For other users, the manifest must prove the content, or the user must be able to read
 // the stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
 //
-// A manifest of Docker's schema 1 proves no content that Slipway reads. Only users who can write
-// images can map it.
+// A Docker schema 1 manifest does not prove any content that Slipway reads. Only users who can
+// write images can map such a manifest.
 func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
 	claimed := &mapping.Image
 	trusts := m.writesImages(ctx)
@@ -137,15 +137,15 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	}
 	image = object.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		// hold recreates the record if a prune deletes it.
+		// If a prune deletes the record, hold recreates it.
 		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
 		return image, err
 	}
 	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 }
 
-// mayRead reports whether the user can read an image through a stream: the stream of the mapping,
-// or another stream from which the user can pull.
+// mayRead reports whether the user can read an image through a stream: the mapping's stream, or
+// another stream from which the user can pull.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
@@ -172,12 +172,12 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 	return in(namespace, name)
 }
 
-// tagAnnotation is the annotation of an image that contains the time of the last mapping.
+// tagAnnotation is the image annotation that holds the time of the last mapping.
 const tagAnnotation = "slipway.openshift.io/tagged"
 
 // hold protects the record of a newly tagged image from a prune that has already read the streams.
-// A prune deletes a record only in the version that it has read, and hold changes the record. If
-// the record is already deleted, hold recreates it.
+// A prune deletes a record only if the record has not changed since the prune read it, and hold
+// changes the record. If the record has already been deleted, hold recreates it.
 func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *metav1.CreateOptions) error {
 	project := request.NamespaceValue(ctx)
 	ctx = request.WithNamespace(ctx, "")
@@ -198,8 +198,8 @@ func (m *mappings) hold(ctx context.Context, image *imagev1.Image, options *meta
 	return err
 }
 
-// checkLimits returns an error if an image exceeds the limits of the project. It is called before
-// the image is stored.
+// checkLimits returns an error if an image exceeds the project's limits. It is called before the
+// image is stored.
 func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *imagev1.Image, event imagev1.TagEvent) error {
 	if err := m.limits.checkImage(stream.Namespace, image); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
-// writesImages reports whether the user can write records of images, as the registry can.
+// writesImages reports whether the user can write image records, as the registry can.
 func (m *mappings) writesImages(ctx context.Context) bool {
 	user, _ := request.UserFrom(ctx)
 	for _, verb := range []string{"create", "update"} {
@@ -237,8 +237,8 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 }
 
 // verify returns an image with only the fields that its manifest and configuration prove, and the
-// pull spec. Ordinary users cannot set labels, annotations, signatures and metadata, because these
-// decide whether an image can run and whether the registry keeps its layers.
+// pull spec. Ordinary users must not set labels, annotations, signatures or metadata, because these
+// fields determine whether an image can run and whether the registry keeps its layers.
 func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
@@ -268,7 +268,7 @@ func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
 }
 
 // checkPlace rejects pull specs that refer to other image streams in the cluster's registry. They
-// would give users access to images that they cannot pull.
+// would give users access to images that they are not allowed to pull.
 func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
 	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
 	if err != nil || !o.integrated(parsed.Registry) || parsed.Repository == mapping.Namespace+"/"+mapping.Name {

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// claimOf returns an image with its manifest and configuration, and with fields that these do not
-// prove.
+// claimOf returns an image with its manifest and configuration, and with fields that the manifest
+// and the configuration do not prove.
 func claimOf(t *testing.T) *imagev1.Image {
 	t.Helper()
 	plain, err := random.Image(100, 2)

@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// policy is the admission plugin ImagePolicy. It resolves names of image streams, replaces image
-// names with names that contain a digest, and decides which images can run.
+// policy is the admission plugin ImagePolicy. It resolves image stream names, replaces image names
+// with names that contain a digest, and decides which images can run.
 type policy struct {
 	*admission.Handler
 	options Options
@@ -65,11 +65,11 @@ func (p *policy) ValidateInitialization() error {
 	return nil
 }
 
-// resolveNames is an annotation of workloads. With the value "*", image names can refer to image
-// streams of the project, even if the streams do not allow it.
+// resolveNames is a workload annotation. If its value is "*", image names can refer to the
+// project's image streams even if the streams do not allow it.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// Admit replaces the image names that the resolution rule of the resource covers.
+// Admit replaces the image names that the resource's resolution rule covers.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(u usage, annotations map[string]string) error {
@@ -119,11 +119,12 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	})
 }
 
-// ignoreRules is the annotation of a namespace that lists the execution rules that do not apply
-// there, separated by commas.
+// ignoreRules is the namespace annotation that lists the execution rules that do not apply in the
+// namespace, separated by commas.
 const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 
-// ignored returns the rules that do not apply in a namespace. A rule without a name always applies.
+// ignored returns the rules that do not apply in the namespace with the given name. A rule without
+// a name always applies.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
 		return nil, fmt.Errorf("the cache of namespaces is not ready; try again")
@@ -137,16 +138,17 @@ func (p *policy) ignored(name string) ([]string, error) {
 
 // naming defines how resolve resolves a reference.
 type naming struct {
-	// local means that names without a registry can refer to image streams of the project. always
+	// local means that names without a registry can refer to the project's image streams. always
 	// means that they can do so even if the streams do not allow it.
 	local, always bool
-	// readable reports whether the result may disclose an image stream of another project. It is nil
-	// if the result remains in the API server: a rule that rejects an image rejects it for all users.
+	// readable reports whether the result is allowed to disclose an image stream of another
+	// project. It is nil if the result remains in the API server: a rule that rejects an image
+	// rejects it for all users.
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve returns the image with a digest to which a reference refers, through a tag or image of a
-// stream, or "" if there is none. local means that only this project can resolve the name.
+// resolve returns the image, with a digest, to which a reference refers through a stream's tag or
+// image, or "" if there is no such image. local means that only this project can resolve the name.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)
@@ -185,7 +187,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 }
 
 // readableStream returns an image stream. It returns nil if the stream does not exist, or if the
-// result must not disclose it.
+// result must not disclose the stream.
 func (p *policy) readableStream(ctx context.Context, a admission.Attributes, namespace, name string, by naming) (*imagev1.ImageStream, error) {
 	if namespace != a.GetNamespace() && by.readable != nil {
 		if may, err := by.readable(namespace, name); err != nil || !may {
@@ -195,8 +197,8 @@ func (p *policy) readableStream(ctx context.Context, a admission.Attributes, nam
 	return p.stream(ctx, namespace, name)
 }
 
-// mayPull reports whether the user of a request, or the service account under which the object's
-// pods run, may pull from an image stream. Controllers create pods on behalf of users; the service
+// mayPull reports whether the request's user, or the service account of the object's pods, is
+// allowed to pull from an image stream. Controllers create pods on behalf of users, and the service
 // account has the permissions that the author of the pods chose.
 func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace, stream string) (bool, error) {
 	check := pull.Authorized(p.deps.Authorizer)
@@ -210,7 +212,7 @@ func (p *policy) mayPull(ctx context.Context, a admission.Attributes, namespace,
 	return check(ctx, account, pull.Get, namespace, stream)
 }
 
-// accountOf returns the service account of an object's pods, or nil if it has none.
+// accountOf returns the service account of an object's pods, or nil if the object has no pods.
 func accountOf(namespace string, object runtime.Object) user.Info {
 	if build, ok := object.(*buildv1.Build); ok {
 		return instantiate.UserOf(namespace, &build.Spec.CommonSpec)
@@ -258,8 +260,8 @@ func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.I
 	return object.(*imagev1.ImageStream), nil
 }
 
-// image returns the record of the image whose digest is in the first of the names that contains a
-// digest. It returns nil if the image does not exist or no name contains a digest.
+// image returns the record of an image. The digest is taken from the first name that contains a
+// digest. image returns nil if the image does not exist or no name contains a digest.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
 		_, id, hasID := strings.Cut(name, "@")

@@ -12,11 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PolicyName is the name of the admission plugin in the configuration.
+// PolicyName is the name of the admission plugin in the server configuration.
 const PolicyName = "openshift.io/ImagePolicy"
 
-// denyExecution is an annotation of images. With the value "true", no pod or build can use the
-// image.
+// denyExecution is an image annotation. If its value is "true", no pod or build can use the image.
 const denyExecution = "images.openshift.io/deny-execution"
 
 // resolution defines whether image names are replaced with names that contain a digest.
@@ -33,7 +32,7 @@ const (
 func (r resolution) rewrites() bool { return r == attemptRewrite || r == requiredRewrite }
 func (r resolution) requires() bool { return r == required || r == requiredRewrite }
 
-// policyConfig is the plugin's configuration, of the kind ImagePolicyConfig.
+// policyConfig is the plugin's configuration, which has the kind ImagePolicyConfig.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 11.3.
 type policyConfig struct {
@@ -57,7 +56,7 @@ type executionRule struct {
 	MatchDockerImageLabels  []valueCondition       `json:"matchDockerImageLabels"`
 }
 
-// resolutionRule defines how to resolve image names in a resource.
+// resolutionRule defines how image names in a resource are resolved.
 type resolutionRule struct {
 	TargetResource groupResource `json:"targetResource"`
 	LocalNames     bool          `json:"localNames"`
@@ -70,13 +69,13 @@ type groupResource struct {
 }
 
 // covers reports whether a rule for g applies to a resource. Originally, OpenShift's resources had
-// no group: {resource: builds} means builds.
+// no API group, so {resource: builds} matches builds in any OpenShift group.
 func (g groupResource) covers(resource schema.GroupResource) bool {
 	sameGroup := g.Group == resource.Group || g.Group == "" && strings.HasSuffix(resource.Group, ".openshift.io")
 	return sameGroup && (g.Resource == "*" || g.Resource == resource.Resource)
 }
 
-// valueCondition requires a value for a key or, with Set, only that the key exists.
+// valueCondition requires that a key has a value or, if Set is true, only that the key exists.
 type valueCondition struct {
 	Key   string `json:"key"`
 	Set   bool   `json:"set"`
@@ -88,8 +87,8 @@ func (c valueCondition) holds(values map[string]string) bool {
 	return ok && (c.Set || value == c.Value)
 }
 
-// defaultPolicy returns a policy that resolves names of the project's image streams, and rejects
-// images that an administrator has annotated with denyExecution.
+// defaultPolicy returns a policy that resolves the names of the project's image streams, and
+// rejects images that an administrator has annotated with denyExecution.
 func defaultPolicy() policyConfig {
 	config := policyConfig{
 		ResolveImages: doNotAttempt,
@@ -129,7 +128,7 @@ func (c *policyConfig) executes(resource schema.GroupResource) bool {
 	})
 }
 
-// readPolicy reads the configuration. If there is none, it returns the default policy.
+// readPolicy reads the configuration. If there is no configuration, it returns the default policy.
 func readPolicy(reader io.Reader) (policyConfig, error) {
 	var config policyConfig
 	if err := apiserver.DecodeConfig(reader, "ImagePolicyConfig", &config); err != nil {
@@ -158,7 +157,7 @@ func readPolicy(reader io.Reader) (policyConfig, error) {
 	return config, nil
 }
 
-// rule returns the resolution rule of a resource.
+// rule returns a resource's resolution rule.
 func (c policyConfig) rule(resource schema.GroupResource) resolutionRule {
 	for _, rule := range c.ResolutionRules {
 		if !rule.TargetResource.covers(resource) {

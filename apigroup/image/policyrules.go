@@ -22,8 +22,8 @@ type candidate struct {
 	ignored    []string // rules that do not apply in its namespace
 }
 
-// decide returns the reason why an image cannot run, or "". If there are rules that accept images,
-// at least one of them must match.
+// decide returns the reason why an image must not run, or "". If there are rules that accept
+// images, at least one of them must match.
 func (c policyConfig) decide(resource schema.GroupResource, desired candidate) string {
 	accepting, accepted := false, false
 	for _, rule := range c.ExecutionRules {
@@ -83,7 +83,7 @@ func (r executionRule) matches(desired candidate) bool {
 	return !slices.ContainsFunc(r.MatchDockerImageLabels, func(c valueCondition) bool { return !c.holds(metadata.Config.Labels) })
 }
 
-// registryIn returns the registry in a name, or "".
+// registryIn returns the registry part of an image name, or "".
 func registryIn(name string) string {
 	first, _, ok := strings.Cut(name, "/")
 	if ok && (strings.ContainsAny(first, ".:") || first == "localhost") {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// usage is one use of an image: by a container, as the base of a build, or as an image source.
+// usage is one use of an image: by a container, as a build's base image, or as an image source.
 type usage struct {
 	key   string                 // unique in the object
 	field string                 // its path in the object
@@ -22,15 +22,15 @@ type usage struct {
 	set   func(image string)     // replaces the image with an image that has a digest
 }
 
-// each calls visit for each image that an object newly uses. It skips mirror pods, which the
-// kubelet already runs.
+// each calls visit for each image that an object newly uses. It skips mirror pods, because the
+// kubelet already runs them.
 func (p *policy) each(a admission.Attributes, visit func(u usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
 	}
 	all, annotations := usages(a.GetObject())
 	_, pod := a.GetObject().(*corev1.Pod)
-	// The kubelet already runs it.
+	// The kubelet already runs the pod.
 	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (p *policy) each(a admission.Attributes, visit func(u usage, annotations ma
 	return nil
 }
 
-// usages returns the uses of images in an object, and its annotations.
+// usages returns an object's uses of images, and its annotations.
 func usages(object runtime.Object) (all []usage, annotations map[string]string) {
 	if build, ok := object.(*buildv1.Build); ok {
 		return buildImages(&build.Spec.CommonSpec), build.Annotations
@@ -64,7 +64,7 @@ func usages(object runtime.Object) (all []usage, annotations map[string]string) 
 	return all, annotations
 }
 
-// containerFields returns the path of the image of each container, in the order of containers.
+// containerFields returns the field path of each container's image, in the order of containers.
 func containerFields(object runtime.Object, spec *corev1.PodSpec) (paths []string) {
 	prefix := "spec.template.spec."
 	switch object.(type) {
@@ -84,8 +84,8 @@ func containerFields(object runtime.Object, spec *corev1.PodSpec) (paths []strin
 	return paths
 }
 
-// buildImages returns the images that a build names, as in OpenShift 3: the image of its strategy,
-// and its image sources. It does not return images in a Dockerfile, which only the builder reads.
+// buildImages returns the images that a build names, as in OpenShift 3: its strategy's image and
+// its image sources. It does not return the images in a Dockerfile, which only the builder reads.
 func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	add := func(key, field string, from *corev1.ObjectReference) {
 		all = append(all, usage{key, "spec." + field + ".from", *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
@@ -105,8 +105,8 @@ func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	return all
 }
 
-// containers returns all containers of a pod, including ephemeral containers. Their names are
-// unique.
+// containers returns all containers of a pod, including ephemeral containers. The container names
+// are unique.
 func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	for i := range spec.InitContainers {
 		all = append(all, &spec.InitContainers[i])

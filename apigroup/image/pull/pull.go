@@ -1,11 +1,11 @@
 // Package pull returns the pull specs of images in image streams, and checks whether a service
-// account may pull from a stream.
+// account is allowed to pull from a stream.
 //
 // The platform's controllers can read every image stream. Before they resolve a tag for a workload,
 // they check the service account of the workload's pods. Without that check, a workload would
-// disclose images of a project that the workload's author cannot read. A user who may use a service
+// disclose images of a project that the workload's author cannot read. A user who can use a service
 // account in a pod can act as that account, so the check never discloses more than the author can
-// get.
+// already read.
 package pull
 
 import (
@@ -23,19 +23,20 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// The verbs on imagestreams/layers that permit pulling from an image stream and pushing to it.
+// Verbs on imagestreams/layers that permit pulling from an image stream and pushing to it.
 const (
 	Get    = "get"
 	Update = "update"
 )
 
-// Account returns the user as which pods with a service account are authorized, with its groups.
+// Account returns the user that represents a service account's pods in authorization checks, with
+// its groups.
 func Account(namespace, name string) user.Info {
 	account := serviceaccount.UserInfo(namespace, name, "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
-// AccountOf returns the service account of a pod. It is "default" if the spec names none.
+// AccountOf returns a pod's service account. The default is "default".
 func AccountOf(namespace string, pod *corev1.PodSpec) user.Info {
 	name := pod.ServiceAccountName
 	if name == "" {
@@ -51,7 +52,7 @@ func AccountOf(namespace string, pod *corev1.PodSpec) user.Info {
 // result does not depend on whether the stream exists.
 type Check func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error)
 
-// Authorized returns a Check that uses the authorizer of the API server.
+// Authorized returns a Check that uses the API server's authorizer.
 func Authorized(by authorizer.Authorizer) Check {
 	return func(ctx context.Context, account user.Info, verb, namespace, stream string) (bool, error) {
 		decision, _, err := by.Authorize(ctx, authorizer.AttributesRecord{
@@ -90,19 +91,19 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	return fmt.Errorf("check permission of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
 
-// RecheckInterval is the interval between access checks of a trigger whose access is denied. No
-// event reports that a permission is granted.
+// RecheckInterval is the interval between access checks for a trigger whose access is denied. There
+// is no event when a permission is granted.
 const RecheckInterval = time.Minute
 
 // The reason and the condition type for workloads whose service account cannot pull from an image
-// stream of their triggers.
+// stream that one of their triggers watches.
 const (
 	ConditionType   = "ImageTriggersAllowed"
 	ForbiddenReason = "ImageTriggerForbidden"
 )
 
-// Forbidden returns a message for users that names the missing permission and the command that
-// grants it.
+// Forbidden returns an error message that names the missing permission and the command that grants
+// it.
 func Forbidden(account user.Info, namespace, stream string) string {
 	return fmt.Sprintf("%s may not pull from image stream %q of project %q: an administrator of that project can grant it with: oc policy add-role-to-user system:image-puller %s -n %s",
 		account.GetName(), stream, namespace, account.GetName(), namespace)

@@ -9,11 +9,11 @@ import (
 )
 
 // Spec returns the pull spec of an image in the history of a stream's tag, as OpenShift 3.11
-// resolves it. The pull spec names the repository of the stream in the cluster's registry, which
-// serves the image from there, if
-//   - the reference policy of the tag is Local, or
-//   - the tag copies an image of the cluster's registry from another stream. Pods that pull it then
-//     need no permission in the other project. `oc tag --reference` prevents this.
+// resolves it. The pull spec names the stream's repository in the cluster's registry, which serves
+// the image from there, if
+//   - the tag's reference policy is Local, or
+//   - the tag copies an image of the cluster's registry from another stream. Pods that pull the
+//     image then need no permission in the other project. `oc tag --reference` prevents this.
 //
 // Otherwise, the pull spec is the location in the event.
 func Spec(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) string {
@@ -30,8 +30,8 @@ func Spec(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) strin
 	return event.DockerImageReference
 }
 
-// LatestSpec returns the pull spec of the newest image of a tag, or "" if the tag has none or
-// stream is nil. See [Spec].
+// LatestSpec returns the pull spec of a tag's newest image, or "" if the tag has no image or stream
+// is nil. See [Spec].
 func LatestSpec(stream *imagev1.ImageStream, tag string) string {
 	if stream == nil {
 		return ""
@@ -43,7 +43,7 @@ func LatestSpec(stream *imagev1.ImageStream, tag string) string {
 	return Spec(stream, tag, stream.Status.Tags[i].Items[0])
 }
 
-// sameRegistry reports whether two references name the same registry.
+// sameRegistry reports whether two references are in the same registry.
 func sameRegistry(a, b string) bool {
 	first, err := record.ParseReference(a)
 	if err != nil {

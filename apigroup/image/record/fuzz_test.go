@@ -2,8 +2,8 @@ package record
 
 import "testing"
 
-// FuzzParseReference checks that a reference that is composed of the parsed parts names the same
-// image.
+// FuzzParseReference checks that a reference that is reassembled from its parsed parts identifies
+// the same image.
 func FuzzParseReference(f *testing.F) {
 	for _, seed := range []string{
 		"busybox", "registry.example.com:5000/team/app:v1", "localhost/app:v1", "[::1]:5000/app", "a@sha256:" + digits, "A/b", "a/../b", "x:\n", "//", "user@host/app",

@@ -6,10 +6,11 @@ import imagev1 "github.com/openshift/api/image/v1"
 // The body of the POST request is a GarbageRequest, and the response is a Garbage.
 const GarbagePath = "/admin/garbage"
 
-// GarbageRequest selects content to delete. The registry deletes it only if neither an Image object
-// nor a remaining manifest refers to it.
+// GarbageRequest selects content to delete. The registry deletes the content only if neither an
+// Image object nor a remaining manifest refers to it.
 type GarbageRequest struct {
-	// Images are images that were deleted from the API server or, with DryRun, that would be deleted.
+	// Images lists images that have been deleted from the API server or, with DryRun, that would be
+	// deleted.
 	Images []GarbageImage `json:"images,omitempty"`
 	// Everything selects, in addition to Images, all content older than an hour to which no image
 	// refers.
@@ -22,32 +23,33 @@ type GarbageRequest struct {
 type GarbageImage struct {
 	// Digest is the image's name.
 	Digest string `json:"digest"`
-	// Repositories are the repositories that can contain the image, as <project>/<stream>.
+	// Repositories lists the repositories that can contain the image, as <project>/<stream>.
 	Repositories []string `json:"repositories,omitempty"`
-	// Blobs are its layers, its configuration, and the manifests in an index.
+	// Blobs lists the digests of the image's layers, its configuration, and the manifests in an
+	// index.
 	Blobs []string `json:"blobs,omitempty"`
 }
 
-// Garbage is the content that was deleted or, with DryRun, that would be deleted.
+// Garbage is the content that has been deleted or, with DryRun, that would be deleted.
 type Garbage struct {
 	Manifests []GarbageLink `json:"manifests,omitempty"`
 	Layers    []GarbageLink `json:"layers,omitempty"`
-	// Blobs are the digests of the deleted blobs.
+	// Blobs lists the digests of the deleted blobs.
 	Blobs []string `json:"blobs,omitempty"`
-	// Uploads are the directories and files of interrupted pushes.
+	// Uploads lists the directories and files of interrupted pushes.
 	Uploads []string `json:"uploads,omitempty"`
-	// Bytes is the total size of Blobs and Uploads.
+	// Bytes is the total size of Blobs and Uploads, in bytes.
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
-// GarbageLink is a manifest or a layer of one repository.
+// GarbageLink is a manifest or a layer in one repository.
 type GarbageLink struct {
 	Repository string `json:"repository"`
 	Digest     string `json:"digest"`
 }
 
-// Blobs returns the digests in the record of an image: layers, configuration, and the manifests of
-// an index.
+// Blobs returns the digests in an image's record: layers, configuration, and the manifests of an
+// index.
 func Blobs(image *imagev1.Image) (digests []string) {
 	for _, layer := range image.DockerImageLayers {
 		digests = append(digests, layer.Name)
