@@ -20,18 +20,18 @@ import (
 )
 
 const (
-	// recordLimitAnnotation is the annotation of a namespace that contains the maximum number of its
-	// records, or unlimitedRecords. Only administrators of the cluster can set it.
+	// recordLimitAnnotation is the namespace annotation that holds the maximum number of the
+	// namespace's image records, or unlimitedRecords. Only cluster administrators can set it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
 	unlimitedRecords      = "none"
-	// maxRecords is the maximum number of a project's records if the namespace has no valid
+	// maxRecords is the maximum number of a project's image records if the namespace has no valid
 	// annotation.
 	maxRecords = 2000
 )
 
-// recordCounter counts the image records that each project created. A record that several projects
-// use counts for the project that created it until it is pruned. The counter watches the store, and
-// keeps only names.
+// recordCounter counts the image records that each project has created. A record that several
+// projects use counts toward the limit of the project that created it, until it is pruned. The
+// counter watches the store, and keeps only names.
 type recordCounter struct {
 	namespaces corelisters.NamespaceLister
 	synced     chan struct{}
@@ -56,7 +56,7 @@ func (c *recordCounter) start(deps apiserver.Deps) genericserver.PostStartHookFu
 	}
 }
 
-// run watches the store of images until ctx is done.
+// run watches the image store until ctx is done.
 func (c *recordCounter) run(ctx context.Context, store *registry.Store) {
 	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) { return store, nil }}
 	cache.NewReflectorWithOptions(source, &imagev1.Image{}, c, cache.ReflectorOptions{Name: "image-records"}).RunWithContext(ctx)
@@ -91,7 +91,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 	}, nil
 }
 
-// limit returns the maximum number of a project's records, or -1 for no limit.
+// limit returns the maximum number of a project's records, or -1 if there is no limit.
 func (c *recordCounter) limit(project string) int {
 	namespace, err := c.namespaces.Get(project)
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *recordCounter) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (*recordCounter) Resync() error { return nil }
 
-// create stores the record of an image for a project, if the project's limit allows it.
+// create stores an image's record for a project, if the project's limit allows it.
 func (v view) create(ctx context.Context, project string, image *imagev1.Image, dryRun []string) error {
 	release, err := v.records.reserve(ctx, project, image.Name)
 	if err != nil {

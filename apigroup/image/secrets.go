@@ -14,8 +14,8 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// streamSecrets is the subresource imagestreams/secrets, which lists a project's credentials for
-// registries. Imports and the cluster's registry use it.
+// streamSecrets is the subresource imagestreams/secrets, which lists a project's registry
+// credentials. It is used by imports and the cluster's registry.
 type streamSecrets struct {
 	view
 	secrets coreclient.SecretsGetter
@@ -40,10 +40,10 @@ func (s *streamSecrets) Get(ctx context.Context, name string, _ *metav1.GetOptio
 	return pullSecrets(ctx, s.secrets, request.NamespaceValue(ctx))
 }
 
-// skipPull is an annotation of secrets. With the value "true", imports do not use the secret.
+// skipPull is a secret annotation. If its value is "true", imports do not use the secret.
 const skipPull = "openshift.io/image.excludeSecret"
 
-// pullSecrets returns the secrets of a project with credentials for registries.
+// pullSecrets returns a project's secrets that contain registry credentials.
 func pullSecrets(ctx context.Context, client coreclient.SecretsGetter, namespace string) (*imagev1.SecretList, error) {
 	list := &imagev1.SecretList{}
 	for _, kind := range []corev1.SecretType{corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson} {

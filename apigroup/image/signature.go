@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// signatures creates and deletes signatures of images. The name of a signature is the name of the
-// image, followed by 32 characters, as in "sha256:...@0123...".
+// signatures creates and deletes image signatures. A signature's name is the image's name, followed
+// by 32 characters, as in "sha256:...@0123...".
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12.
 type signatures struct{ view }
@@ -35,7 +35,7 @@ func (*signatures) NamespaceScoped() bool { return false }
 // GetSingularName implements rest.SingularNameProvider.
 func (*signatures) GetSingularName() string { return "imagesignature" }
 
-// Create adds a signature. It clears the fields about the signature's content, because only a
+// Create adds a signature. It clears the fields that describe the signature's content, because only
 // verification can set them.
 func (s *signatures) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	signature := object.(*imagev1.ImageSignature)
@@ -104,7 +104,7 @@ func (s *signatures) change(ctx context.Context, imageName string, dryRun []stri
 	})
 }
 
-// signatureNameLength is the number of characters that distinguish the signatures of an image.
+// signatureNameLength is the number of characters that distinguish an image's signatures.
 const signatureNameLength = 32
 
 func validateSignature(signature *imagev1.ImageSignature, at *field.Path) (problems field.ErrorList) {

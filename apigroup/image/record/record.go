@@ -1,13 +1,12 @@
-// Package record creates the record of an image, an object of image.openshift.io, from the manifest
-// and configuration in a registry. A push and an import create the same record.
+// Package record creates an image's record, an object of image.openshift.io, from the manifest and
+// configuration in a registry. A push and an import create the same record.
 //
-// It supports manifests and indexes of OCI and of Docker's schema 2. Source: OpenShift Container
-// Platform 3.9 Architecture, image stream mappings and the metadata of images; OCI image
-// specification 1.1.
+// It supports OCI and Docker schema 2 manifests and indexes. Source: OpenShift Container Platform
+// 3.9 Architecture, image stream mappings and image metadata; OCI image specification 1.1.
 package record
 
 import (
-	// Registers the algorithms sha384 and sha512, which the digests of an image's content can use.
+	// Registers the algorithms sha384 and sha512, which digests of an image's content can use.
 	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
@@ -26,50 +25,50 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// Annotations of images.
+// Image annotations.
 const (
-	// Managed, with the value "true", means that the cluster's registry has the image.
+	// Managed, if "true", means that the cluster's registry has the image.
 	Managed = "openshift.io/image.managed"
-	// ManifestStored, with the value "true", means that the registry stores the manifest, and the
-	// record does not contain it.
+	// ManifestStored, if "true", means that the manifest is stored in the registry and not in the
+	// record.
 	ManifestStored = "image.openshift.io/manifestBlobStored"
 	// LayersOrder is the order of the layers. "ascending" means that the lowest layer is first.
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
-	// ChildrenProven, with the value "true", means that the client that imported or pushed an index
-	// also had all its images. Without it, only the names of the images are shown, because the author
-	// of the index might not be able to read them.
+	// ChildrenProven, if "true", means that the client that imported or pushed an index also had
+	// all images of the index. Otherwise, only the names of the images are shown, because the
+	// author of the index might not be able to read them.
 	ChildrenProven = "slipway.openshift.io/children-proven"
-	// ReferenceClaimed, with the value "true", means that the DockerImageReference comes from a user's
-	// mapping and is not verified.
+	// ReferenceClaimed, if "true", means that the DockerImageReference comes from a user's mapping
+	// and has not been verified.
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
-// ProjectLabel is the label of a record that contains the project that created it. Image stream
-// resources do not show it, because readers of a shared image might not be allowed to learn that
-// project's name.
+// ProjectLabel is the label of a record that holds the name of the project that created the record.
+// Image stream resources do not show the label, because readers of a shared image might not be
+// allowed to learn the project's name.
 const ProjectLabel = "slipway.openshift.io/project"
 
-// metadataVersion is the version of the metadata's format.
+// metadataVersion is the version of the metadata format.
 const metadataVersion = "1.0"
 
 // Content is an image in a registry.
 type Content struct {
-	// MediaType and Manifest are the registry's response. The digest of Manifest is the name of the
-	// image.
+	// MediaType and Manifest are from the registry's response. The digest of Manifest is the
+	// image's name.
 	MediaType string
 	Manifest  []byte
-	// Config is the configuration blob. An index has none.
+	// Config is the configuration blob. An index has no configuration.
 	Config []byte
-	// Largest is the size of the largest image of an index in bytes, which becomes the size of the
+	// Largest is the size of an index's largest image, in bytes, which becomes the size of the
 	// index. 0 means unknown.
 	Largest int64
 }
 
-// maxValues limits the number of JSON values in a manifest, and in a configuration. Typical ones
-// have hundreds.
+// maxValues is the maximum number of JSON values in a manifest or a configuration. Typical
+// manifests and configurations have hundreds of values.
 const maxValues = 10_000
 
-// check rejects content that would need much more memory than its size when it is decoded.
+// check rejects content whose decoding would need much more memory than its size.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
@@ -80,16 +79,16 @@ func (c Content) check() error {
 	return nil
 }
 
-// Digest returns the name of an image, which is the SHA-256 digest of its manifest.
+// Digest returns an image's name, which is the SHA-256 digest of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
-// HasDigest reports whether content has a digest, which can be of any registered algorithm.
+// HasDigest reports whether content has the digest id, which can use any registered algorithm.
 func HasDigest(content []byte, id string) bool {
 	parsed, err := digest.Parse(id)
 	return err == nil && parsed.Algorithm().FromBytes(content) == parsed
 }
 
-// IsIndex reports whether a media type is the type of an index.
+// IsIndex reports whether a media type is an index type.
 func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
 
 // ConfigDigest returns the digest of the configuration in an image's manifest.
@@ -104,7 +103,8 @@ func ConfigDigest(manifest []byte) (string, error) {
 	return parsed.Config.Digest.String(), nil
 }
 
-// parseManifest parses an image's manifest. Its digests can be of any registered algorithm.
+// parseManifest parses an image's manifest. The manifest's digests can use any registered
+// algorithm.
 func parseManifest(content []byte) (manifest ocispec.Manifest, err error) {
 	if err := json.Unmarshal(content, &manifest); err != nil {
 		return manifest, err
@@ -125,7 +125,7 @@ func References(manifest []byte) (digests []digest.Digest) {
 	return append(digests, parsed.Config.Digest)
 }
 
-// checkDigests returns an error if a descriptor has no valid digest.
+// checkDigests returns an error if any descriptor has no valid digest.
 func checkDigests(descriptors []ocispec.Descriptor) error {
 	for _, descriptor := range descriptors {
 		if err := descriptor.Digest.Validate(); err != nil {
@@ -135,9 +135,8 @@ func checkDigests(descriptors []ocispec.Descriptor) error {
 	return nil
 }
 
-// Of returns the record of an image. The caller sets DockerImageReference. It returns an error for
-// a manifest of Docker's schema 1 and for an invalid manifest. No error contains text of the
-// content.
+// Of returns an image's record. The caller sets DockerImageReference. Of returns an error for a
+// Docker schema 1 manifest and for an invalid manifest. Errors never contain text of the content.
 func Of(c Content) (*imagev1.Image, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -164,8 +163,8 @@ func Of(c Content) (*imagev1.Image, error) {
 }
 
 // checkType rejects a manifest that can also be decoded as another type. The media type is not part
-// of the digest, so the same digest would name different images. Other checks report invalid
-// manifests.
+// of the digest, so the same digest would identify different images. Invalid manifests are reported
+// by other checks.
 func checkType(c Content) error {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -186,8 +185,9 @@ func checkType(c Content) error {
 	return nil
 }
 
-// TypeOf returns the media type in a manifest. If the manifest contains none, which OCI allows,
-// TypeOf derives the type from its fields. It returns "" if the manifest is not JSON.
+// TypeOf returns the media type in a manifest. If the manifest does not contain a media type, which
+// OCI allows, TypeOf derives the type from the manifest's fields. It returns "" if the manifest is
+// not JSON.
 func TypeOf(manifest []byte) string {
 	var fields struct {
 		MediaType string          `json:"mediaType"`
@@ -224,7 +224,7 @@ func index(image *imagev1.Image, c Content) error {
 	return describe(image, docker10.DockerImage{Size: c.Largest})
 }
 
-// single adds the metadata of one image to the record.
+// single adds a single image's metadata to the record.
 func single(image *imagev1.Image, c Content) error {
 	parsed, err := parseManifest(c.Manifest)
 	if err != nil {
@@ -266,7 +266,7 @@ func describe(image *imagev1.Image, metadata docker10.DockerImage) error {
 	return nil
 }
 
-// Metadata decodes the metadata in a record. If there is none, it returns empty metadata.
+// Metadata decodes a record's metadata. If the record has no metadata, it returns empty metadata.
 func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
 	var metadata docker10.DockerImage
 	if len(image.DockerImageMetadata.Raw) == 0 {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// content returns the content of an image as a registry stores it.
+// content returns an image's content as a registry stores it.
 func content(t *testing.T, image v1.Image) Content {
 	t.Helper()
 	manifest, err := image.RawManifest()

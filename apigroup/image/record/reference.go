@@ -8,11 +8,12 @@ import (
 
 // Reference is the parsed name of an image in a registry.
 type Reference struct {
-	// Registry is the host and port. If a name contains none, it is Docker's public registry.
+	// Registry is the host and port. If a name does not contain a registry, Registry is Docker's
+	// public registry.
 	Registry string
 	// Repository is the path in the registry, for instance "library/busybox".
 	Repository string
-	// Tag and Digest select the image. Both are optional.
+	// Tag and Digest identify the image. Both fields are optional.
 	Tag, Digest string
 }
 
@@ -33,8 +34,8 @@ func ParseReference(text string) (Reference, error) {
 	return parsed, nil
 }
 
-// Name returns registry and repository.
+// Name returns the registry and the repository.
 func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
 
-// AtDigest returns the reference to a digest in the same repository.
+// AtDigest returns a reference to a digest in the same repository.
 func (r Reference) AtDigest(digest string) string { return r.Name() + "@" + digest }

@@ -6,8 +6,7 @@ import (
 	"fmt"
 )
 
-// IsSchema1 reports whether a manifest is of Docker's schema 1, which registries before 2017
-// stored.
+// IsSchema1 reports whether a manifest uses Docker's schema 1, which registries stored before 2017.
 func IsSchema1(manifest []byte) bool {
 	var fields struct {
 		Version int `json:"schemaVersion"`
@@ -15,7 +14,7 @@ func IsSchema1(manifest []byte) bool {
 	return json.Unmarshal(manifest, &fields) == nil && fields.Version == 1
 }
 
-// DigestOf returns the name of the image that has a manifest, which can be of any schema. The
+// DigestOf returns the name of the image with the given manifest, which can use any schema. The
 // digest of a schema 1 manifest is the digest of the text that Docker signed: without signatures,
 // indented by three spaces.
 func DigestOf(manifest []byte) (string, error) {

@@ -19,7 +19,7 @@ import (
 )
 
 // Read lists images before streams, and streams before the objects that refer to them. It thus
-// finds the references of objects that are created in the meantime.
+// finds the references of objects that are created while it reads.
 func (k Rules) Read(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, now time.Time) (s State, err error) {
 	list, err := images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -44,7 +44,7 @@ func (k Rules) Read(ctx context.Context, images imageclient.ImageV1Interface, cl
 }
 
 // read adds the references of all objects that can refer to an image. It ignores pods that have
-// ended and were created before since.
+// terminated and were created before since.
 func (r *References) read(ctx context.Context, client dynamic.Interface, since time.Time) error {
 	if err := each(ctx, client, corev1.SchemeGroupVersion.WithResource("pods"), func(pod *corev1.Pod) { r.addPod(pod, since) }); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *References) read(ctx context.Context, client dynamic.Interface, since t
 	})
 }
 
-// each reads the objects of a resource in all projects in pages, and calls use with each of them.
+// each reads a resource's objects in all projects, page by page, and calls use with each object.
 func each[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, use func(*T)) error {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.Resource(resource).List(ctx, options)

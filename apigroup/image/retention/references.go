@@ -15,15 +15,16 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// References contains the images and tags to which objects refer, and these objects.
+// References holds the images and tags to which objects refer, and the objects that refer to them.
 type References struct {
-	// Images contains referring objects by digest, Tags by <project>/<stream>:<tag>.
+	// Images maps digests, and Tags maps tags in the form <project>/<stream>:<tag>, to the
+	// referring objects.
 	Images, Tags map[string][]Owner
-	// Invalid are the references that cannot be parsed.
+	// Invalid holds errors about references that cannot be parsed.
 	Invalid []error
 }
 
-// NewReferences returns no references.
+// NewReferences returns an empty set of references.
 func NewReferences() *References {
 	return &References{Images: map[string][]Owner{}, Tags: map[string][]Owner{}}
 }
@@ -31,10 +32,11 @@ func NewReferences() *References {
 // Owner is an object that refers to an image.
 type Owner struct{ Kind, Namespace, Name string }
 
-// String returns the object as OpenShift 3.11 names it in messages.
+// String formats the object as OpenShift 3.11 does in messages.
 func (o Owner) String() string { return o.Kind + "/" + o.Name + " namespace/" + o.Namespace }
 
-// workload is an object with a pod template. A cron job has it in its job template.
+// workload is an object with a pod template. In a cron job, the pod template is in the job
+// template.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -47,8 +49,8 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// workloads returns the resources with pod templates, except deployment configs, whose triggers are
-// read, too.
+// workloads returns the resources with pod templates, except deployment configurations, which are
+// read separately because of their triggers.
 func workloads() map[string]schema.GroupVersionResource {
 	return map[string]schema.GroupVersionResource{
 		"replicationcontroller": {Version: "v1", Resource: "replicationcontrollers"},
@@ -61,7 +63,7 @@ func workloads() map[string]schema.GroupVersionResource {
 	}
 }
 
-// addPod records the images of a pod, unless it has ended and was created before since.
+// addPod records the images of a pod, unless the pod has terminated and was created before since.
 func (r *References) addPod(pod *corev1.Pod, since time.Time) {
 	ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 	if ended && pod.CreationTimestamp.Time.Before(since) {
@@ -102,9 +104,9 @@ func (r *References) AddSpec(owner Owner, namespace string, spec *corev1.PodSpec
 	}
 }
 
-// addName records an image of a pod. An image with a tag counts as a tag of an image stream in any
-// registry, because the cluster's registry has several names, and streams with local lookup need
-// none.
+// addName records an image of a pod. An image with a tag counts as an image stream tag whatever its
+// registry, because the cluster's registry has several names, and streams with local lookup can be
+// named without a registry.
 func (r *References) addName(owner Owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return
@@ -150,7 +152,7 @@ func (r *References) addObject(owner Owner, namespace string, from *corev1.Objec
 	}
 }
 
-// addTriggers records the tags in an object's annotation image.openshift.io/triggers.
+// addTriggers records the tags in an object's image.openshift.io/triggers annotation.
 func (r *References) addTriggers(owner Owner, object *metav1.ObjectMeta) {
 	var triggers []struct {
 		From corev1.ObjectReference `json:"from"`

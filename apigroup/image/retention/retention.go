@@ -1,5 +1,5 @@
-// Package retention decides which images pruning removes: those to which nothing refers, and which
-// no rule keeps. `oc adm prune images` removes them, and the web console shows a preview.
+// Package retention decides which images pruning removes: the images that are not referenced and
+// that no rule keeps. `oc adm prune images` removes them, and the web console shows a preview.
 package retention
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// Rules define which unreferenced images are kept.
+// Rules defines which unreferenced images are kept.
 type Rules struct {
 	Revisions int           // number of newest entries to keep in each tag's history
 	Younger   time.Duration // keep images, streams and history entries that are younger
@@ -21,7 +21,7 @@ type Rules struct {
 	Namespace string        // prune only the history of this project, or of all if empty
 }
 
-// State contains the images of the cluster and the references to them.
+// State holds the images of the cluster and the references to them.
 type State struct {
 	Images     []imagev1.Image
 	Streams    []imagev1.ImageStream
@@ -29,20 +29,20 @@ type State struct {
 	Limits     map[string]int64 // maximum size of an image in bytes, by project
 }
 
-// Garbage contains the unreferenced images, and the image streams whose history contains them.
+// Garbage holds the unreferenced images, and the image streams whose history contains them.
 type Garbage struct {
 	Images  []imagev1.Image
 	Streams []Shorter
 }
 
-// Shorter is an image stream without the unreferenced images in its history.
+// Shorter is an image stream from whose history the unreferenced images have been removed.
 type Shorter struct {
 	Stream           *imagev1.ImageStream
 	Updated, Deleted []string // tags with a shorter history, and tags without any
 }
 
-// Find returns the garbage. It keeps an image as long as an object or an entry in a tag's history
-// that must stay refers to it.
+// Find returns the garbage. It keeps an image as long as an object, or a retained entry in a tag's
+// history, refers to it.
 func (k Rules) Find(s State, now time.Time) (existing Garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.Images {
@@ -113,7 +113,7 @@ func keepIndex(image *imagev1.Image, byName map[string]*imagev1.Image, going map
 	}
 }
 
-// candidate reports whether the age and the origin of an image allow its removal.
+// candidate reports whether an image's age and origin allow its removal.
 func (k Rules) candidate(image *imagev1.Image, now time.Time) bool {
 	if !k.External && image.Annotations[record.Managed] != "true" {
 		return false
@@ -148,7 +148,8 @@ func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*ima
 	}
 }
 
-// over reports whether an image is larger than the limit of a project, if the project has one.
+// over reports whether an image is larger than the project's limit. It returns false if the project
+// has no limit.
 func over(image *imagev1.Image, limits map[string]int64, namespace string) bool {
 	limit, limited := limits[namespace]
 	if image == nil || !limited {
@@ -157,7 +158,8 @@ func over(image *imagev1.Image, limits map[string]int64, namespace string) bool 
 	return SizeOf(image) > limit
 }
 
-// SizeOf returns the size of an image in bytes, from its metadata, or else the sum of its layers.
+// SizeOf returns the size of an image in bytes: the size in its metadata, or else the sum of its
+// layer sizes.
 func SizeOf(image *imagev1.Image) int64 {
 	if metadata, err := record.Metadata(image); err == nil && metadata.Size > 0 {
 		return metadata.Size
@@ -169,8 +171,8 @@ func SizeOf(image *imagev1.Image) int64 {
 	return size
 }
 
-// without returns a copy of a stream without the images in going. ok is false if it contains none
-// of them.
+// without returns a copy of a stream without the images in going. ok is false if the stream
+// contains none of the images.
 func without(stream *imagev1.ImageStream, going map[string]bool) (less Shorter, ok bool) {
 	less.Stream = stream.DeepCopy()
 	isGone := func(event imagev1.TagEvent) bool { return going[event.Image] }
@@ -191,7 +193,8 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less Shorter, 
 	return less, len(less.Updated)+len(less.Deleted) > 0
 }
 
-// InRegistry returns the manifests and blobs of images for removal from the cluster's registry.
+// InRegistry returns the manifests and blobs of images that are to be removed from the cluster's
+// registry.
 func InRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {

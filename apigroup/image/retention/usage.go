@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Usage lists the objects that use the images of the cluster, and the images that pruning would
-// remove.
+// Usage lists the objects that use the cluster's images, and the images that pruning would remove.
 type Usage struct {
 	Images []ImageUsage `json:"images"`
-	// Invalid are the references that cannot be parsed. While there are any, pruning removes nothing.
+	// Invalid lists the references that cannot be parsed. If there are any, pruning removes
+	// nothing.
 	Invalid []string `json:"invalid"`
 }
 
-// ImageUsage is an image with the tags PROJECT/STREAM:TAG that have it in their history, and with
-// the objects that use it or a tag whose newest image it is.
+// ImageUsage lists an image's tags, as PROJECT/STREAM:TAG, and the objects that use the image. The
+// tags are those with the image in their history. The objects refer to the image itself or to a tag
+// whose newest image it is.
 type ImageUsage struct {
 	Name     string   `json:"name"`
 	Size     int64    `json:"size"` // bytes
@@ -51,7 +52,8 @@ func (k Rules) Usage(s State, now time.Time) Usage {
 	return usage
 }
 
-// tags returns the tags of each image, and the users of the tags whose newest image it is.
+// tags returns, for each image, the tags whose history contains the image, and the users of the
+// tags whose newest image it is.
 func (s State) tags() (tags, users map[string]map[string]bool) {
 	tags, users = map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, stream := range s.Streams {
@@ -78,7 +80,8 @@ func add(to map[string]map[string]bool, key, value string) {
 	to[key][value] = true
 }
 
-// sorted returns a list that is never nil, because JSON distinguishes null from an empty list.
+// sorted returns a sorted list that is never nil, because JSON distinguishes null from an empty
+// list.
 func sorted(values map[string]bool) []string {
 	return append([]string{}, slices.Sorted(maps.Keys(values))...)
 }

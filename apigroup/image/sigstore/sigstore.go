@@ -1,4 +1,4 @@
-// Package sigstore imports signatures of images from signature stores. It does not verify the
+// Package sigstore imports image signatures from signature stores. It does not verify the
 // signatures.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 12.4.3.
@@ -24,21 +24,21 @@ import (
 	"github.com/slipway-platform/slipway/internal/signaturestore"
 )
 
-// Importer is the component that adds signatures to images of other registries.
+// Importer is the component that adds signatures to images in remote registries.
 type Importer struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Directory contains the files that define signature stores. It is optional. Without stores, the
-	// importer does nothing.
+	// Directory is the directory with the files that define signature stores. It is optional.
+	// Without signature stores, the importer is a no-op.
 	Directory string
-	// Outbound connects to the servers to which a store redirects. The administrator configures the
-	// stores themselves, which can have any address.
+	// Outbound connects to the servers to which a store redirects. The stores themselves are
+	// configured by the administrator and can have any address.
 	Outbound *outbound.Dialer
 }
 
 const (
 	// retryInterval is the interval between checks of an image. storePollInterval is the interval
-	// between checks of a directory that defines no stores.
+	// between checks of a directory that does not define any stores.
 	retryInterval, storePollInterval = time.Hour, 10 * time.Second
 )
 
@@ -74,7 +74,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() {})
 }
 
-// reconcile adds the signatures in an image's store that the image lacks.
+// reconcile adds the missing signatures from an image's store to the image.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -105,15 +105,15 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	return controller.RequeueAfter(retryInterval)
 }
 
-// identity returns the distinguishing part of a signature's name: 32 characters that depend on its
-// content, so that a signature is imported only once.
+// identity returns the distinguishing part of a signature's name: 32 characters that are derived
+// from the signature's content, so that a signature is imported only once.
 func identity(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// signatures returns the signatures of an image in its store, up to the first one that is missing.
-// If it cannot read a signature, it returns the signatures before it and an error.
+// signatures returns an image's signatures from its store, up to the first missing signature. If a
+// signature cannot be read, it returns the signatures before it and an error.
 func (i *Importer) signatures(ctx context.Context, stores *signaturestore.Stores, image *imagev1.Image) ([][]byte, error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
