@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// streams maintains the history of image streams' tags. If a tag refers to another tag or an image
-// of a stream, the current image of that source becomes the newest image of the tag.
+// streams maintains the history of image stream tags. If a tag refers to another tag or to an image
+// in a stream, the current image of that source becomes the tag's newest image.
 type streams struct {
 	options Options
 	deps    apiserver.Deps
@@ -31,7 +31,7 @@ func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
 }
 
 // prepare sets the generation of changed tags, and resolves them. It sorts tags by name: OpenShift
-// 3, which stored them in maps, returned them in this order.
+// 3, which stored tags in maps, returned them in this order.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
 	generation := int64(1)
 	if old != nil {
@@ -67,7 +67,7 @@ func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream)
 	slices.SortStableFunc(stream.Status.Tags, func(a, b imagev1.NamedTagEventList) int { return strings.Compare(a.Tag, b.Tag) })
 }
 
-// validate validates a stream, including the user's access to the targets of its tags.
+// validate validates a stream, including the user's access to the targets of the stream's tags.
 func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream) field.ErrorList {
 	problems := slices.Concat(validateStream(ctx, stream, old), s.options.checkRepository(stream, old), s.options.checkTags(stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old),
 		s.checkTaken(ctx, stream, old))
@@ -91,7 +91,7 @@ func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.Image
 	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 }
 
-// forget deletes the history of the tags that the user removed.
+// forget deletes the history of the tags that the user has removed.
 func forget(stream, old *imagev1.ImageStream) {
 	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool {
 		return specTag(old, list.Tag) != nil && specTag(stream, list.Tag) == nil
@@ -106,10 +106,10 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 	return *before.From == *now.From && before.Reference == now.Reference
 }
 
-// resolve returns the image to which a tag of a stream refers, or nil. It returns nil for external
+// resolve returns the image to which a stream's tag refers, or nil. It returns nil for external
 // images, which an import resolves, and for streams from which the user cannot pull. A reference
-// tag has the image too, but its pull spec stays that of the source: see [pull.Spec]. A reference
-// to an external image is only the pull spec.
+// tag also has the image, but keeps the pull spec of the source: see [pull.Spec]. A reference to an
+// external image consists only of the pull spec.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
 	switch {
@@ -154,8 +154,8 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 	return namespace, name, rest
 }
 
-// read returns a stream to which a stream of the project refers. It returns nil if the stream does
-// not exist or if the user cannot pull from it.
+// read returns a stream to which a stream in project refers. It returns nil if the stream does not
+// exist or if the user cannot pull from it.
 func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
 	if namespace != project && !s.may(ctx, namespace, name) {
 		return nil
@@ -167,7 +167,7 @@ func (s *streams) read(ctx context.Context, namespace, name, project string) *im
 	return object.(*imagev1.ImageStream)
 }
 
-// may reports whether the user can pull from a stream of another project.
+// may reports whether the user can pull from another project's stream.
 func (s *streams) may(ctx context.Context, namespace, name string) bool {
 	user, ok := request.UserFrom(ctx)
 	if !ok {
@@ -181,8 +181,8 @@ func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {
 	return &imagev1.TagEvent{Created: metav1.Now(), DockerImageReference: event.DockerImageReference, Image: event.Image}
 }
 
-// addEvent makes an image the newest image of a tag, and reports whether the status has changed. If
-// the image is already the newest, it only updates the generation.
+// addEvent makes an image a tag's newest image, and reports whether the status has changed. If the
+// image is already the newest image, addEvent only updates the generation.
 func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) bool {
 	for i := range stream.Status.Tags {
 		list := &stream.Status.Tags[i]
@@ -201,7 +201,7 @@ func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) b
 	return true
 }
 
-// history returns the events of a tag, newest first, or nil.
+// history returns a tag's events, newest first, or nil.
 func history(stream *imagev1.ImageStream, tag string) []imagev1.TagEvent {
 	if stream == nil {
 		return nil

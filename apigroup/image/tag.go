@@ -22,7 +22,7 @@ import (
 )
 
 // streamTags serves the resource imagestreamtags, whose objects are named "stream:tag" and contain
-// the target and the image of a tag. An update of a tag updates its stream.
+// a tag's target and image. Updating a tag updates its stream.
 type streamTags struct {
 	view
 	rest.TableConvertor
@@ -58,8 +58,8 @@ func (*streamTags) GetSingularName() string { return "imagestreamtag" }
 // ShortNames implements rest.ShortNamesProvider.
 func (*streamTags) ShortNames() []string { return []string{"istag"} }
 
-// Get returns a tag with its image. A tag without an image does not exist, as in OpenShift 3.11, so
-// that a client can wait for the import or the push of an image.
+// Get returns a tag with its image. As in OpenShift 3.11, a tag without an image is reported as not
+// found, so that a client can wait until the image has been imported or pushed.
 func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	tag, err := t.find(ctx, name)
 	if err != nil {
@@ -71,14 +71,14 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	return tag, nil
 }
 
-// hasImage reports whether a tag has an image. A reference to an external image has none, only its
-// pull spec.
+// hasImage reports whether a tag has an image. A reference to an external image has only the pull
+// spec of the image.
 func hasImage(tag *imagev1.ImageStreamTag) bool {
 	return tag.Image.Name != "" || tag.Image.DockerImageReference != "" && (tag.Tag == nil || !tag.Tag.Reference)
 }
 
-// find returns a tag, with or without an image. A tag without a target and without a history does
-// not exist.
+// find returns a tag, with or without an image. A tag with neither a target nor a history does not
+// exist.
 func (t *streamTags) find(ctx context.Context, name string) (runtime.Object, error) {
 	streamName, tag, err := split(name, ":", "imageStreamTag")
 	if err != nil {
@@ -119,7 +119,7 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 	return tag, err
 }
 
-// List returns the tags with an image of all streams in a namespace, or in all namespaces, sorted
+// List returns the tags with an image in all streams of a namespace, or of all namespaces, sorted
 // by name.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
@@ -134,8 +134,8 @@ func (t *streamTags) List(ctx context.Context, options *metainternalversion.List
 	return list, err
 }
 
-// each calls visit for the tags that match options, of all streams. It returns the resource version
-// of the list.
+// each calls visit for all tags that match options, across all streams. It returns the list's
+// resource version.
 func (t *streamTags) each(ctx context.Context, options *metainternalversion.ListOptions, visit func(stream *imagev1.ImageStream, name string) error) (version string, err error) {
 	object, err := t.streams.List(ctx, &metainternalversion.ListOptions{})
 	if err != nil {
@@ -206,7 +206,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 	return t.change(ctx, stream, name, &metav1.UpdateOptions{DryRun: options.DryRun}, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
 }
 
-// Update changes the target or the annotations of a tag. If the tag is missing, it creates the tag.
+// Update changes a tag's target or annotations. If the tag is missing, it creates the tag.
 func (t *streamTags) Update(ctx context.Context, fullName string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	old, changed, missing, err := desiredTag(ctx, t, fullName, object)
@@ -236,14 +236,14 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 	return stored, false, err
 }
 
-// tagView is a resource whose objects are tags of image streams.
+// tagView is a resource whose objects are image stream tags.
 type tagView interface {
 	rest.Storage
 	find(ctx context.Context, name string) (runtime.Object, error)
 }
 
-// desiredTag returns a tag before and after an update. missing means that the tag does not exist;
-// old is then an empty object.
+// desiredTag returns a tag before and after an update. missing means that the tag does not exist,
+// in which case old is an empty object.
 func desiredTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
 	old, err = v.find(ctx, name)
 	missing = apierrors.IsNotFound(err)
@@ -262,7 +262,7 @@ func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.
 	return t.deleteFrom(ctx, t, fullName, validate, options)
 }
 
-// deleteFrom implements Delete for a tagView. It calls validate with the object of the view.
+// deleteFrom implements Delete for a tagView. It calls validate with the view's object.
 func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	tag, err := v.find(ctx, fullName)
 	if err != nil {
@@ -296,7 +296,8 @@ func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, na
 	return replace(ctx, t.status, stream, options)
 }
 
-// check returns the stream and the tag in the name of a tag. It rejects an invalid name or target.
+// check returns the stream and the tag that a tag's name contains. It rejects an invalid name or
+// target.
 func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, err error) {
 	stream, name, err = split(tag.Name, ":", "imageStreamTag")
 	if err != nil {

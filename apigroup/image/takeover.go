@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// newTags returns the images that tags of a stream get from other streams and that are new to the
-// stream. The keys are the indexes of the tags in the spec.
+// newTags returns the images that a stream's tags get from other streams and that are new to the
+// stream, keyed by the index of the tag in the spec.
 func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {
@@ -33,7 +33,8 @@ func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	return images
 }
 
-// inHistory reports whether an image is in the history of a tag of a stream. stream can be nil.
+// inHistory reports whether an image is in the history of any of the stream's tags. stream can be
+// nil.
 func inHistory(stream *imagev1.ImageStream, image string) bool {
 	if stream == nil {
 		return false
@@ -48,7 +49,7 @@ func inHistory(stream *imagev1.ImageStream, image string) bool {
 	return false
 }
 
-// checkTaken rejects images that the stream gets from other streams and that are larger than the
+// checkTaken rejects images that the stream gets from other streams if they are larger than the
 // project allows.
 func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	at := field.NewPath("spec", "tags")
@@ -74,8 +75,8 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	return problems
 }
 
-// sizedRecords returns the records that contain the size of an image: its own record or, for an
-// imported index without a size, the records of its images.
+// sizedRecords returns the records that contain an image's size: the image's own record or, for an
+// imported index without a size, the records of the index's images.
 func sizedRecords(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
 	image, err := read(ctx, id)
 	if err != nil {
@@ -99,8 +100,8 @@ func sizedRecords(ctx context.Context, id string, read func(context.Context, str
 	return images, nil
 }
 
-// image returns the record of an image. If the record does not exist, it returns one that has only
-// the name. If id is empty, it returns an empty record.
+// image returns an image's record. If the record does not exist, it returns a record that contains
+// only the name. If id is empty, it returns an empty record.
 func (s *streams) image(ctx context.Context, id string) (*imagev1.Image, error) {
 	if id == "" {
 		return &imagev1.Image{}, nil

@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// usagePath is the path of the usage of images, for users whose roles name it.
+// usagePath is the path that serves image usage, for users whose roles grant access to the path.
 const usagePath = "/slipway/image-usage"
 
-// usageTimeout limits the collection of the usage.
+// usageTimeout is the timeout for collecting the usage.
 const usageTimeout = 30 * time.Second
 
-// usageView returns the handler of the usage. It reads the objects of one request at a time,
-// because a response contains all images.
+// usageView returns the handler for image usage. It handles one request at a time, because a
+// response contains all images.
 func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 	images, err := imageclient.NewForConfig(deps.Loopback)
 	if err != nil {
@@ -53,7 +53,8 @@ func readUsage(ctx context.Context, rules retention.Rules, images imageclient.Im
 	return rules.Usage(state, now), nil
 }
 
-// rulesOf reads rules from a query that has the names of the flags of `oc adm prune images`.
+// rulesOf reads rules from query parameters, which have the same names as the flags of `oc adm
+// prune images`.
 func rulesOf(query url.Values) (rules retention.Rules, err error) {
 	rules = retention.Rules{Revisions: 3, Younger: time.Hour, External: true}
 	const revisions, younger = "keep-tag-revisions", "keep-younger-than"

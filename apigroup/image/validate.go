@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The kinds of targets that a tag can have.
+// Kinds that a tag's target can have.
 const (
 	tagKind    = "ImageStreamTag"
 	imageKind  = "ImageStreamImage"
@@ -22,7 +22,7 @@ const (
 // maxRepository is the maximum length of a repository name.
 const maxRepository = 255
 
-// These expressions are the grammar of image references, as in the distribution project.
+// Grammar of image references, as in the distribution project.
 var (
 	component = regexp.MustCompile(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*$`)
 	tagName   = regexp.MustCompile(`^[\w][\w.-]{0,127}$`)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// view provides the stores for resources that present tags and images of streams.
+// view provides the stores for resources that present the tags and images of streams.
 type view struct {
 	streams, status, images *registry.Store
 	records                 *recordCounter
@@ -33,7 +33,7 @@ func newView(deps apiserver.Deps, records *recordCounter) view {
 	}
 }
 
-// Destroy does nothing: the stores belong to other resources.
+// Destroy is a no-op: the stores belong to other resources.
 func (view) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.
@@ -47,9 +47,9 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 	return object.(*imagev1.ImageStream), nil
 }
 
-// image returns the image of an event, without the manifest and the configuration. If the image is
-// deleted, the result has only the name and the pull spec. If the event has no image, it has only
-// the digest and the pull spec in the event.
+// image returns an event's image, without the manifest and the configuration. If the image has been
+// deleted, the result has only the name and the pull spec. If the event has no image, the result
+// has only the digest and the pull spec of the event.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
 	if event.Image == "" {
 		parsed, _ := record.ParseReference(event.DockerImageReference)
@@ -71,9 +71,8 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	return image, nil
 }
 
-// keep stores the record of an image for the project of the request. If the record exists, keep
-// completes it, but only with a record that has a manifest or that comes from the registry that
-// stores the image.
+// keep stores an image's record for the request's project. If the record exists, keep completes it,
+// but only with a record that has a manifest or that comes from the registry that stores the image.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)

@@ -18,14 +18,15 @@ import (
 )
 
 const (
-	// firstInterval is the interval between the first readings. It is short, because the CPU usage of
-	// a node can be computed only after two readings.
+	// firstInterval is the interval between the first readings. It is short, because a node's CPU
+	// usage can be computed only after two readings.
 	firstInterval = 5 * time.Second
-	// readTimeout limits the time to read one node.
+	// readTimeout is the timeout for reading one node.
 	readTimeout = 10 * time.Second
-	// maxReading limits the size of a reading in bytes. 250 pods with two containers each need 250 KB.
+	// maxReading is the maximum size of a reading, in bytes. 250 pods with two containers each need
+	// 250 KB.
 	maxReading = 16 << 20
-	// concurrency limits the number of nodes that are read at the same time.
+	// concurrency is the maximum number of nodes that are read at the same time.
 	concurrency = 20
 )
 

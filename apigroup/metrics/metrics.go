@@ -19,13 +19,13 @@ import (
 // interval is the time between two readings of a node.
 const interval = 15 * time.Second
 
-// Usage contains the latest readings of all nodes.
+// Usage holds the latest readings of all nodes.
 type Usage struct{ storage storage.Storage }
 
 // NewUsage returns an empty Usage.
 func NewUsage() *Usage { return &Usage{storage.NewStorage(interval)} }
 
-// Feature returns the API group, which serves the contents of usage.
+// Feature returns the API group, which serves the content of usage.
 func Feature(usage *Usage) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: v1beta1.SchemeGroupVersion,

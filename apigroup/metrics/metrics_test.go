@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// reading returns the response of a kubelet at a time. cpu is the number of CPU seconds.
+// reading returns a kubelet's response at the given time. cpu is the CPU time in seconds.
 func reading(at time.Time, cpu float64) string {
 	ms := at.UnixMilli()
 	return fmt.Sprintf(`# HELP node_cpu_usage_seconds_total Cumulative cpu time
@@ -46,7 +46,7 @@ scrape_error 0
 `, ms, cpu)
 }
 
-// store stores a reading of the node host1.
+// store stores a reading of node host1.
 func store(t *testing.T, usage *Usage, text string) {
 	t.Helper()
 	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
@@ -99,7 +99,7 @@ func TestUsageIsComputedFromTwoReadings(t *testing.T) {
 	if len(pod.Containers) != 2 || total.Cpu().MilliValue() != 1000 || total.Memory().Value() != 3072 {
 		t.Errorf("pod has %d containers, uses %s and %s", len(pod.Containers), total.Cpu(), total.Memory())
 	}
-	// A container without memory has ended.
+	// A container without memory has terminated.
 	if _, err := p.Get(ctx, "web-2", nil); !apierrors.IsNotFound(err) {
 		t.Errorf("pod without usage: %v, want not found", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// nodes serves the usage of nodes.
+// nodes serves node usage.
 type nodes struct {
 	apiserver.Unstored[*v1beta1.NodeMetrics]
 	rest.TableConvertor
@@ -43,7 +43,7 @@ func newNodes(deps apiserver.Deps, usage *Usage) *nodes {
 // NewList creates an empty list.
 func (n *nodes) NewList() runtime.Object { return &v1beta1.NodeMetricsList{} }
 
-// Get returns the usage of a node. It returns a not-found error until the node has two readings.
+// Get returns a node's usage. It returns a not-found error until the node has two readings.
 func (n *nodes) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	node, err := n.lister.Get(name)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // parse adds the usage of a node and its containers to batch. reading is the content of the
-// kubelet's /metrics/resource. parse skips points that lack CPU or memory.
+// kubelet's /metrics/resource. parse skips points without CPU or memory usage.
 func parse(reading io.Reader, node string, batch *storage.MetricsBatch) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(reading)
@@ -75,7 +75,7 @@ func each(family *dto.MetricFamily, visit func(m *dto.Metric, value float64)) {
 	}
 }
 
-// setCPU sets the cumulative CPU time in nanoseconds, and the time of the reading.
+// setCPU sets the point's cumulative CPU time, in nanoseconds, and the time of the reading.
 func setCPU(point *storage.MetricsPoint, m *dto.Metric, seconds float64) {
 	point.CumulativeCPUUsed = uint64(seconds * float64(time.Second))
 	point.Timestamp = time.UnixMilli(m.GetTimestampMs())

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// pods serves the usage of pods.
+// pods serves pod usage.
 type pods struct {
 	apiserver.Unstored[*v1beta1.PodMetrics]
 	rest.TableConvertor
@@ -56,7 +56,7 @@ func sum(pod *v1beta1.PodMetrics) corev1.ResourceList {
 // NewList creates an empty list.
 func (p *pods) NewList() runtime.Object { return &v1beta1.PodMetricsList{} }
 
-// Get returns the usage of a pod. It returns a not-found error until the pod has two readings.
+// Get returns a pod's usage. It returns a not-found error until the pod has two readings.
 func (p *pods) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	pod, err := p.lister.Pods(request.NamespaceValue(ctx)).Get(name)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package network serves the API group network.openshift.io, the objects of OpenShift 3's
-// software-defined network: the cluster's networks, the subnets of hosts, the network IDs of
-// projects, and the egress firewalls of projects.
+// Package network serves the API group network.openshift.io, which contains the objects of
+// OpenShift 3's software-defined network: cluster networks, host subnets, and the network IDs and
+// egress firewalls of projects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 8; the wire types are
-// github.com/openshift/api/network/v1's.
+// those of github.com/openshift/api/network/v1.
 package network
 
 import (
@@ -20,7 +20,7 @@ import (
 )
 
 // Feature returns the API group. network is the content of the ClusterNetwork "default". dualStack
-// has the IPv6 addresses of pods, if they have such addresses.
+// holds the pods' IPv6 networks, if pods have IPv6 addresses.
 func Feature(network networkv1.ClusterNetwork, dualStack dualstack.Networks) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,
@@ -65,8 +65,8 @@ func hostSubnets(dualStack dualstack.Networks) apiserver.Served {
 	}
 }
 
-// subnets returns the subnet of a host. For a node, the IPv6 subnet follows, if any, which is not a
-// field of the type.
+// subnets returns a host's subnet. If the node has an IPv6 subnet, which is not a field of the
+// type, subnets appends it.
 func subnets(s *networkv1.HostSubnet, dualStack dualstack.Networks) string {
 	subnet, err := netip.ParsePrefix(s.Subnet)
 	if err != nil || s.Annotations[networkv1.NodeUIDAnnotation] == "" || !dualStack.Subnet(subnet).IsValid() {

@@ -103,7 +103,7 @@ func TestNetNamespaces(t *testing.T) {
 	check(t, "default", validateNetNamespace(namespace("default", 10, ""), nil, ""), "netid")
 }
 
-// namespace returns a NetNamespace that requests a change, or none if change is empty.
+// namespace returns a NetNamespace that requests a change, or no change if change is empty.
 func namespace(name string, id uint32, change string) *networkv1.NetNamespace {
 	n := &networkv1.NetNamespace{NetName: name, NetID: id}
 	n.Name = name

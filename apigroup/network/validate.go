@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// maxEgressRules limits the number of rules in an egress firewall.
+// maxEgressRules is the maximum number of rules in an egress firewall.
 const maxEgressRules = 1000
 
-// validateClusterNetwork checks a ClusterNetwork. The ClusterNetwork named "default" belongs to the
-// configuration.
+// validateClusterNetwork validates a ClusterNetwork. The ClusterNetwork named "default" is defined
+// by the configuration.
 func validateClusterNetwork(network *networkv1.ClusterNetwork, configured networkv1.ClusterNetwork) (errs field.ErrorList) {
 	service, prefixErrs := prefix(network.ServiceNetwork, field.NewPath("serviceNetwork"))
 	errs = append(errs, prefixErrs...)
@@ -59,7 +59,7 @@ func validateClusterNetwork(network *networkv1.ClusterNetwork, configured networ
 	return errs
 }
 
-// networks returns the fields of the default network that the configuration contains.
+// networks returns the fields of the default network that are defined by the configuration.
 func networks(n *networkv1.ClusterNetwork) []any {
 	return []any{n.Network, n.HostSubnetLength, n.ServiceNetwork, n.ClusterNetworks, n.PluginName, n.VXLANPort}
 }
@@ -119,7 +119,8 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 	for i, ip := range namespace.EgressIPs {
 		errs = append(errs, address(string(ip), field.NewPath("egressIPs").Index(i))...)
 	}
-	// An unchanged request is valid, so that the object can change after a change of the plugin.
+	// An unchanged request is valid, so that the object can still be updated after the plugin has
+	// changed.
 	text, requested := namespace.Annotations[networkv1.ChangePodNetworkAnnotation]
 	if !requested || old != nil && old.Annotations[networkv1.ChangePodNetworkAnnotation] == text {
 		return errs

@@ -1,8 +1,8 @@
-// Package oauth serves the API group oauth.openshift.io: OAuth clients, the grants of users to
-// clients, authorization codes and access tokens.
+// Package oauth serves the API group oauth.openshift.io: OAuth clients, the grants that users give
+// to clients, authorization codes and access tokens.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are
-// github.com/openshift/api/oauth/v1's.
+// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are those of
+// github.com/openshift/api/oauth/v1.
 package oauth
 
 import (
@@ -40,7 +40,7 @@ func clients() apiserver.Served {
 	}
 }
 
-// maxAge formats the maximum age of a client's tokens.
+// maxAge formats the maximum age of a client's tokens, in seconds.
 func maxAge(seconds *int32) string {
 	switch {
 	case seconds == nil:
@@ -123,8 +123,8 @@ func tokenColumns() []apiserver.Column[*oauthv1.OAuthAccessToken] {
 	}
 }
 
-// end formats the expiration time of an object that expires the given seconds after its creation. 0
-// seconds mean never.
+// end formats the expiration time of an object that expires the given number of seconds after its
+// creation. 0 means that the object never expires.
 func end(created time.Time, seconds int64) string {
 	if seconds == 0 {
 		return "never"
@@ -135,5 +135,6 @@ func end(created time.Time, seconds int64) string {
 	return created.Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
 }
 
-// maxSeconds is the maximum number of seconds that a time.Duration can represent, rounded down.
+// maxSeconds is the maximum number of seconds that a time.Duration can represent, rounded down to a
+// power of two.
 const maxSeconds = 1 << 33
