@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// paths returns the fields that errors name, separated by spaces.
+// paths returns the field paths of errors, separated by spaces.
 func paths(errs field.ErrorList) string {
 	var list []string
 	for _, err := range errs {
@@ -76,7 +76,7 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 	if errs := validateToken(t.Context(), unlimited, nil); len(errs) > 0 {
 		t.Errorf("a token without scopes: %v", errs)
 	}
-	// An object in a request has TypeMeta, the stored object does not.
+	// The object in a request has TypeMeta, whereas the stored object does not.
 	typed := token()
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAccessToken"}
 	if errs := validateToken(t.Context(), typed, token()); len(errs) > 0 {

@@ -21,8 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io, with which users list
-// and revoke their own access tokens. It excludes tokens whose name is the token itself.
+// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io, which users use to list
+// and revoke their own access tokens. It excludes tokens that are stored under the token itself
+// instead of a hash.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &own{Unstored: apiserver.Unstored[*oauthv1.UserOAuthAccessToken]{Singular: "useroauthaccesstoken"}, stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil
@@ -64,8 +65,8 @@ func (o *own) ConvertToTable(ctx context.Context, object, options runtime.Object
 
 func (o *own) store() *registry.Store { return o.stores[oauthv1.Resource("oauthaccesstokens")] }
 
-// requester returns the user of a request. A user without a UID has no tokens, such as a component
-// of the cluster that watches every resource.
+// requester returns the request's user. A user without a UID, such as a cluster component that
+// watches every resource, has no tokens.
 func requester(ctx context.Context) (user.Info, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
@@ -74,7 +75,7 @@ func requester(ctx context.Context) (user.Info, error) {
 	return u, nil
 }
 
-// mine reports whether a token belongs to a user and its name is a hash.
+// mine reports whether a token belongs to a user and is stored under a hash.
 func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
 	return strings.HasPrefix(token.Name, hashPrefix) && u.GetUID() != "" && token.UserName == u.GetName() && token.UserUID == u.GetUID()
 }
@@ -108,7 +109,7 @@ func (o *own) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runti
 	return (*oauthv1.UserOAuthAccessToken)(token), nil
 }
 
-// narrowed returns options that also restrict the selection to the user's tokens.
+// narrowed returns options that select only the user's tokens.
 func narrowed(options *internalversion.ListOptions, u user.Info) *internalversion.ListOptions {
 	narrow := options.DeepCopy()
 	if narrow == nil {
@@ -145,7 +146,7 @@ func (o *own) List(ctx context.Context, options *internalversion.ListOptions) (r
 	return list, nil
 }
 
-// Watch sends changes of the user's tokens.
+// Watch sends change events for the user's tokens.
 func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	u, err := requester(ctx)
 	if err != nil {
@@ -158,8 +159,8 @@ func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (
 	return watch.Filter(all, func(event watch.Event) (watch.Event, bool) { return visible(event, u) }), nil
 }
 
-// visible converts an event for a user, and reports whether the user may see it. It unwraps
-// objects, because the store wraps those that several watchers share.
+// visible converts an event for a user, and reports whether the user is allowed to see it. It
+// unwraps objects, because the store wraps objects that several watchers share.
 func visible(event watch.Event, u user.Info) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()

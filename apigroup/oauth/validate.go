@@ -20,14 +20,14 @@ import (
 )
 
 const (
-	// minTokenName is the minimum length of the name of a code or token. Shorter names could be
+	// minTokenName is the minimum length of a code's or token's name. Shorter names could be
 	// guessed.
 	minTokenName = 32
-	// hashPrefix is the prefix of the name of a token that is stored under its hash. The hash has
+	// hashPrefix is the name prefix of a token that is stored under its hash. The hash has
 	// hashLength characters.
 	hashPrefix = "sha256~"
 	hashLength = 43
-	// minInactivity is the minimum inactivity timeout of tokens, in seconds, as in OpenShift 3.
+	// minInactivity is the minimum inactivity timeout for tokens, in seconds, as in OpenShift 3.
 	minInactivity = 300
 )
 
@@ -117,7 +117,7 @@ func validateRedirect(at *field.Path, address string) field.ErrorList {
 	return nil
 }
 
-// validateScopes requires at least one scope, and validates each.
+// validateScopes requires at least one scope, and validates each scope.
 func validateScopes(scopes []string) (errs field.ErrorList) {
 	at := field.NewPath("scopes")
 	if len(scopes) == 0 {
@@ -131,8 +131,8 @@ func validateScopes(scopes []string) (errs field.ErrorList) {
 	return errs
 }
 
-// validateParties requires a client and a user. The UID distinguishes the user from a later user of
-// the same name.
+// validateParties requires a client and a user. The UID distinguishes the user from a later user
+// with the same name.
 func validateParties(client, user, uid string) (errs field.ErrorList) {
 	for name, value := range map[string]string{"clientName": client, "userName": user, "userUID": uid} {
 		if value == "" {
@@ -211,7 +211,7 @@ func validateAge(seconds int64) field.ErrorList {
 	return nil
 }
 
-// unchanged rejects changes of a code, token or grant.
+// unchanged rejects changes to a code, token or grant.
 func unchanged(previous, current runtime.Object) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(previous, current) {
 		return nil
@@ -219,7 +219,7 @@ func unchanged(previous, current runtime.Object) field.ErrorList {
 	return field.ErrorList{field.Forbidden(nil, "a grant is immutable; delete it, and request another one")}
 }
 
-// expire makes the store delete codes and tokens when they expire.
+// expire configures the store to delete codes and tokens when they expire.
 func expire(_ apiserver.Deps, store *registry.Store) {
 	store.TTLFunc = func(object runtime.Object, existing uint64, update bool) (uint64, error) {
 		if update {

@@ -18,15 +18,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controller creates the service accounts for builds and deployments that a project lacks, grants
-// them their roles, and removes Slipway's finalizer from projects that are being deleted.
+// Controller creates a project's missing service accounts for builds and deployments, grants them
+// their roles, and removes Slipway's finalizer from projects that are being deleted.
 //
 // Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and
 // 10.2.3 (local role bindings).
 type Controller struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Accounts are the names of the service accounts that each project gets
+	// Accounts holds the names of the service accounts that each project gets
 	// (serviceAccountConfig.managedNames).
 	Accounts []string
 
@@ -38,7 +38,7 @@ type Controller struct {
 // Name returns the component's name.
 func (c *Controller) Name() string { return "projects" }
 
-// Run reconciles projects until ctx is done. It calls ready when its caches are synced.
+// Run reconciles projects until ctx is done. It calls ready when its caches have synced.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.client = c.Deps.Kube
 	manager := controller.Manager{c.controller()}
@@ -46,7 +46,7 @@ func (c *Controller) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// controller returns the controller of projects. Its keys are the names of namespaces.
+// controller returns the project controller. Its keys are namespace names.
 func (c *Controller) controller() controller.Controller {
 	core := c.Deps.Informers.Core().V1()
 	namespaces, accounts := core.Namespaces(), core.ServiceAccounts()
@@ -69,7 +69,7 @@ const (
 )
 
 // namespaceOfDeleted returns the namespace of a service account that each project must have, if the
-// account is not in the cache.
+// cache does not contain the account.
 func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	account, ok := object.(*corev1.ServiceAccount)
 	if !ok || !slices.Contains(c.Accounts, account.Name) {
@@ -81,8 +81,8 @@ func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	return []controller.Key{{Name: account.Namespace}}
 }
 
-// Reconcile creates the service accounts and role bindings that a project lacks, or removes
-// Slipway's finalizer from a project that is being deleted.
+// Reconcile creates a project's missing service accounts and role bindings, or removes Slipway's
+// finalizer from a project that is being deleted.
 func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	namespace, err := c.namespaces.Get(name)
 	if apierrors.IsNotFound(err) {
@@ -106,17 +106,18 @@ func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	return c.bind(ctx, namespace)
 }
 
-// unexpected reports whether err is not caused by a race with another client or with deletion.
+// unexpected reports whether err was caused by something other than a race with another client or
+// with a deletion.
 func unexpected(err error) bool {
 	return err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) &&
 		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// rolesAnnotation records that a project got its role bindings. They are created only once, so that
-// an administrator can remove them.
+// rolesAnnotation records that a project's role bindings have been created. They are created only
+// once, so that an administrator can remove them.
 const rolesAnnotation = "slipway.openshift.io/default-roles"
 
-// bind creates the role bindings of a new project, once.
+// bind creates a new project's role bindings, once.
 func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) error {
 	if namespace.Annotations[rolesAnnotation] == "true" {
 		return nil

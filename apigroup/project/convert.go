@@ -7,14 +7,15 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/project/standard"
 )
 
-// Annotations of a project, which are stored in its namespace.
+// Annotations of a project, which are stored in the project's namespace.
 const (
 	displayNameAnnotation = standard.DisplayNameAnnotation
 	descriptionAnnotation = standard.DescriptionAnnotation
 	requesterAnnotation   = projectv1.ProjectRequesterAnnotation
 )
 
-// fromNamespace converts a namespace to a project. The project shares no data with the namespace.
+// fromNamespace converts a namespace to a project. The project does not share data with the
+// namespace.
 func fromNamespace(namespace *corev1.Namespace) *projectv1.Project {
 	source := namespace.DeepCopy()
 	return &projectv1.Project{

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzExpand checks that a value in a project request always stays within one string of the
+// FuzzExpand checks that a value in a project request never extends beyond a single string of the
 // template's objects.
 func FuzzExpand(f *testing.F) {
 	f.Add("A shop", `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}","annotations":{"a":"x${NAME}y"}}}`)
@@ -33,7 +33,7 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// shape returns an object in JSON with all strings emptied.
+// shape returns an object as JSON with all strings emptied.
 func shape(t *testing.T, object map[string]any) string {
 	var empty func(any) any
 	empty = func(value any) any {

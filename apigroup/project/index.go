@@ -10,13 +10,13 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// subject is a user, `u:joe`, or a group, `g:team`. A service account is a user.
+// subject is a user, as in `u:joe`, or a group, as in `g:team`. A service account is a user.
 type subject string
 
 func userSubject(name string) subject  { return subject("u:" + name) }
 func groupSubject(name string) subject { return subject("g:" + name) }
 
-// subjectsOf returns the subjects that a user acts as.
+// subjectsOf returns the subjects that apply to a user: the user and the user's groups.
 func subjectsOf(u user.Info) []subject {
 	subjects := []subject{userSubject(u.GetName())}
 	for _, group := range u.GetGroups() {
@@ -25,17 +25,18 @@ func subjectsOf(u user.Info) []subject {
 	return subjects
 }
 
-// viewers is the set of subjects that may see one namespace.
+// viewers is the set of subjects that are allowed to see one namespace.
 type viewers map[subject]struct{}
 
 func (v viewers) any(subjects []subject) bool {
 	return slices.ContainsFunc(subjects, func(s subject) bool { _, ok := v[s]; return ok })
 }
 
-// index maps subjects to the namespaces that they may see, so that the cost of a list depends on
-// the number of namespaces that the user may see and not on all namespaces. It also sends changes
-// to watchers. Its clock gives every change a version higher than the previous one. The clock
-// starts at the store's versions, so that clients can use its value as resourceVersion.
+// index maps subjects to the namespaces that they are allowed to see, so that the cost of a list
+// depends on the number of namespaces visible to the user and not on the total number of
+// namespaces. It also sends changes to watchers. Its clock gives every change a higher version than
+// the previous change. The clock starts at the store's versions, so that clients can use its value
+// as resourceVersion.
 type index struct {
 	mutex             sync.Mutex
 	namespaces        map[string]*entry
@@ -53,13 +54,14 @@ type entry struct {
 	viewers   viewers
 }
 
-// change is one change of a namespace. before is nil for a new namespace, after for a deleted one.
+// change is a change to a namespace. before is nil for a new namespace, and after is nil for a
+// deleted namespace.
 type change struct {
 	version       uint64
 	before, after *entry
 }
 
-// historySize limits the number of changes from which a watch can start.
+// historySize is the number of past changes that are kept. A watch can start at any of them.
 const historySize = 4096
 
 func newIndex() *index {
@@ -97,7 +99,7 @@ func (i *index) remove(name string, version uint64) {
 	i.record(before, nil, version)
 }
 
-// file updates the sets of namespaces of the subjects.
+// file updates the namespace sets of the subjects.
 func (i *index) file(name string, before, after *entry) {
 	if before != nil {
 		for s := range before.viewers {
@@ -117,7 +119,7 @@ func (i *index) file(name string, before, after *entry) {
 	}
 }
 
-// record advances the clock and sends the change to the watchers whose users it affects.
+// record advances the clock and sends the change to the watchers whose users are affected.
 func (i *index) record(before, after *entry, version uint64) {
 	i.clock = max(i.clock+1, version)
 	next := change{i.clock, before, after}
@@ -145,14 +147,15 @@ func (i *index) record(before, after *entry, version uint64) {
 	}
 }
 
-// reset makes the current state the start of the history. It is called before clients can watch.
+// reset makes the current state the start of the history. It must be called before clients can
+// watch.
 func (i *index) reset() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.history, i.truncated = nil, i.clock
 }
 
-// list returns the namespaces in a view, sorted by name, and the version of the list.
+// list returns the namespaces in a view, sorted by name, and the list's version.
 func (i *index) list(v view) ([]*corev1.Namespace, uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -179,14 +182,14 @@ func (i *index) visible(v view) []*corev1.Namespace {
 	return slices.SortedFunc(maps.Values(visible), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// view describes the namespaces that a request may see.
+// view defines the namespaces that are visible to a request.
 type view struct {
-	// all means that the user may see every namespace.
+	// all means that the user is allowed to see every namespace.
 	all      bool
 	subjects []subject
-	// scopes limits the namespaces of a token with scopes; nil means no limit.
+	// scopes restricts the namespaces visible to a token with scopes. nil means no restriction.
 	scopes func(namespace string) bool
-	// match applies the selectors of the request; nil selects everything.
+	// match applies the request's selectors. nil selects every namespace.
 	match func(*corev1.Namespace) bool
 }
 

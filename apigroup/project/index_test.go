@@ -37,7 +37,7 @@ func alice() view {
 	return view{subjects: subjectsOf(&user.DefaultInfo{Name: "alice", Groups: []string{"team"}})}
 }
 
-// next returns the next event, such as `ADDED shop`, or "" if there is none.
+// next returns the next event, such as `ADDED shop`, or "" if there is no event.
 func next(t *testing.T, w *watcher) string {
 	t.Helper()
 	select {
@@ -155,7 +155,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 	}
 }
 
-// BenchmarkList measures a list for a user who sees 10 of 10,000 projects.
+// BenchmarkList measures a list request of a user who can see 10 of 10,000 projects.
 func BenchmarkList(b *testing.B) {
 	i := newIndex()
 	for n := range uint64(10000) {

@@ -18,26 +18,28 @@ import (
 )
 
 // LimitPluginName is the name of the admission plugin that limits the number of projects that a
-// user may request.
+// user can request.
 const LimitPluginName = "ProjectRequestLimit"
 
 // LimitConfig is the configuration of ProjectRequestLimit.
 type LimitConfig struct {
 	metav1.TypeMeta `json:",inline"`
-	// Limits are evaluated in order; the first whose selector matches the user's labels applies.
+	// Limits are evaluated in order. The first limit whose selector matches the user's labels
+	// applies.
 	Limits []Limit `json:"limits"`
-	// MaxProjectsForSystemUsers limits the projects of each user whose name begins with system:,
-	// except service accounts; nil means no limit.
+	// MaxProjectsForSystemUsers is the maximum number of projects for each user whose name begins
+	// with system:, except service accounts. nil means no limit.
 	MaxProjectsForSystemUsers *int `json:"maxProjectsForSystemUsers"`
-	// MaxProjectsForServiceAccounts limits the projects of each service account; nil means no limit.
+	// MaxProjectsForServiceAccounts is the maximum number of projects for each service account. nil
+	// means no limit.
 	MaxProjectsForServiceAccounts *int `json:"maxProjectsForServiceAccounts"`
 }
 
 // Limit is the maximum number of projects for users with certain labels.
 type Limit struct {
-	// Selector selects users by their labels; an empty selector selects all users.
+	// Selector selects users by their labels. An empty selector selects all users.
 	Selector map[string]string `json:"selector"`
-	// MaxProjects is the maximum number of projects; nil means no limit.
+	// MaxProjects is the maximum number of projects. nil means no limit.
 	MaxProjects *int `json:"maxProjects"`
 }
 
@@ -63,7 +65,7 @@ func newLimit(f *feature, config io.Reader) (*limit, error) {
 	return l, nil
 }
 
-// Validate rejects a project request of a user who has reached the limit.
+// Validate rejects a project request if its user has reached the limit.
 func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != projectv1.Resource("projectrequests") || a.GetSubresource() != "" {
 		return nil
@@ -82,7 +84,7 @@ func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return nil
 }
 
-// maxProjects returns the limit of a user, or nil if there is none.
+// maxProjects returns a user's maximum number of projects, or nil if there is no limit.
 func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
 	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err == nil && l.config.MaxProjectsForServiceAccounts != nil {
 		return l.config.MaxProjectsForServiceAccounts

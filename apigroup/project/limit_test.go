@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-// namespaceLister returns a lister of namespaces.
+// namespaceLister returns a namespace lister that contains namespaces.
 func namespaceLister(t *testing.T, namespaces ...*corev1.Namespace) corelisters.NamespaceLister {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
@@ -99,7 +99,8 @@ func TestInvalidLimitsAreRejected(t *testing.T) {
 	}
 }
 
-// attributesOf returns the attributes of a create request. pod is nil for requests without a pod.
+// attributesOf returns the admission attributes of a create request. pod is nil for requests
+// without a pod.
 func attributesOf(resource, subresource, namespace string, pod *corev1.Pod, name string) admission.Attributes {
 	gvr := projectv1.GroupVersion.WithResource(resource)
 	if resource == "pods" {

@@ -31,13 +31,13 @@ func newNodeSelector(settings *Settings) *nodeSelector {
 	return &nodeSelector{Handler: admission.NewHandler(admission.Create), settings: settings}
 }
 
-// SetExternalKubeInformerFactory stores the lister of namespaces.
+// SetExternalKubeInformerFactory stores the namespace lister.
 func (n *nodeSelector) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	n.namespaces = factory.Core().V1().Namespaces().Lister()
 	n.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization fails without the lister.
+// ValidateInitialization returns an error if the lister is not set.
 func (n *nodeSelector) ValidateInitialization() error {
 	if n.namespaces == nil {
 		return fmt.Errorf("initialize %s: no namespaces", NodeSelectorPluginName)
@@ -45,8 +45,8 @@ func (n *nodeSelector) ValidateInitialization() error {
 	return nil
 }
 
-// Admit adds the project's node selector to the pod's. It rejects a pod whose selector conflicts,
-// because both must match.
+// Admit adds the project's node selector to the pod's node selector. It rejects a pod if the two
+// selectors conflict, because a node must match both.
 func (n *nodeSelector) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, selector, err := n.selectorOf(a)
 	if err != nil || len(selector) == 0 {
@@ -61,8 +61,8 @@ func (n *nodeSelector) Admit(_ context.Context, a admission.Attributes, _ admiss
 	return nil
 }
 
-// Validate rejects a pod whose node selector no longer contains the project's, because another
-// plugin changed it.
+// Validate rejects a pod if its node selector no longer contains the project's node selector
+// because another plugin has changed it.
 func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, selector, err := n.selectorOf(a)
 	for key, value := range selector {
@@ -73,9 +73,9 @@ func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ adm
 	return err
 }
 
-// selectorOf returns the pod of a request and the node selector of its project: the selector in the
-// project's annotation, even if it is empty, or otherwise the cluster's. It rejects a pod whose
-// selector has another value for one of the keys.
+// selectorOf returns a request's pod and the project's node selector: the selector in the project's
+// annotation, even if it is empty, or otherwise the cluster's selector. It rejects a pod whose
+// selector has a different value for one of the keys.
 func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[string]string, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// observer keeps the index up to date. It uses the API server's informers of namespaces, roles and
+// observer keeps the index up to date. It uses the API server's informers for namespaces, roles and
 // bindings.
 type observer struct {
 	index        *index
@@ -30,7 +30,7 @@ type observer struct {
 	synced       []cache.InformerSynced
 }
 
-// observe starts to update an index from informers. The caches fill when the server starts the
+// observe starts updating an index from informers. The caches are filled when the server starts the
 // informers.
 func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	namespaces, rbac := factory.Core().V1().Namespaces(), factory.Rbac().V1()
@@ -56,7 +56,8 @@ func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	return o, nil
 }
 
-// handler returns an event handler that calls changed with an object and whether it was deleted.
+// handler returns an event handler that calls changed with the object and whether the object was
+// deleted.
 func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
 	call := func(object any, deleted bool) {
 		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {

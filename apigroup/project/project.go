@@ -1,5 +1,5 @@
 // Package project serves the API group project.openshift.io: projects, which are the namespaces
-// that a user may see, and project requests, with which users create projects.
+// visible to a user, and project requests, with which users create projects.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster
 // Administration, chapter 6.
@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the group with its admission plugins.
+// Feature returns the API group with its admission plugins.
 func Feature(settings *Settings) apiserver.Feature {
 	f := &feature{settings: settings}
 	return apiserver.Feature{
@@ -45,7 +45,7 @@ type feature struct {
 	observer *observer
 }
 
-// hooks creates the index of visible projects. The server is ready when the index is complete.
+// hooks creates the index of visible projects. The server is ready only when the index is complete.
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	f.deps = deps
 	var err error
@@ -60,8 +60,8 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	}, nil
 }
 
-// inItself sets the namespace of a request for one project to the name of the project, so that the
-// roles of its members apply, as they do for namespaces.
+// inItself sets the namespace of a request for a single project to the project's name, so that the
+// roles of the project's members apply, as they do for namespaces.
 func inItself(info *request.RequestInfo) {
 	if info.APIGroup == projectv1.GroupName && info.Resource == "projects" && info.Name != "" {
 		info.Namespace = info.Name

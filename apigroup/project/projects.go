@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the resource projects: the namespaces that a user may see. Changes are authorized on
-// the project. They are then sent to the namespace through the API server, so that the admission of
-// namespaces applies too.
+// projects is the resource projects: the namespaces visible to a user. Changes are authorized on
+// the project, and then sent to the namespace through the API server, so that namespace admission
+// applies too.
 type projects struct {
 	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor
@@ -56,11 +56,11 @@ func newProjects(observer *observer, visibility *visibility, client kubernetes.I
 // NewList creates an empty list.
 func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
 
-// ShortNames returns none: `oc project` is a command.
+// ShortNames returns no names, because `oc project` is a command.
 func (p *projects) ShortNames() []string { return nil }
 
-// Get returns a project. It is authorized in the project's namespace, so that its members can read
-// it.
+// Get returns a project. The request is authorized in the project's namespace, so that the
+// project's members can read it.
 func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (ru
 	return fromNamespace(namespace), nil
 }
 
-// notFound converts a not-found error for a namespace to one for its project.
+// notFound converts a not-found error for a namespace to a not-found error for its project.
 func notFound(name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return apierrors.NewNotFound(projectv1.Resource("projects"), name)
@@ -77,7 +77,7 @@ func notFound(name string, err error) error {
 	return err
 }
 
-// List returns the projects that the user may see.
+// List returns the projects that the user is allowed to see.
 func (p *projects) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	v, err := p.visibility.of(ctx, options)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *projects) List(ctx context.Context, options *internalversion.ListOption
 	return list, nil
 }
 
-// Watch sends changes of the projects that the user may see.
+// Watch sends change events for the projects that the user is allowed to see.
 func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	v, err := p.visibility.of(ctx, options)
 	if err != nil {
@@ -114,7 +114,7 @@ func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptio
 	return p.observer.index.watch(v, from, initial || from == 0, bookmark)
 }
 
-// Create creates a project for a user who may create any project.
+// Create creates a project for a user who is allowed to create any project.
 func (p *projects) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	project := object.(*projectv1.Project)
@@ -142,7 +142,7 @@ func (p *projects) Create(ctx context.Context, object runtime.Object, validate r
 	return fromNamespace(created), nil
 }
 
-// Update changes the annotations that members of a project may change.
+// Update changes the annotations that project members are allowed to change.
 func (p *projects) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	namespace, err := p.client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
@@ -170,8 +170,8 @@ func (p *projects) Update(ctx context.Context, name string, updated rest.Updated
 	return fromNamespace(changed), false, nil
 }
 
-// Delete deletes a project with everything in it. Until the deletion is complete, the phase of the
-// project is Terminating.
+// Delete deletes a project with everything in it. The project's phase is Terminating until the
+// deletion is complete.
 func (p *projects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	if validate != nil {
@@ -189,13 +189,14 @@ func (p *projects) Delete(ctx context.Context, name string, validate rest.Valida
 	return &metav1.Status{Status: metav1.StatusSuccess}, false, nil
 }
 
-// DeleteCollection always fails: projects are deleted one by one.
+// DeleteCollection always fails, because projects must be deleted one by one.
 func (p *projects) DeleteCollection(context.Context, rest.ValidateObjectFunc, *metav1.DeleteOptions,
 	*internalversion.ListOptions) (runtime.Object, error) {
 	return nil, apierrors.NewMethodNotSupported(projectv1.Resource("projects"), "deletecollection")
 }
 
-// selector converts a request's selectors to a match function for namespaces; nil selects all.
+// selector converts a request's selectors to a match function for namespaces. nil selects all
+// namespaces.
 func selector(options *internalversion.ListOptions) (func(*corev1.Namespace) bool, error) {
 	if options == nil || (options.LabelSelector == nil || options.LabelSelector.Empty()) && (options.FieldSelector == nil || options.FieldSelector.Empty()) {
 		return nil, nil
