@@ -26,12 +26,12 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// defaultMessage is the message for users who may not request projects, unless another message is
-// configured.
+// defaultMessage is the message for users who are not allowed to request projects, unless another
+// message is configured.
 const defaultMessage = "You may not request a new project via this API."
 
-// requests is the resource projectrequests. Creating a request creates a project from a template
-// for the user. Listing requests reports whether the user may request a project.
+// requests is the resource projectrequests. Creating a request creates a project for the user from
+// a template. Listing requests reports whether the user is allowed to request a project.
 type requests struct {
 	apiserver.Unstored[*projectv1.ProjectRequest]
 	rest.TableConvertor
@@ -49,7 +49,8 @@ var (
 // NewList creates an empty status.
 func (r *requests) NewList() runtime.Object { return &metav1.Status{} }
 
-// List succeeds if the user may request projects. Otherwise it fails with the configured message.
+// List succeeds if the user is allowed to request projects. Otherwise it fails with the configured
+// message.
 func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
@@ -104,8 +105,7 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 	return r.waitVisible(ctx, req.Name, u), nil
 }
 
-// validateRequest returns the errors of a project request. Users cannot request projects with
-// reserved names.
+// validateRequest validates a project request. Users cannot request projects with reserved names.
 func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}
@@ -118,8 +118,8 @@ func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 }
 
 // reserved reports whether a name is reserved for the platform: it is the name of one of the
-// platform's projects, or resembles the names of the platform's users and groups, which begin with
-// `system:`.
+// platform's projects, or it resembles the names of the platform's users and groups, which begin
+// with `system:`.
 func reserved(name string) bool {
 	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
 		return true
@@ -129,7 +129,7 @@ func reserved(name string) bool {
 	})
 }
 
-// expand returns the objects of the configured template.
+// expand returns the objects of the configured template for a project request.
 func (r *requests) expand(ctx context.Context, req *projectv1.ProjectRequest,
 	requester string) ([]*unstructured.Unstructured, error) {
 	template, err := standard.Template()
@@ -174,8 +174,8 @@ func isProject(object *unstructured.Unstructured) bool {
 	return kind.Kind == "Project" && (kind.Group == projectv1.GroupName || kind.Group == "")
 }
 
-// createAll creates the project, and then the other objects of the template. If one of these fails,
-// it deletes the project.
+// createAll creates the project, and then the other objects of the template. If any of these
+// objects cannot be created, it deletes the project.
 func (r *requests) createAll(ctx context.Context, name string, objects []*unstructured.Unstructured) error {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		switch {
@@ -202,8 +202,8 @@ func (r *requests) createAll(ctx context.Context, name string, objects []*unstru
 	return nil
 }
 
-// waitVisible waits, for at most 10 seconds, until the user may see the project, because clients
-// use it immediately. It returns the project.
+// waitVisible waits up to 10 seconds until the user can see the project, because clients use it
+// immediately. It returns the project.
 func (r *requests) waitVisible(ctx context.Context, name string, u user.Info) runtime.Object {
 	project := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -28,7 +28,7 @@ func TestControllerReplacesDeletedServiceAccount(t *testing.T) {
 		return err == nil
 	}
 	eventually.True(t, "the service account exists", exists)
-	// The controller creates the account again only after its cache has seen the deletion.
+	// The controller recreates the account only after its cache has observed the deletion.
 	eventually.True(t, "the cache has the service account", func() bool {
 		_, err := deps.Informers.Core().V1().ServiceAccounts().Lister().ServiceAccounts("shop").Get("builder")
 		return err == nil

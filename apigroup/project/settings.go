@@ -5,22 +5,23 @@ import (
 	"sync/atomic"
 )
 
-// Options contains the administrator's settings (projectConfig of a MasterConfig).
+// Options holds the administrator's settings (projectConfig in a MasterConfig).
 type Options struct {
-	// RequestTemplate names the template of requested projects as `<namespace>/<name>`; "" means
+	// RequestTemplate is the template for requested projects, as `<namespace>/<name>`. "" means
 	// standard.Template.
 	RequestTemplate string
-	// RequestMessage is the message for users who may not request projects; "" means defaultMessage.
+	// RequestMessage is the message for users who are not allowed to request projects. "" means
+	// defaultMessage.
 	RequestMessage string
-	// DefaultNodeSelector is the node selector of projects that have none, in the form
-	// `key=value,key=value`.
+	// DefaultNodeSelector is the node selector for projects without their own node selector, in the
+	// form `key=value,key=value`.
 	DefaultNodeSelector string
 }
 
-// Settings contains Options that can change while the server runs.
+// Settings holds Options that can change while the server runs.
 type Settings struct{ current atomic.Pointer[parsed] }
 
-// parsed contains validated Options.
+// parsed holds validated Options.
 type parsed struct {
 	Options
 	nodeSelector map[string]string

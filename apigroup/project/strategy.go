@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
-// strategy validates projects and restricts the changes that their members may make.
+// strategy validates projects and restricts the changes that project members can make.
 type strategy struct{}
 
 // ObjectKinds returns the kind of a project.
@@ -24,7 +24,7 @@ func (strategy) ObjectKinds(runtime.Object) ([]schema.GroupVersionKind, bool, er
 	return []schema.GroupVersionKind{projectv1.GroupVersion.WithKind("Project")}, false, nil
 }
 
-// Recognizes reports whether a kind is a project.
+// Recognizes reports whether a kind is in the API group of projects.
 func (strategy) Recognizes(kind schema.GroupVersionKind) bool {
 	return kind.Group == projectv1.GroupName
 }
@@ -37,16 +37,16 @@ func (strategy) GenerateName(prefix string) string {
 // NamespaceScoped returns false: projects are cluster-scoped.
 func (strategy) NamespaceScoped() bool { return false }
 
-// PrepareForCreate changes nothing.
+// PrepareForCreate is a no-op.
 func (strategy) PrepareForCreate(context.Context, runtime.Object) {}
 
-// Canonicalize changes nothing.
+// Canonicalize is a no-op.
 func (strategy) Canonicalize(runtime.Object) {}
 
 // AllowCreateOnUpdate returns false: an update never creates a project.
 func (strategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// AllowUnconditionalUpdate returns false: an update needs a resourceVersion.
+// AllowUnconditionalUpdate returns false: an update requires a resourceVersion.
 func (strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
 
 // WarningsOnCreate returns no warnings.
@@ -57,25 +57,25 @@ func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object
 	return nil
 }
 
-// PrepareForUpdate restores the fields that only the platform changes.
+// PrepareForUpdate restores the fields that only the platform can change.
 func (strategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	project.Spec.Finalizers, project.Status = previous.Spec.Finalizers, previous.Status
 }
 
-// Validate returns the errors of a new project.
+// Validate validates a new project.
 func (strategy) Validate(_ context.Context, object runtime.Object) field.ErrorList {
 	return validate(object.(*projectv1.Project))
 }
 
-// mutable reports whether administrators of a project may change an annotation, because it only
-// describes the project.
+// mutable reports whether project administrators are allowed to change an annotation, because it
+// only describes the project.
 func mutable(key string) bool {
 	return key == displayNameAnnotation || key == descriptionAnnotation || key == corev1.LastAppliedConfigAnnotation
 }
 
-// ValidateUpdate returns the errors of a change. Values that the platform and other clients use,
-// such as UID ranges, the node selector and labels, can be changed only in the namespace.
+// ValidateUpdate validates a change. Values that the platform and other clients use, such as UID
+// ranges, the node selector and labels, can be changed only in the namespace.
 func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) field.ErrorList {
 	project, previous := object.(*projectv1.Project), old.(*projectv1.Project)
 	errs := validation.ValidateObjectMetaUpdate(&project.ObjectMeta, &previous.ObjectMeta, field.NewPath("metadata"))
@@ -95,9 +95,9 @@ func (strategy) ValidateUpdate(_ context.Context, object, old runtime.Object) fi
 	return unique(errs)
 }
 
-// validateLifecycle returns errors for changes of fields that determine when a project is deleted.
-// Only a cluster administrator may change them: a finalizer could keep the project forever, and an
-// owner reference could delete it.
+// validateLifecycle rejects changes to fields that determine when a project is deleted. Only a
+// cluster administrator is allowed to change them: a finalizer could keep the project forever, and
+// an owner reference could cause its deletion.
 func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (errs field.ErrorList) {
 	for _, meta := range []struct {
 		field         string
@@ -115,7 +115,7 @@ func validateLifecycle(project, previous *metav1.ObjectMeta, at *field.Path) (er
 	return errs
 }
 
-// unique removes duplicate errors, which result from comparing annotations in both directions.
+// unique removes duplicate errors, which occur because annotations are compared in both directions.
 func unique(errs field.ErrorList) field.ErrorList {
 	seen := map[string]bool{}
 	result := errs[:0]
@@ -128,7 +128,7 @@ func unique(errs field.ErrorList) field.ErrorList {
 	return result
 }
 
-// validate returns the errors of a project.
+// validate validates a project.
 func validate(project *projectv1.Project) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&project.ObjectMeta, false, validName, field.NewPath("metadata"))
 	if strings.ContainsAny(project.Annotations[displayNameAnnotation], "\n\r\t") {
@@ -143,8 +143,8 @@ func validate(project *projectv1.Project) field.ErrorList {
 	return errs
 }
 
-// validName returns the reasons why a project's name is invalid. A name is a DNS label with at
-// least two characters.
+// validName returns the reasons why a project name is invalid. A project name must be a DNS label
+// with at least two characters.
 func validName(name string, prefix bool) []string {
 	reasons := validation.NameIsDNSLabel(name, prefix)
 	if len(name) < 2 {
@@ -153,7 +153,7 @@ func validName(name string, prefix bool) []string {
 	return reasons
 }
 
-// parseSelector parses `key=value,key=value`.
+// parseSelector parses a selector of the form `key=value,key=value`.
 func parseSelector(text string) (map[string]string, error) {
 	return labels.ConvertSelectorToLabelsMap(text)
 }

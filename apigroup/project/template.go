@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// expand returns the objects of a template. It replaces parameters only in strings, after it has
-// parsed the objects, so that a value always stays within one string.
+// expand returns a template's objects. It first parses the objects and then replaces parameters in
+// strings only, so that a value never extends beyond a single string.
 func expand(template *templatev1.Template, values map[string]string) ([]*unstructured.Unstructured, error) {
 	parameters := map[string]string{}
 	for _, parameter := range template.Parameters {
@@ -64,8 +64,8 @@ func substitute(value any, parameters map[string]string) any {
 	return value
 }
 
-// substituteText replaces ${NAME} from left to right in one pass. It does not expand parameters in
-// the replacement values, and keeps unknown parameters.
+// substituteText replaces ${NAME} from left to right in a single pass. It does not expand
+// parameters in the replacement values, and keeps unknown parameters.
 func substituteText(text string, parameters map[string]string) string {
 	var out strings.Builder
 	for {

@@ -15,7 +15,7 @@ import (
 
 var errNoUser = errors.New("the request has no user")
 
-// visibility determines which projects a user may see.
+// visibility determines which projects are visible to a user.
 type visibility struct {
 	authorizer authorizer.Authorizer
 }
@@ -39,8 +39,8 @@ func (s *visibility) of(ctx context.Context, options *internalversion.ListOption
 	return v, nil
 }
 
-// scoped returns a function that limits the namespaces of a token with scopes, or nil if there is
-// no limit.
+// scoped returns a function that restricts the namespaces visible to a token with scopes, or nil if
+// there is no restriction.
 func scoped(scopes []string) func(namespace string) bool {
 	if len(scopes) == 0 {
 		return nil

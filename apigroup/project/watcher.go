@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher is one user's watch of projects.
+// watcher is a single user's watch of projects.
 type watcher struct {
 	view   view
 	events chan watch.Event
@@ -19,13 +19,14 @@ type watcher struct {
 
 var _ watch.Interface = &watcher{}
 
-// watchBuffer is the maximum number of events by which a client can lag behind. The server ends the
-// watch of a slower client, which must then list again.
+// watchBuffer is the maximum number of events by which a client can lag behind. The server closes
+// the watch of a slower client, which must then list again.
 const watchBuffer = 256
 
 // watch starts a watch. If initial is set, the watch first sends all existing projects and then, if
-// bookmark is set, a bookmark. Otherwise, it first sends the changes since the version. If the
-// version is too old, or only another master has reached it, the error has the reason Expired.
+// bookmark is set, a bookmark. Otherwise, it first sends the changes since the given version. If
+// the version is too old, or only another master has reached it, watch returns an error with the
+// reason Expired.
 func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -72,7 +73,7 @@ func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher,
 	return w, nil
 }
 
-// event returns the event of a change for the watcher's user: the project appears, changes or
+// event converts a change to an event for the watcher's user: the project appears, changes or
 // disappears. It returns false if the change is not visible to the user.
 func (w *watcher) event(c change) (watch.Event, bool) {
 	before, after := w.view.allows(c.before), w.view.allows(c.after)
@@ -103,10 +104,10 @@ func (w *watcher) send(c change) bool {
 	}
 }
 
-// ResultChan returns the channel of events.
+// ResultChan returns the event channel.
 func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
 
-// Stop ends the watch.
+// Stop stops the watch.
 func (w *watcher) Stop() {
 	w.index.mutex.Lock()
 	defer w.index.mutex.Unlock()

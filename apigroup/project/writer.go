@@ -16,7 +16,7 @@ import (
 )
 
 // writer creates objects of any kind through the API server. It has all permissions, because only
-// the administrator changes the template.
+// the administrator can change the template.
 type writer struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper
@@ -30,7 +30,7 @@ func (w *writer) get(ctx context.Context, resource schema.GroupVersionResource, 
 	return w.client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// create creates an object. If its kind is namespaced, it creates the object in the namespace.
+// create creates an object. If the object's kind is namespaced, create creates it in the namespace.
 func (w *writer) create(ctx context.Context, namespace string, object *unstructured.Unstructured) error {
 	kind := object.GroupVersionKind()
 	mapping, err := w.mapper.RESTMapping(kind.GroupKind(), kind.Version)

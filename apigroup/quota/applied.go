@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// applied serves the quotas that select a namespace.
+// applied serves the cluster quotas that select a namespace.
 type applied struct {
 	apiserver.Unstored[*quotav1.AppliedClusterResourceQuota]
 	rest.TableConvertor
@@ -105,7 +105,7 @@ func view(quota *quotav1.ClusterResourceQuota) *quotav1.AppliedClusterResourceQu
 	return &quotav1.AppliedClusterResourceQuota{ObjectMeta: quota.ObjectMeta, Spec: quota.Spec, Status: quota.Status}
 }
 
-// selects reports whether labels and annotations of a namespace both match.
+// selects reports whether the selector matches both the labels and the annotations of a namespace.
 func selects(selector *quotav1.ClusterResourceQuotaSelector, namespace *corev1.Namespace) bool {
 	if selector.LabelSelector != nil {
 		required, err := metav1.LabelSelectorAsSelector(selector.LabelSelector)

@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-// newProjects returns the ledger of a cluster with the projects `a` and `b`, of which `a` has the
-// label team=red, and with the quotas `red` for this label, and `alice` for her annotation, which
-// both projects have.
+// newProjects returns the ledger of a cluster with the projects `a` and `b`. Project `a` has the
+// label team=red, and both projects have the annotation that names alice. The quota `red` selects
+// the label, and the quota `alice` selects the annotation.
 func newProjects(t *testing.T) *ledger {
 	t.Helper()
 	const requester = "openshift.io/requester"

@@ -24,25 +24,25 @@ import (
 )
 
 const (
-	// checkInterval is how often the counter checks whether quotas must be counted.
+	// checkInterval is how often the counter checks whether quotas must be recounted.
 	checkInterval = time.Second
-	// recountInterval is how often the counter counts a quota even if nothing indicates a change.
+	// recountInterval is how often the counter recounts a quota even if nothing indicates a change.
 	recountInterval = 10 * time.Second
 )
 
-// counter counts the usage of projects. It counts after requests that can change the usage. It also
-// counts periodically, because the usage can change without a request to this server, and because a
-// request can fail after its admission.
+// counter counts the resource usage of projects. It counts after requests that can change the
+// usage. It also counts periodically, because the usage can change without a request to this
+// server, and because a request can fail after its admission.
 type counter struct {
 	ledger   *ledger
 	projects *projectQuotas
-	// evaluators returns Kubernetes' evaluators. objects lists the objects of a resource in a
+	// evaluators returns Kubernetes' quota evaluators. objects lists a resource's objects in a
 	// namespace.
 	evaluators func() []quota.Evaluator
 	objects    func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
 
-	// inFlight contains the reservations that a count must include, whether or not their objects are
-	// already stored.
+	// inFlight holds the reservations that a count must include, whether or not their objects have
+	// already been stored.
 	inFlight reservations
 	settling settling
 
@@ -51,7 +51,7 @@ type counter struct {
 	countTimes map[string]time.Time
 }
 
-// stale marks quotas for counting.
+// stale marks quotas for a recount.
 func (c *counter) stale(names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,7 +63,7 @@ func (c *counter) stale(names []string) {
 	}
 }
 
-// Run counts until ctx is done.
+// Run counts usage until ctx is done.
 func (c *counter) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		quotas, err := c.ledger.all(ctx)
@@ -82,7 +82,7 @@ func (c *counter) Run(ctx context.Context) {
 	}, checkInterval)
 }
 
-// check counts a quota if its status can be outdated.
+// check recounts a quota if its status might be stale.
 func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota, now time.Time) error {
 	namespaces, err := c.ledger.selected(quota)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 		return nil
 	}
 	err = c.count(ctx, quota.Name, now)
-	// another request has reserved usage since the quota was read, or the quota was deleted
+	// Another request has reserved usage since the quota was read, or the quota was deleted.
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		c.stale([]string{quota.Name})
 		return nil
@@ -106,7 +106,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	return err
 }
 
-// due reports whether a quota must be counted. If so, it records the time of the count.
+// due reports whether a quota must be recounted. If so, it records the time of the recount.
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,8 +127,8 @@ func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// A request that begins after this line changes the quota first, and the write below conflicts.
-	// A request that has ended has stored its objects before they are listed.
+	// If a request begins after this line, it changes the quota first, so the write below
+	// conflicts. If a request has finished, its objects were stored before they are listed.
 	reserved := c.inFlight.reserved(name)
 	namespaces, err := c.ledger.selected(item)
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 	return c.ledger.write(ctx, item)
 }
 
-// previousUsage returns the stored usage of a project.
+// previousUsage returns a project's stored usage.
 func previousUsage(of *quotav1.ClusterResourceQuota, namespace string) corev1.ResourceList {
 	for _, project := range of.Status.Namespaces {
 		if project.Namespace == namespace {
@@ -170,7 +170,7 @@ func previousUsage(of *quotav1.ClusterResourceQuota, namespace string) corev1.Re
 	return nil
 }
 
-// usage returns a project's usage of the resources of a quota.
+// usage returns a project's usage of the resources that a quota limits.
 func (c *counter) usage(ctx context.Context, spec *corev1.ResourceQuotaSpec, namespace string) (corev1.ResourceList, error) {
 	limited := quota.ResourceNames(spec.Hard)
 	quantities := zero(spec.Hard)
@@ -207,8 +207,8 @@ func zero(hard corev1.ResourceList) corev1.ResourceList {
 	return none
 }
 
-// withCounts adds evaluators for those object counts, count/<resource>.<group>, for which
-// Kubernetes has no evaluator.
+// withCounts adds evaluators for the object counts (count/<resource>.<group>) for which Kubernetes
+// has no evaluator.
 func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
 	all := append(slices.Clone(evaluators), imageStreams())
 	for _, name := range limited {
@@ -222,8 +222,8 @@ func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []q
 	return all
 }
 
-// imageStreams returns the evaluator that counts image streams, also under their name in OpenShift
-// 3.
+// imageStreams returns the evaluator that counts image streams, which also counts them under their
+// OpenShift 3 name.
 func imageStreams() quota.Evaluator {
 	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)
 }

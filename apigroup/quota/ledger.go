@@ -19,7 +19,8 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// ledger reads quotas and writes their usage, without requests to the API server.
+// ledger reads quotas and writes their usage directly in the stores, without requests to the API
+// server.
 type ledger struct {
 	stores     map[schema.GroupResource]*registry.Store
 	namespaces corelisters.NamespaceLister
@@ -31,7 +32,7 @@ func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces corel
 
 func resource() schema.GroupResource { return quotav1.Resource("clusterresourcequotas") }
 
-// all returns the quotas from the API server's cache; callers must not change them.
+// all returns the quotas from the API server's cache. Callers must not modify them.
 func (l *ledger) all(ctx context.Context) ([]quotav1.ClusterResourceQuota, error) {
 	store, ok := l.stores[resource()]
 	if !ok { // the server is still starting
@@ -89,8 +90,7 @@ func (l *ledger) read(ctx context.Context, name string) (*quotav1.ClusterResourc
 	return object.(*quotav1.ClusterResourceQuota).DeepCopy(), nil
 }
 
-// write stores the status of a quota. It returns an error if the quota was changed since it was
-// read.
+// write stores a quota's status. It returns an error if the quota has changed since it was read.
 func (l *ledger) write(ctx context.Context, changed *quotav1.ClusterResourceQuota) error {
 	status := l.stores[quotav1.Resource("clusterresourcequotas/status")]
 	_, _, err := status.Update(clusterWide(ctx), changed.Name, rest.DefaultUpdatedObjectInfo(changed),
@@ -102,7 +102,7 @@ func clusterWide(ctx context.Context) context.Context {
 	return request.WithNamespace(ctx, metav1.NamespaceNone)
 }
 
-// GetQuotas returns the quotas of a namespace for Kubernetes' evaluator. Their usage is the usage
+// GetQuotas returns a namespace's quotas for Kubernetes' evaluator. Their usage is the total usage
 // of all selected projects.
 func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	names, err := l.names(context.Background(), namespace)
@@ -123,7 +123,7 @@ func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// UpdateQuotaStatus adds to a quota the usage that a request in a namespace reserves.
+// UpdateQuotaStatus adds the usage that a request in a namespace reserves to a quota.
 func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	ctx := context.Background()
 	item, err := l.read(ctx, usage.Name)
@@ -144,8 +144,8 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	return l.write(ctx, item)
 }
 
-// locks serializes requests in different projects that reserve usage of the same quota. Without it,
-// all requests but one would have to retry.
+// locks serializes requests in different projects that reserve usage of the same quota. Without
+// locks, all requests but one would have to retry.
 type locks struct {
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// objects lists the objects to count.
+// objects lists the objects that quotas count.
 type objects struct {
 	mapper  *restmapper.DeferredDiscoveryRESTMapper
 	dynamic dynamic.Interface
@@ -36,17 +36,17 @@ func newObjects(deps apiserver.Deps) (*objects, error) {
 	return &objects{mapper, deps.Dynamic, names}, nil
 }
 
-// hasUsage reports whether quotas limit more than the number of a resource's objects, so that the
-// counter needs complete objects.
+// hasUsage reports whether quotas can limit more than the number of a resource's objects, in which
+// case the counter needs complete objects.
 func hasUsage(resource schema.GroupResource) bool {
 	return slices.Contains([]schema.GroupResource{
 		corev1.Resource("pods"), corev1.Resource("services"), corev1.Resource("persistentvolumeclaims"), resourcev1.Resource("resourceclaims"),
 	}, resource)
 }
 
-// list returns the objects of a resource in a namespace. It returns them in their Go types if
-// hasUsage is true for the resource, and otherwise only their metadata. A resource that is not
-// served has no objects.
+// list returns a resource's objects in a namespace. It returns them as their Go types if hasUsage
+// is true for the resource, and otherwise only their metadata. A resource that is not served has no
+// objects.
 func (o *objects) list(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error) {
 	version, err := o.mapper.ResourceFor(resource.WithVersion(""))
 	if meta.IsNoMatchError(err) {

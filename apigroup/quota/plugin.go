@@ -22,23 +22,23 @@ import (
 // PluginName is the name of the admission plugin that enforces cluster quotas.
 const PluginName = "ClusterResourceQuota"
 
-// evaluators is the number of namespaces for which cluster quotas are evaluated at the same time.
+// evaluators is the number of namespaces whose cluster quotas are evaluated concurrently.
 const evaluators = 10
 
-// ownEvaluators is the number of namespaces for which image streams in ResourceQuotas are evaluated
-// at the same time.
+// ownEvaluators is the number of namespaces whose ResourceQuotas are evaluated concurrently for
+// image streams.
 const ownEvaluators = 2
 
-// quotaPlugin is the admission plugin. Kubernetes' evaluator does the accounting, with the ledger
-// as its source of quotas.
+// quotaPlugin is the admission plugin that enforces cluster quotas. Kubernetes' evaluator does the
+// accounting, and gets the quotas from the ledger.
 type quotaPlugin struct {
 	*admission.Handler
 	feature *feature
 	drained <-chan struct{}
-	// evaluator evaluates cluster quotas. local evaluates the limits on image streams in the
-	// ResourceQuotas of one project.
+	// evaluator evaluates cluster quotas. local evaluates the limits on image streams in a
+	// project's ResourceQuotas.
 	evaluator, local resourcequota.Evaluator
-	// registry and ignored determine the usage of objects.
+	// registry and ignored determine how the usage of objects is evaluated.
 	registry quota.Registry
 	ignored  map[schema.GroupResource]struct{}
 }
@@ -71,8 +71,8 @@ func (c *quotaPlugin) ValidateInitialization() error {
 	return nil
 }
 
-// isReview reports whether a resource is a review of access or of pods. Reviews are not stored, and
-// users may send them for namespaces that do not exist.
+// isReview reports whether a resource is an access review or a pod review. Reviews are not stored,
+// and users can send them for namespaces that do not exist.
 func isReview(resource schema.GroupResource) bool {
 	switch resource.Group {
 	case authorizationv1.GroupName, kubeauthorizationv1.GroupName, securityv1.GroupName:
@@ -81,8 +81,7 @@ func isReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// Validate reserves the usage of a request. It rejects the request if its usage would exceed a
-// quota.
+// Validate reserves a request's usage. It rejects the request if its usage would exceed a quota.
 func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() ||
 		isReview(a.GetResource().GroupResource()) {
@@ -126,8 +125,8 @@ func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ ad
 }
 
 // handled returns the parts of a request that quotas count, with their maximum usage: the request
-// itself, and the creation of an image stream that it causes. A status update, for example, has no
-// such parts.
+// itself, and the creation of an image stream that the request causes. A status update, for
+// example, has no countable parts.
 func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.Attributes) (parts []admission.Attributes, uses corev1.ResourceList, err error) {
 	all := []admission.Attributes{a}
 	stream, err := ledger.createdStream(ctx, a)
@@ -158,7 +157,7 @@ func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.A
 	return parts, uses, nil
 }
 
-// evaluate reserves the usage of a request's parts. If ResourceQuotas of the project limit image
+// evaluate reserves the usage of a request's parts. If the project's ResourceQuotas limit image
 // streams, it also evaluates those quotas.
 func (c *quotaPlugin) evaluate(parts []admission.Attributes, limited bool) error {
 	for _, part := range parts {
@@ -198,7 +197,8 @@ func (l lateLedger) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
 	return errNotReady
 }
 
-// lateProjects delegates to the ResourceQuotas of projects.
+// lateProjects delegates to the accessor for the ResourceQuotas of projects, which does not exist
+// until the server's hooks have run.
 type lateProjects struct{ feature *feature }
 
 // GetQuotas returns the quotas of a namespace.

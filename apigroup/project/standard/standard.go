@@ -1,6 +1,6 @@
-// Package standard contains the default template of requested projects. The server uses it if the
-// administrator configured none, and `oc adm create-bootstrap-project-template` prints it as a
-// starting point.
+// Package standard contains the default template for requested projects. The server uses it if the
+// administrator has not configured a template, and `oc adm create-bootstrap-project-template`
+// prints it as a starting point.
 package standard
 
 import (
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The parameters that a project request passes to its template.
+// Parameters that a project request passes to its template.
 const (
 	ProjectParameter     = "PROJECT_NAME"
 	DisplayNameParameter = "PROJECT_DISPLAYNAME"
@@ -23,14 +23,14 @@ const (
 	RequesterParameter   = "PROJECT_REQUESTING_USER"
 )
 
-// The annotations that describe a project to users.
+// Annotations that describe a project to users.
 const (
 	DisplayNameAnnotation = "openshift.io/display-name"
 	DescriptionAnnotation = "openshift.io/description"
 )
 
-// Template returns the template: the project, and a binding that grants the user the role admin in
-// it.
+// Template returns the template, which contains the project and a binding that grants the user the
+// role admin in the project.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{
 		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},
