@@ -15,18 +15,18 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// streamsName is the name in quotas of the number of image streams. Kubernetes enforces the
-// ResourceQuotas of projects, but does not support this name and does not change its usage.
+// streamsName is the quota resource name for the number of image streams. Kubernetes enforces the
+// ResourceQuotas of projects, but does not support this name and leaves its usage unchanged.
 const streamsName corev1.ResourceName = "openshift.io/imagestreams"
 
-// projectQuotas are the ResourceQuotas that limit image streams.
+// projectQuotas provides access to the ResourceQuotas that limit image streams.
 type projectQuotas struct {
 	client kubernetes.Interface
 	quotas corelisters.ResourceQuotaLister
 }
 
-// limiting returns the quotas of a namespace, or of all namespaces for metav1.NamespaceAll, from
-// the API server's cache.
+// limiting returns the image stream quotas of a namespace, or of all namespaces for
+// metav1.NamespaceAll, from the API server's cache.
 func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, error) {
 	all, err := p.quotas.ResourceQuotas(namespace).List(labels.Everything())
 	if err != nil {
@@ -41,7 +41,7 @@ func (p *projectQuotas) limiting(namespace string) ([]*corev1.ResourceQuota, err
 	return limiting, nil
 }
 
-// GetQuotas returns the quotas of a namespace, reduced to the limit on image streams.
+// GetQuotas returns a namespace's quotas, reduced to the limit on image streams.
 func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	cached, err := p.limiting(namespace)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *projectQuotas) GetQuotas(namespace string) ([]corev1.ResourceQuota, err
 	return quotas, nil
 }
 
-// UpdateQuotaStatus writes the number of image streams. It returns an error if the quota was
+// UpdateQuotaStatus writes the number of image streams. It returns an error if the quota has
 // changed since it was read.
 func (p *projectQuotas) UpdateQuotaStatus(quota *corev1.ResourceQuota) error {
 	return p.write(context.Background(), quota, quota.Status.Used[streamsName])
@@ -87,10 +87,10 @@ func (p *projectQuotas) write(ctx context.Context, read *corev1.ResourceQuota, s
 	return err
 }
 
-// keyOf returns the key of a project's quota in reservations.
+// keyOf returns the key in reservations for a project's quota.
 func keyOf(quota *corev1.ResourceQuota) string { return quota.Namespace + "/" + quota.Name }
 
-// countProjects counts image streams in projects that have a quota for them.
+// countProjects counts the image streams in projects that have a quota for image streams.
 func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 	quotas, err := c.projects.limiting(metav1.NamespaceAll)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package quota serves the API group quota.openshift.io: quotas for several projects, which are
-// selected by labels or annotations, and the view of these quotas in a project.
+// Package quota serves the API group quota.openshift.io: cluster quotas, which apply to several
+// projects selected by labels or annotations, and the view of these quotas in a project.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18. The wire types are
 // those of github.com/openshift/api/quota/v1.
@@ -27,9 +27,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules are Kubernetes' validation rules for embedded types.
+// Rules provides Kubernetes' validation for embedded types.
 type Rules interface {
-	// Quota returns the errors of a quota's spec.
+	// Quota validates a quota's spec.
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
@@ -59,7 +59,8 @@ func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	}
 }
 
-// feature is shared by the plugin and the counter. Its fields are set before the server listens.
+// feature is the state that the plugin and the counter share. Its fields are set before the server
+// listens.
 type feature struct {
 	configuration atomic.Pointer[quota.Configuration]
 	ledger        atomic.Pointer[ledger]

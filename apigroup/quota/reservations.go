@@ -9,22 +9,22 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// reservations contains the reservations of requests whose objects might not be stored yet.
+// reservations holds the reservations of requests whose objects might not have been stored yet.
 type reservations struct {
 	mu     sync.Mutex
 	active map[*reservation]bool
 }
 
-// reservation is the usage that a request in a namespace reserves in quotas: the maximum usage of
-// its objects.
+// reservation is the usage that a request in a namespace reserves in quotas, which is the maximum
+// usage of the request's objects.
 type reservation struct {
 	quotas    []string
 	namespace string
 	uses      corev1.ResourceList
 }
 
-// begin adds a reservation, which lasts until the context of its request is done or the caller
-// calls release.
+// begin adds a reservation, which lasts until the request's context is done or the caller calls
+// release.
 func (f *reservations) begin(ctx context.Context, r *reservation) (release func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,7 +41,7 @@ func (f *reservations) begin(ctx context.Context, r *reservation) (release func(
 	return release
 }
 
-// reserved returns the active reservations of a quota, by namespace.
+// reserved returns a quota's active reservations, by namespace.
 func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,8 +55,8 @@ func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 }
 
 // keepReserved returns the usage of a quota's resources: the sum of the counted and the reserved
-// usage, but at most the previous usage, because an object that was stored while its request is
-// still active is part of both. The result is never less than the counted usage.
+// usage, capped at the previous usage, because an object that is stored while its request is still
+// active is part of both sums. The result is never less than the counted usage.
 func keepReserved(quantities, reserved, previous corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{}
 	for name, count := range quantities {

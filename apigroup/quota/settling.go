@@ -9,27 +9,28 @@ import (
 )
 
 // settlingPeriod is the time after the last reservation in a quota, by any API server, within which
-// the object of the reservation is stored or its request fails.
+// the reservation's object is stored or its request fails.
 const settlingPeriod = 5 * time.Second
 
-// settling prevents a count from lowering the usage of a quota while another API server might have
-// reserved usage for objects that are not stored yet. Each reservation changes the quota.
+// settling prevents a count from lowering a quota's usage while another API server might have
+// reserved usage for objects that have not been stored yet. Each reservation changes the quota.
 type settling struct {
-	// period is settlingPeriod, or 0 without another API server.
+	// period is settlingPeriod, or 0 if there is no other API server.
 	period time.Duration
 
 	mu       sync.Mutex
 	versions map[string]version
 }
 
-// version is a resource version with the time when this server first saw it.
+// version is a resource version and the time at which this server first saw it.
 type version struct {
 	resource string
 	since    time.Time
 }
 
 // keep returns the usage that a count stores: the counted usage, but not less than the previous
-// usage if the quota has changed in the period. more reports whether the count must be repeated.
+// usage if the quota has changed within the period. more reports whether the count must be
+// repeated.
 func (s *settling) keep(name, resourceVersion string, now time.Time, counted, previous corev1.ResourceList) (usage corev1.ResourceList, more bool) {
 	if s.settled(name, resourceVersion, now) {
 		return counted, false
@@ -38,7 +39,7 @@ func (s *settling) keep(name, resourceVersion string, now time.Time, counted, pr
 	return usage, !quota.Equals(usage, counted)
 }
 
-// settled reports whether a quota has had its resource version for the period.
+// settled reports whether a quota's resource version has remained the same for the period.
 func (s *settling) settled(name, resourceVersion string, now time.Time) bool {
 	if s.period == 0 {
 		return true

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// FuzzValidate checks that the host of a valid route is one name.
+// FuzzValidate checks that the host of a valid route is a single host name.
 func FuzzValidate(f *testing.F) {
 	for _, seed := range []string{"www.example.com", "a b", "a\nb", "A.b", "*.a", "..", "a.", "xn--a", "127.0.0.1", "a/b", "a:80"} {
 		f.Add(seed, "/"+seed, seed, "true")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// hostsWith returns the hosts of a server, and the context of a user who is allowed some verbs on
+// hostsWith returns a server's hosts, and the context of a user who is allowed the given verbs on
 // routes/custom-host.
 func hostsWith(verbs ...string) (*hosts, context.Context) {
 	decide := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {

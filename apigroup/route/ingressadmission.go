@@ -18,8 +18,9 @@ import (
 
 // IngressAdmission is the name of the plugin that applies the rules for route hosts to Ingress
 // objects, because routes are created from them. A user who sets a host needs the permission to
-// choose hosts of routes. Hosts are immutable unless the configuration sets allowHostnameChanges. A
-// user who names a secret must be allowed to read it, because its content becomes part of a route.
+// choose route hosts. Hosts are immutable unless the configuration sets allowHostnameChanges. A
+// user who names a secret must be allowed to read the secret, because its content becomes part of a
+// route.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2.
 const IngressAdmission = "openshift.io/IngressAdmission"
@@ -46,7 +47,7 @@ func newIngressAdmission(reader io.Reader) (admission.Interface, error) {
 // SetAuthorizer stores the API server's authorizer.
 func (p *ingressAdmission) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-// ValidateInitialization returns an error if there is no authorizer.
+// ValidateInitialization returns an error if the authorizer is not set.
 func (p *ingressAdmission) ValidateInitialization() error {
 	if p.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", IngressAdmission)
@@ -54,8 +55,8 @@ func (p *ingressAdmission) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects hosts and secrets that the user is not permitted to choose. It accepts values
-// that were already set.
+// Validate rejects hosts and secrets that the user is not allowed to choose. It accepts values that
+// the old object already has.
 func (p *ingressAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ingress, ok := a.GetObject().(*networkingv1.Ingress)
 	if !ok || a.GetSubresource() != "" {
@@ -102,7 +103,7 @@ func (p *ingressAdmission) may(ctx context.Context, a admission.Attributes, attr
 
 type choices struct{ hosts, secrets map[string]bool }
 
-// choicesOf returns the hosts and secrets of an Ingress, which can be nil.
+// choicesOf returns an Ingress's hosts and secrets. The Ingress can be nil.
 func choicesOf(ingress *networkingv1.Ingress) choices {
 	values := choices{map[string]bool{}, map[string]bool{}}
 	if ingress == nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // Feature returns the API group, and the admission plugin for Ingress objects. suffix is the parent
-// domain of generated hosts. Only namespaces of the platform can have routes for the reserved
-// hosts, which are those of the platform's own servers.
+// domain of generated hosts. Only the platform's namespaces can have routes for the reserved hosts,
+// which are those of the platform's own servers.
 func Feature(suffix string, reserved []string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,
@@ -37,7 +37,7 @@ func routes(h *hosts) apiserver.Served {
 	}
 }
 
-// setDefaults sets the defaults of OpenShift 3: the target is a service of weight 100, and the
+// setDefaults sets the defaults of OpenShift 3: the target is a service with weight 100, and the
 // wildcard policy is None.
 func setDefaults(route *routev1.Route) {
 	spec := &route.Spec
@@ -58,7 +58,7 @@ func setDefaults(route *routev1.Route) {
 	}
 }
 
-// defaultWeight is the weight of a backend without one.
+// defaultWeight is the weight of a backend that does not set a weight.
 const defaultWeight = 100
 
 func setTargetDefaults(target *routev1.RouteTargetReference) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Limits of routes, from the section on alternate backends and weights.
+// Limits on routes, from the section on alternate backends and weights.
 const (
 	maxWeight     = 256
 	maxAlternates = 3
@@ -98,7 +98,7 @@ func validateWildcard(host string, policy routev1.WildcardPolicyType, at *field.
 	return nil
 }
 
-// insecure contains, for each termination, the supported policies for plain HTTP.
+// insecure holds the supported policies for plain HTTP, by TLS termination type.
 var insecure = map[routev1.TLSTerminationType][]routev1.InsecureEdgeTerminationPolicyType{
 	routev1.TLSTerminationEdge:        {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
 	routev1.TLSTerminationReencrypt:   {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},

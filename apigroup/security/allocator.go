@@ -22,19 +22,20 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Allocator gives every namespace its ranges: a block of user IDs, which are also used as group
-// IDs, and an SELinux level. Whenever it starts, it reads the allocated blocks from the annotations
-// of the namespaces. Thus, no block is lost or allocated twice.
+// Allocator allocates ranges to every namespace: a block of user IDs, which are also used as group
+// IDs, and an SELinux level. On startup, it reads the allocated blocks from the namespaces'
+// annotations, so no block is lost or allocated twice.
 type Allocator struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// UIDRange has the format `<first>-<last>/<size of a block>`. It is 1000000000-1999999999/10000 in
-	// OpenShift.
+	// UIDRange has the format `<first>-<last>/<block size>`. The default in OpenShift is
+	// 1000000000-1999999999/10000.
 	UIDRange string
-	// MCSRange has the format `<prefix>/<categories>[,<number of categories>]`. It is s0:/2 in
-	// OpenShift.
+	// MCSRange has the format `<prefix>/<categories>[,<number of categories>]`. The default in
+	// OpenShift is s0:/2.
 	MCSRange string
-	// LabelsPerProject is the distance between the labels of two namespaces. It is 5 in OpenShift.
+	// LabelsPerProject is the distance between the labels of two namespaces. The default in
+	// OpenShift is 5.
 	LabelsPerProject int
 
 	ids        idRange
@@ -72,11 +73,11 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// minBackoff is short, because pods of a new project wait for its ranges.
+// minBackoff is short, because a new project's pods wait for the project's ranges.
 const minBackoff = 5 * time.Millisecond
 
 // reconcileAll first records the blocks of all namespaces, and then allocates the missing ranges.
-// If it fails for a namespace, the controller retries.
+// If this fails for a namespace, the controller retries.
 func (a *Allocator) reconcileAll(ctx context.Context) error {
 	namespaces, err := a.namespaces.List(labelselector.Everything())
 	if err != nil {
@@ -105,7 +106,7 @@ func (a *Allocator) prepare() (err error) {
 	return nil
 }
 
-// record marks the block of a namespace as allocated.
+// record marks a namespace's block as allocated.
 func (a *Allocator) record(ns *corev1.Namespace) {
 	if index, ok := a.ids.index(ns.Annotations[securityv1.UIDRangeAnnotation]); ok {
 		a.allocated.SetBit(a.allocated, index, 1)
@@ -113,8 +114,7 @@ func (a *Allocator) record(ns *corev1.Namespace) {
 	}
 }
 
-// reconcile allocates the missing ranges of a namespace, and frees the block of a deleted
-// namespace.
+// reconcile allocates a namespace's missing ranges, or frees the block of a deleted namespace.
 func (a *Allocator) reconcile(ctx context.Context, name string) error {
 	ns, err := a.namespaces.Get(name)
 	if apierrors.IsNotFound(err) {
@@ -144,7 +144,7 @@ func (a *Allocator) reconcile(ctx context.Context, name string) error {
 	return err
 }
 
-// missing returns the annotations that a namespace lacks.
+// missing returns a namespace's missing annotations.
 func (a *Allocator) missing(ns *corev1.Namespace) (map[string]string, error) {
 	missing := map[string]string{}
 	users, hasUsers := ns.Annotations[securityv1.UIDRangeAnnotation]
@@ -170,7 +170,7 @@ func (a *Allocator) missing(ns *corev1.Namespace) (map[string]string, error) {
 	return missing, nil
 }
 
-// free returns the first free block.
+// free returns the index of the first free block.
 func (a *Allocator) free() (int, bool) {
 	for index := range a.ids.count() {
 		if a.allocated.Bit(index) == 0 {
@@ -180,8 +180,8 @@ func (a *Allocator) free() (int, bool) {
 	return 0, false
 }
 
-// level returns the SELinux level of the namespace whose block is at index. If there are fewer
-// labels than blocks, several namespaces have the same label.
+// level returns the SELinux level of the namespace with the block at index. If there are fewer
+// labels than blocks, several namespaces share a label.
 func (a *Allocator) level(index int) string {
 	number := new(big.Int).Mul(big.NewInt(int64(index)), big.NewInt(int64(a.LabelsPerProject)))
 	return a.levels.at(int(number.Mod(number, a.levels.count()).Int64()))

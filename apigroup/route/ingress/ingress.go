@@ -1,6 +1,6 @@
-// Package ingress lets the router serve Ingress objects. A controller creates a Route for each host
-// and path of an Ingress, which owns the Route. It updates the Route when the Ingress, its services
-// or its secrets change, and writes the routers' addresses to the status of the Ingress.
+// Package ingress implements Ingress objects with routes. A controller creates a Route for each
+// host and path of an Ingress, which owns the Route. It updates the Route when the Ingress, its
+// services or its secrets change, and writes the routers' addresses to the Ingress status.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2. Fields that OpenShift 3.11's Ingress has are
 // translated as in OpenShift 3.11.
@@ -24,15 +24,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClassController is the controller of the IngressClasses that the router serves. The router also
-// serves Ingress objects without a class.
+// ClassController is the controller name in the IngressClasses that the router serves. The router
+// also serves Ingress objects without a class.
 const ClassController = "openshift.io/ingress-to-route"
 
 // Controller is the component that creates routes for Ingress objects.
 type Controller struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Address is the address of routers that do not write a host name to the status of routes.
+	// Address is the address of routers that do not write a host name to the route status.
 	Address string
 	// Domain is the parent domain of the hosts that are generated for rules without a host.
 	Domain string
@@ -48,10 +48,10 @@ type Controller struct {
 func (*Controller) Name() string { return "ingress" }
 
 // byOwner indexes routes by the namespace and UID of their Ingress. The namespace is necessary
-// because any user can set an owner of another namespace.
+// because any user can set an owner from another namespace.
 const byOwner = "owner"
 
-// Run reconciles Ingress objects until ctx is done. It calls ready when its caches are synced.
+// Run reconciles Ingress objects until ctx is done. It calls ready when its caches have synced.
 func (c *Controller) Run(ctx context.Context, ready func()) error {
 	c.kube = c.Deps.Kube
 	var err error
@@ -94,8 +94,8 @@ func (c *Controller) controller() controller.Controller {
 	}
 }
 
-// naming returns a function that returns the keys of the Ingress objects in an object's namespace
-// that refer to the object.
+// naming returns a function that maps an object to the keys of the Ingress objects in the same
+// namespace that refer to it.
 func (c *Controller) naming(refers func(*networkingv1.Ingress, string) bool) func(any) []controller.Key {
 	return func(object any) (keys []controller.Key) {
 		meta, ok := object.(metav1.Object)

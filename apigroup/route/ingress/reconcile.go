@@ -21,18 +21,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// NotServed is the reason of events about a part of an Ingress that cannot become a route.
+// NotServed is the reason of events about a part of an Ingress for which no route can be created.
 const NotServed = "NotServed"
 
 // NotAdmitted is the reason of events about routes of an Ingress that a router rejects.
 const NotAdmitted = "NotAdmitted"
 
-// notServedInterval is the interval between attempts to serve the parts that were not served, for
-// example because of a quota.
+// notServedInterval is the interval between attempts to serve the parts that could not be served,
+// for example because of a quota.
 const notServedInterval = 5 * time.Minute
 
-// reconcile updates the routes of an Ingress. The routes of a deleted Ingress are deleted by
-// Kubernetes.
+// reconcile updates an Ingress's routes. Kubernetes deletes the routes of a deleted Ingress.
 func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	object, exists, err := c.ingresses.GetStore().GetByKey(key.String())
 	if err != nil || !exists {
@@ -75,7 +74,7 @@ func (c *Controller) reconcile(ctx context.Context, key controller.Key) error {
 	return controller.RequeueAfter(notServedInterval)
 }
 
-// rejected returns the reasons for which routers reject routes.
+// rejected returns the reasons why routers reject routes.
 func rejected(routes map[string]*routev1.Route) (notes []string) {
 	for _, name := range slices.Sorted(maps.Keys(routes)) {
 		for _, router := range routes[name].Status.Ingress {
@@ -89,11 +88,11 @@ func rejected(routes map[string]*routev1.Route) (notes []string) {
 	return notes
 }
 
-// maxSummary limits the message of an event, in bytes, because an Ingress can have thousands of
-// paths.
+// maxSummary is the maximum length of an event message, in bytes, because an Ingress can have
+// thousands of paths.
 const maxSummary = 1000
 
-// summary joins notes up to the limit.
+// summary joins notes, and truncates the result to maxSummary.
 func summary(notes []string) string {
 	text := strings.Join(notes, "; ")
 	if len(text) > maxSummary {
@@ -102,7 +101,7 @@ func summary(notes []string) string {
 	return text
 }
 
-// owned returns the routes of an Ingress by name.
+// owned returns an Ingress's routes by name.
 func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.Route, error) {
 	items, err := c.children.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
 	if err != nil {
@@ -116,12 +115,11 @@ func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.R
 	return routes, nil
 }
 
-// classAnnotation is the annotation that contains the class of an Ingress in older versions of
-// Kubernetes.
+// classAnnotation is the annotation that holds an Ingress's class in older Kubernetes versions.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// serves reports whether the router serves an Ingress, because the Ingress has no class or one of
-// the router's classes.
+// serves reports whether the router serves an Ingress, because the Ingress either has no class or
+// has one of the router's classes.
 func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	name := ingress.Annotations[classAnnotation]
 	if ingress.Spec.IngressClassName != nil {
@@ -135,7 +133,7 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 }
 
 // sources returns the functions that get the objects to which an Ingress refers. If a secret cannot
-// be read, they store the error in *readErr.
+// be read, the functions store the error in *readErr.
 func (c *Controller) sources(ctx context.Context, namespace string, readErr *error) sources {
 	return sources{
 		domain: c.Domain,
@@ -159,8 +157,8 @@ func (c *Controller) sources(ctx context.Context, namespace string, readErr *err
 	}
 }
 
-// apply creates, updates and deletes routes. If the server rejects a route, it adds the reason to
-// the notes, and continues with the other routes.
+// apply creates, updates and deletes routes. If the server rejects a route, apply adds the reason
+// to the notes, and continues with the other routes.
 func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, existing map[string]*routev1.Route,
 	desired []*routev1.Route, notes []string) ([]string, error) {
 	routes := c.routes.RouteV1().Routes(ingress.Namespace)
@@ -177,8 +175,8 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 				err = c.checkOwner(ctx, ingress, want)
 			}
 		case current.Spec.Host != want.Spec.Host:
-			// Routes claim hosts by their age, and anyone can set an owner reference: only a new route may
-			// claim another host.
+			// Routes claim hosts by their age, and anyone can set an owner reference, so a route
+			// with a different host must be a new route.
 			err = c.replace(ctx, current, want)
 		case differ(current, want):
 			changed := current.DeepCopy()
@@ -209,7 +207,7 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 	return notes, errors.Join(errs...)
 }
 
-// replace deletes a route and creates the desired one in its place.
+// replace deletes a route and creates the desired route in its place.
 func (c *Controller) replace(ctx context.Context, current, want *routev1.Route) error {
 	routes := c.routes.RouteV1().Routes(want.Namespace)
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(current.UID))}
@@ -220,7 +218,8 @@ func (c *Controller) replace(ctx context.Context, current, want *routev1.Route) 
 	return err
 }
 
-// checkOwner returns an error if a route with the desired name does not belong to the Ingress.
+// checkOwner returns an error if a route with the desired name exists and does not belong to the
+// Ingress.
 func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingress, want *routev1.Route) error {
 	route, err := c.routes.RouteV1().Routes(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil || metav1.IsControlledBy(route, ingress) {
@@ -230,7 +229,7 @@ func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingre
 		errors.New("a route with this name exists and does not belong to the Ingress"))
 }
 
-// differ reports whether the fields that are derived from an Ingress differ.
+// differ reports whether any field that is derived from an Ingress differs.
 func differ(existing, want *routev1.Route) bool {
 	a, b := existing.Spec.DeepCopy(), want.Spec.DeepCopy()
 	a.To.Weight, a.WildcardPolicy = nil, ""
@@ -239,8 +238,8 @@ func differ(existing, want *routev1.Route) bool {
 		!equality.Semantic.DeepEqual(existing.Annotations, want.Annotations)
 }
 
-// updateStatus writes the addresses of the routers that admit routes of an Ingress to the status of
-// the Ingress.
+// updateStatus writes the addresses of the routers that admit an Ingress's routes to the Ingress
+// status.
 func (c *Controller) updateStatus(ctx context.Context, ingress *networkingv1.Ingress, routes map[string]*routev1.Route) error {
 	var addresses []networkingv1.IngressLoadBalancerIngress
 	if !c.serves(ingress) {

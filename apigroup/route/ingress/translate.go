@@ -20,8 +20,8 @@ import (
 // this annotation.
 const PathType = "router.slipway.io/path-type"
 
-// sources contains the functions with which a translation gets the objects of an Ingress. They
-// return nil if an object does not exist.
+// sources holds the functions with which a translation gets the objects to which an Ingress refers.
+// They return nil if an object does not exist.
 type sources struct {
 	service func(name string) *corev1.Service
 	secret  func(name string) *corev1.Secret
@@ -37,13 +37,12 @@ type translation struct {
 	notes   []string
 }
 
-// translate returns the routes of an Ingress, sorted by name. notes contains the parts that are not
-// served, with the reasons.
+// translate returns an Ingress's routes, sorted by name. notes lists the parts that are not served,
+// with the reasons.
 //
-// A rule without a host gets the host that would be generated for a route with the name of the
-// Ingress. The default backend serves those paths of a host that have no other backend. If there
-// are no rules, it serves the generated host, because an Ingress cannot claim hosts that it does
-// not name.
+// A rule without a host gets the host that would be generated for a route with the Ingress's name.
+// The default backend serves the paths of a host that have no other backend. If there are no rules,
+// it serves the generated host, because an Ingress cannot claim hosts that it does not name.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
@@ -84,7 +83,7 @@ func (t *translation) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// rule creates the routes of a host.
+// rule creates a host's routes.
 func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIngressPath) {
 	if len(paths) == 0 {
 		return
@@ -117,9 +116,9 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 	}
 }
 
-// termination returns the TLS configuration of a host. If the Ingress has a TLS entry for the host,
-// TLS ends at the router, and HTTP requests are redirected to HTTPS. An entry without hosts applies
-// to all hosts.
+// termination returns a host's TLS configuration. If the Ingress has a TLS entry for the host, TLS
+// is terminated at the router, and HTTP requests are redirected to HTTPS. An entry without hosts
+// applies to all hosts.
 func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason string) {
 	for _, entry := range t.ingress.Spec.TLS {
 		if len(entry.Hosts) > 0 && !slices.ContainsFunc(entry.Hosts, func(name string) bool { return covers(name, host) }) {
@@ -145,8 +144,7 @@ func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason s
 	return nil, ""
 }
 
-// covers reports whether a host of a TLS entry, which can be a wildcard, matches the host of a
-// rule.
+// covers reports whether the host in a TLS entry, which can be a wildcard, matches a rule's host.
 func covers(name, host string) bool {
 	domain, wild := strings.CutPrefix(name, "*")
 	_, of, _ := strings.Cut(host, ".")
@@ -190,12 +188,12 @@ func forRouters() []string {
 	return []string{"haproxy.router.openshift.io/", "router.openshift.io/", "route.openshift.io/"}
 }
 
-// maxPrefix limits the length of the Ingress's name within the names of its routes, which can have
-// at most 63 characters.
+// maxPrefix is the maximum length of the Ingress's name within the names of its routes, which can
+// have at most 63 characters.
 const maxPrefix = 50
 
-// routeOf returns a route. Its name is derived from its host and path, so that duplicates become
-// one route.
+// routeOf returns a route. The route's name is derived from its host and path, so duplicates result
+// in a single route.
 func routeOf(ingress *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath, spec routev1.RouteSpec) *routev1.Route {
 	key, exact := host+spec.Path, typeOf(path) == networkingv1.PathTypeExact
 	if exact { // a path can occur twice, as exact path and as prefix

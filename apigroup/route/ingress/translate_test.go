@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fixtures returns the services and secrets of the tests.
+// fixtures returns the services and secrets for the tests.
 func fixtures() sources {
 	services := map[string]*corev1.Service{
 		"web": {Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 8080}}}},
