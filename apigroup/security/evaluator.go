@@ -22,23 +22,23 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// evaluator finds the constraints that apply to a pod. The admission plugins and the reviews share
-// it.
+// evaluator finds the constraints that apply to a pod. It is shared by the admission plugins and
+// the reviews.
 type evaluator struct {
 	stores     map[schema.GroupResource]*registry.Store
 	namespaces corelisters.NamespaceLister
 	authorizer authorizer.Authorizer
 }
 
-// use stores the API server's dependencies. The stores are added later.
+// use stores the API server's dependencies. The stores are filled in later.
 func (e *evaluator) use(deps apiserver.Deps) {
 	e.stores = deps.Stores
 	e.namespaces = deps.Informers.Core().V1().Namespaces().Lister()
 	e.authorizer = deps.Authorizer
 }
 
-// all returns the constraints in the order of evaluation. They come from the API server's cache;
-// callers must not change them.
+// all returns the constraints in evaluation order. They come from the API server's cache, so
+// callers must not modify them.
 func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 	store := e.stores[constraintsResource()]
 	list, err := store.List(ctx, &internalversion.ListOptions{ResourceVersion: "0"})
@@ -54,17 +54,17 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 	return constraints, nil
 }
 
-// usable returns the constraints that at least one of the subjects may use in the namespace,
-// because the constraint lists the user or one of its groups, or because a role allows the subject
-// the verb `use`.
+// usable returns the constraints that at least one of the subjects is allowed to use in the
+// namespace, because the constraint lists the user or one of the user's groups, or because a role
+// allows the subject the verb `use`.
 func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
 	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
 		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })
 	})
 }
 
-// mayUse reports whether a subject may use a constraint. The authorizer decides first: it denies
-// access that the scopes of a token do not allow, even if the constraint lists the token's user.
+// mayUse reports whether a subject is allowed to use a constraint. The authorizer decides first: it
+// denies access that a token's scopes do not allow, even if the constraint lists the token's user.
 // OpenShift 3.11 ignores scopes for listed users.
 func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace string, subject user.Info) bool {
 	decision, _, err := e.authorizer.Authorize(ctx, authorizer.AttributesRecord{
@@ -86,7 +86,7 @@ func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace st
 	return slices.ContainsFunc(subject.GetGroups(), func(group string) bool { return slices.Contains(c.Groups, group) })
 }
 
-// decide evaluates the constraints that the subjects may use for a new pod.
+// decide evaluates the constraints that the subjects are allowed to use against a new pod.
 func (e *evaluator) decide(ctx context.Context, namespace string, pod *corev1.Pod, path *field.Path,
 	subjects []user.Info) (scc.Decision, error) {
 	constraints, ns, err := e.candidates(ctx, namespace, subjects)
@@ -96,7 +96,8 @@ func (e *evaluator) decide(ctx context.Context, namespace string, pod *corev1.Po
 	return scc.Decide(constraints, ns, pod, path), nil
 }
 
-// candidates returns the constraints that the subjects may use in a namespace, and the namespace.
+// candidates returns the constraints that the subjects are allowed to use in a namespace, and the
+// namespace.
 func (e *evaluator) candidates(ctx context.Context, namespace string,
 	subjects []user.Info) ([]*scc.Constraints, *corev1.Namespace, error) {
 	all, err := e.all(ctx)
@@ -110,12 +111,13 @@ func (e *evaluator) candidates(ctx context.Context, namespace string,
 	return e.usable(ctx, all, namespace, subjects), ns, nil
 }
 
-// allocationTimeout limits the time for which requests wait for the ranges of a new namespace.
+// allocationTimeout is the maximum time that requests wait until a new namespace's ranges are
+// allocated.
 const allocationTimeout = 5 * time.Second
 
-// namespaceWithRanges waits until the ranges of a namespace are allocated, and returns the
-// namespace. After allocationTimeout, it returns the namespace without them, and the constraints
-// that need ranges reject the pod.
+// namespaceWithRanges waits until a namespace's ranges are allocated, and returns the namespace.
+// After allocationTimeout, it returns the namespace without ranges, and the constraints that need
+// ranges reject the pod.
 func (e *evaluator) namespaceWithRanges(ctx context.Context, name string) (ns *corev1.Namespace, err error) {
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, allocationTimeout, true, func(context.Context) (bool, error) {
 		ns, err = e.namespaces.Get(name)
@@ -127,7 +129,7 @@ func (e *evaluator) namespaceWithRanges(ctx context.Context, name string) (ns *c
 	return ns, nil
 }
 
-// account returns the user of a pod's service account. If the pod names none, this is `default`.
+// account returns the user of a pod's service account. The default service account is `default`.
 func account(namespace string, pod *corev1.Pod) user.Info {
 	name := pod.Spec.ServiceAccountName
 	if name == "" {

@@ -15,12 +15,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
 )
 
-// ExecPluginName is the name, in the configuration, of the admission plugin for commands in pods.
+// ExecPluginName is the name, in the server configuration, of the admission plugin for commands in
+// pods.
 const ExecPluginName = "SCCExecRestrictions"
 
 // execPlugin is the admission plugin that gives users access only to pods that they could create
 // themselves. A pod that a controller creates, such as a build pod, can have more privileges on its
-// node than they have. The constraints that the pod's service account may use are not considered.
+// node than the user. The constraints that the pod's service account is allowed to use are not
+// considered.
 type execPlugin struct {
 	*admission.Handler
 	evaluator *evaluator
@@ -39,7 +41,7 @@ func newExecPlugin(evaluator *evaluator) *execPlugin {
 // SetExternalKubeClientSet stores the client that reads pods.
 func (c *execPlugin) SetExternalKubeClientSet(client kubernetes.Interface) { c.client = client }
 
-// ValidateInitialization returns an error if there is no client.
+// ValidateInitialization returns an error if the client is not set.
 func (c *execPlugin) ValidateInitialization() error {
 	if c.client == nil {
 		return fmt.Errorf("initialize admission plugin %s: no client", ExecPluginName)
@@ -47,7 +49,7 @@ func (c *execPlugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects commands in pods, and connections to the standard input of pods, if none of the
+// Validate rejects commands in a pod, and connections to the pod's standard input, if none of the
 // user's constraints accepts the pod.
 func (c *execPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "exec" && a.GetSubresource() != "attach" {

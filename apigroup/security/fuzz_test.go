@@ -2,8 +2,8 @@ package security
 
 import "testing"
 
-// FuzzRange checks that formatting a range returns the parsed text, and that the range contains its
-// blocks.
+// FuzzRange checks that formatting a range returns the parsed text, and that the range contains all
+// its blocks.
 func FuzzRange(f *testing.F) {
 	for _, seed := range []string{"1000000000-1999999999/10000", "0-0/1", "0-4294967295/1", "5-1/1", "1-2/0", "1/2/3", "-"} {
 		f.Add(seed)
@@ -24,7 +24,7 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// FuzzLabels checks that a valid configuration has no empty label.
+// FuzzLabels checks that a valid configuration never produces an empty label.
 func FuzzLabels(f *testing.F) {
 	for _, seed := range []string{"s0:/2", "s0/1,5", "s0:/5,1024", "x/0", "/", "s0:/3,2"} {
 		f.Add(seed, uint16(0))

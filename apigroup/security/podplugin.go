@@ -17,8 +17,9 @@ import (
 )
 
 // podPlugin is the admission plugin that checks pods. It evaluates the constraints that the user
-// and the pod's service account may use, and completes the pod with the first that accepts it. It
-// rejects a pod that no constraint accepts. Later changes to a pod must also be accepted.
+// and the pod's service account are allowed to use, and completes the pod with the first constraint
+// that accepts it. It rejects a pod that no constraint accepts. Later changes to a pod must also be
+// accepted.
 type podPlugin struct {
 	*admission.Handler
 	evaluator *evaluator
@@ -59,7 +60,7 @@ func (c *podPlugin) Admit(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// Validate checks a new pod again after the other plugins have changed it, and every change to a
+// Validate checks a new pod again after other plugins have changed it, and checks every change to a
 // pod's spec.
 func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := checked(a)
@@ -83,8 +84,8 @@ func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// checked returns the pod of a request, and whether constraints apply to it. They do not apply to
-// mirror pods, which are already running.
+// checked returns a request's pod, and reports whether constraints apply to it. They do not apply
+// to mirror pods, which are already running.
 func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
 		return nil, false
@@ -103,9 +104,10 @@ func unchanged(old, pod *corev1.Pod) bool {
 		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
 }
 
-// subjects returns the user of the request and the pod's service account. If presets changed a new
-// pod, only the service account counts, because the author did not write the presets. Without this
-// rule, members of a project could use the rights of an administrator who creates a pod there.
+// subjects returns the request's user and the pod's service account. If presets have changed a new
+// pod, only the service account counts, because the pod's author did not write the presets.
+// Otherwise, project members could use the permissions of an administrator who creates a pod in the
+// project.
 func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Info {
 	own := account(a.GetNamespace(), pod)
 	if a.GetOperation() == admission.Create && podpreset.Applied(pod.Annotations) {
@@ -114,7 +116,7 @@ func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Inf
 	return []user.Info{a.GetUserInfo(), own}
 }
 
-// refuse returns the error that contains the objections of each constraint.
+// refuse returns an error that contains each constraint's objections.
 func refuse(a admission.Attributes, decision scc.Decision) error {
 	if len(decision.Objections) == 0 {
 		return admission.NewForbidden(a, fmt.Errorf("no security context constraint may be used by the user %q or the pod's service account",

@@ -24,7 +24,7 @@ import (
 )
 
 // newEvaluator returns an evaluator for a cluster that has the built-in constraints and the project
-// `shop`. A role allows the service account `strong` of the project to use `privileged`.
+// `shop`. A role allows the project's service account `strong` to use `privileged`.
 func newEvaluator(t *testing.T) *evaluator {
 	t.Helper()
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

@@ -39,12 +39,13 @@ func (r idRange) String() string { return fmt.Sprintf("%d-%d/%d", r.first, r.las
 // count returns the number of blocks.
 func (r idRange) count() int { return int((r.last - r.first + 1) / r.block) }
 
-// annotation returns the annotation of the block at index: `<first>/<length>`.
+// annotation returns the annotation value for the block at index, in the form `<first>/<length>`.
 func (r idRange) annotation(index int) string {
 	return fmt.Sprintf("%d/%d", r.first+uint64(index)*r.block, r.block)
 }
 
-// index returns the index of the block in an annotation, and whether it is a block of the range.
+// index returns the index of the block in an annotation, and reports whether the block belongs to
+// the range.
 func (r idRange) index(annotation string) (int, bool) {
 	block, err := scc.ParseBlock(annotation)
 	if err != nil || uint64(block.Min) < r.first || uint64(block.Max) > r.last {
@@ -54,15 +55,14 @@ func (r idRange) index(annotation string) (int, bool) {
 	return int(offset / r.block), offset%r.block == 0
 }
 
-// labels enumerates SELinux levels: the combinations of categories in ascending order, starting
-// with the pair c1,c0.
+// labels enumerates SELinux levels, which are combinations of categories, in ascending order,
+// starting with the pair c1,c0.
 type labels struct {
 	prefix          string
 	categories, top int
 }
 
-// parseLabels parses `<prefix>/<categories in a label>[,<number of categories>]`, for example
-// s0:/2.
+// parseLabels parses `<prefix>/<categories per label>[,<number of categories>]`, for example s0:/2.
 func parseLabels(text string) (labels, error) {
 	prefix, rest, ok := strings.Cut(text, "/")
 	number, top, limited := strings.Cut(rest, ",")
@@ -81,9 +81,9 @@ func parseLabels(text string) (labels, error) {
 // count returns the number of labels.
 func (l labels) count() *big.Int { return new(big.Int).Binomial(int64(l.top), int64(l.categories)) }
 
-// at returns the label with a number in the combinatorial number system: the highest category is
-// the largest c for which the binomial coefficient of c and the number of categories is at most the
-// remainder.
+// at returns the label with the given number in the combinatorial number system: the highest
+// category is the largest c for which the binomial coefficient of c and the number of categories is
+// at most the remainder.
 func (l labels) at(number int) string {
 	remainder := big.NewInt(int64(number))
 	var names []string

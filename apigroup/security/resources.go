@@ -45,7 +45,7 @@ func priority(c *scc.Constraints) any {
 	return *c.Priority
 }
 
-// list formats a list like OpenShift's client, `[a b]`.
+// list formats a list in the same way as OpenShift's client, as in `[a b]`.
 func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	texts := make([]string, 0, len(items))
 	for _, item := range items {
@@ -54,8 +54,8 @@ func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// rangeAllocations returns the resource rangeallocations: the allocated blocks of a range, as one
-// bit for each block.
+// rangeAllocations returns the resource rangeallocations, which stores the allocated blocks of a
+// range with one bit per block.
 func rangeAllocations() apiserver.Served {
 	return apiserver.Resource[*securityv1.RangeAllocation]{
 		Plural: "rangeallocations",

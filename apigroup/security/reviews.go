@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// review is a resource that can only be created: the server fills in its status and does not store
-// it.
+// review is a resource that can only be created: the server fills in the status and does not store
+// the object.
 type review struct {
 	kind     func() runtime.Object
 	singular string
@@ -33,16 +33,16 @@ var _ rest.Creater = review{}
 // New creates an empty review.
 func (r review) New() runtime.Object { return r.kind() }
 
-// Destroy does nothing: a review holds no resources.
+// Destroy is a no-op, because a review does not hold resources.
 func (review) Destroy() {}
 
-// NamespaceScoped returns true: the result depends on the namespace.
+// NamespaceScoped returns true, because the result depends on the namespace.
 func (review) NamespaceScoped() bool { return true }
 
 // GetSingularName returns the singular name.
 func (r review) GetSingularName() string { return r.singular }
 
-// Create fills in the status of the review.
+// Create fills in the review's status.
 func (r review) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	_ *metav1.CreateOptions) (runtime.Object, error) {
 	namespace, ok := request.NamespaceFrom(ctx)
@@ -78,8 +78,8 @@ func newSubjectReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 	}
 }
 
-// newSelfReviews serves podsecuritypolicyselfsubjectreviews, which report whether the user of the
-// request can create the pod of a template.
+// newSelfReviews serves podsecuritypolicyselfsubjectreviews, which report whether the request's
+// user can create a template's pod.
 func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(apiserver.Deps) (rest.Storage, error) {
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicySelfSubjectReview{} }, "podsecuritypolicyselfsubjectreview",
@@ -101,7 +101,7 @@ func newSelfReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, er
 }
 
 // newAccountReviews serves podsecuritypolicyreviews, which report the service accounts that can run
-// the pod of a template.
+// a template's pod.
 func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage, error) {
 	return func(deps apiserver.Deps) (rest.Storage, error) {
 		accounts := deps.Informers.Core().V1().ServiceAccounts().Lister()
@@ -130,8 +130,9 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 	}
 }
 
-// accountNames returns the service accounts of a review. If there are none, it returns the
-// template's. It returns an error if one of them does not exist.
+// accountNames returns a review's service accounts. If the review does not specify service
+// accounts, it returns the template's service account. It returns an error if any service account
+// does not exist.
 func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec securityv1.PodSecurityPolicyReviewSpec) ([]string, error) {
 	names := spec.ServiceAccountNames
 	if len(names) == 0 {
@@ -149,9 +150,9 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 	return names, nil
 }
 
-// notAssignable is the reason in a review if the subjects may use constraints, but none of these
-// accepts the pod. It is the same as in OpenShift 3.11, because programs read it. The explanation
-// is in a warning.
+// notAssignable is a review's reason if the subjects are allowed to use constraints but none of
+// these constraints accepts the pod. It is the same as in OpenShift 3.11, because programs read it.
+// A warning contains the explanation.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
 // subjectOf returns the user of a template's service account, without the groups to which all users
@@ -165,8 +166,8 @@ func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	return serviceaccount.UserInfo(namespace, name, "")
 }
 
-// review evaluates the pod of a template. If no constraint accepts the pod, the status contains the
-// reason, and review returns no error.
+// review evaluates a template's pod. If no constraint accepts the pod, the status contains the
+// reason, and review does not return an error.
 func (e *evaluator) review(ctx context.Context, namespace string, template corev1.PodTemplateSpec,
 	subjects []user.Info) (securityv1.PodSecurityPolicySubjectReviewStatus, error) {
 	decision, err := e.decide(ctx, namespace, podOf(namespace, template), field.NewPath("spec", "template", "spec"), subjects)
@@ -192,7 +193,7 @@ func (e *evaluator) review(ctx context.Context, namespace string, template corev
 	return status, nil
 }
 
-// podOf returns the pod of a template.
+// podOf returns a template's pod.
 func podOf(namespace string, template corev1.PodTemplateSpec) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace = namespace

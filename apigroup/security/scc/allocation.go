@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resolved is a constraint with the ranges of a namespace.
+// resolved is a constraint combined with a namespace's ranges.
 type resolved struct {
 	*Constraints
 	runAsUser          securityv1.RunAsUserStrategyOptions
@@ -18,8 +18,8 @@ type resolved struct {
 	supplementalGroups []securityv1.IDRange
 }
 
-// resolve takes the range of users, the SELinux level and the groups from the namespace, if the
-// constraint does not set them. If the namespace lacks one of them, the error names the annotation.
+// resolve takes the user range, the SELinux level and the groups from the namespace, unless the
+// constraint sets them. If the namespace lacks a required value, the error names the annotation.
 func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 	r := &resolved{
 		Constraints: c, runAsUser: c.RunAsUser, seLinux: c.SELinuxContext.SELinuxOptions,
@@ -49,7 +49,7 @@ func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A volume has one owning group: the first of the namespace.
+		// A volume has a single owning group: the first group allocated to the namespace.
 		r.fsGroup = []securityv1.IDRange{{Min: blocks[0].Min, Max: blocks[0].Min}}
 	}
 	if c.SupplementalGroups.Type == securityv1.SupplementalGroupsStrategyMustRunAs && len(r.supplementalGroups) == 0 {
@@ -66,7 +66,7 @@ func missing(namespace *corev1.Namespace, annotation string) error {
 	return fmt.Errorf("namespace %q has no annotation %s; it is allocated when the namespace is created", namespace.Name, annotation)
 }
 
-// users returns the namespace's block of user IDs.
+// users returns the block of user IDs that is allocated to the namespace.
 func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	value := namespace.Annotations[securityv1.UIDRangeAnnotation]
 	if value == "" {
@@ -79,7 +79,7 @@ func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	return block, nil
 }
 
-// groups returns the blocks of group IDs from the namespace's annotation. If the annotation is
+// groups returns the blocks of group IDs in the namespace's annotation. If the annotation is
 // missing, it returns the block of user IDs.
 func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	value := namespace.Annotations[securityv1.SupplementalGroupsAnnotation]
@@ -101,8 +101,8 @@ func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	return blocks, nil
 }
 
-// ParseBlock parses a block of IDs, `<start>/<length>` or `<start>-<end>`, where both ends are
-// inclusive.
+// ParseBlock parses a block of IDs in the form `<start>/<length>` or `<start>-<end>`, where start
+// and end are inclusive.
 func ParseBlock(text string) (securityv1.IDRange, error) {
 	start, length, byLength := strings.Cut(text, "/")
 	end := ""
@@ -130,7 +130,7 @@ func ParseBlock(text string) (securityv1.IDRange, error) {
 	return securityv1.IDRange{Min: int64(first), Max: int64(last)}, nil
 }
 
-// contains reports whether one of the ranges contains id.
+// contains reports whether any of the ranges contains id.
 func contains(ranges []securityv1.IDRange, id int64) bool {
 	for _, r := range ranges {
 		if r.Min <= id && id <= r.Max {

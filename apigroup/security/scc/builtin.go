@@ -8,16 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// descriptionAnnotation is the annotation that describes the purpose of a constraint.
+// descriptionAnnotation is the annotation that describes a constraint's purpose.
 const descriptionAnnotation = "kubernetes.io/description"
 
-// BuiltIn returns the constraints of a new cluster, sorted by name, with the users and groups that
-// may use them. infrastructure is the namespace of the platform's service accounts
+// BuiltIn returns a new cluster's constraints, sorted by name, with the users and groups that are
+// allowed to use them. infrastructure is the namespace of the platform's service accounts
 // (openshift-infra).
 //
-// Source: the seven constraints of OpenShift 3.11 Cluster Administration, 15.2, with the values of
-// its two tables, and the constraint that 3.11's monitoring adds. All of them allow `projected`,
-// which only the second table lists. The strict ones also drop NET_RAW.
+// Source: the seven constraints in OpenShift 3.11 Cluster Administration, 15.2, with the values
+// from its two tables, and the constraint that 3.11's monitoring adds. All constraints allow
+// `projected`, which only the second table lists. The strict constraints also drop NET_RAW.
 func BuiltIn(infrastructure string) []*Constraints {
 	return []*Constraints{
 		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(),
@@ -25,7 +25,7 @@ func BuiltIn(infrastructure string) []*Constraints {
 	}
 }
 
-// base returns the strictest constraint. The others loosen it.
+// base returns the strictest constraint. The other constraints loosen it.
 func base(name, description string) *Constraints {
 	c := &Constraints{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "SecurityContextConstraints"},
@@ -33,7 +33,7 @@ func base(name, description string) *Constraints {
 			Name: name, Annotations: map[string]string{descriptionAnnotation: description},
 		},
 		AllowedCapabilities: []corev1.Capability{}, DefaultAddCapabilities: []corev1.Capability{},
-		// In OpenShift 3.11, programs with file capabilities can have raw sockets.
+		// In OpenShift 3.11, programs with file capabilities can open raw sockets.
 		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID", "NET_RAW"},
 		Volumes: []securityv1.FSType{
 			securityv1.FSTypeConfigMap, securityv1.FSTypeDownwardAPI, securityv1.FSTypeEmptyDir,
@@ -80,7 +80,7 @@ func hostAccess() *Constraints {
 	return c
 }
 
-// volumes allows further types of volumes.
+// volumes allows additional volume types.
 func volumes(c *Constraints, kinds ...securityv1.FSType) {
 	c.Volumes = append(c.Volumes, kinds...)
 	slices.Sort(c.Volumes)

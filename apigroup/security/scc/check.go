@@ -115,7 +115,7 @@ func (r *resolved) checkUser(context *corev1.SecurityContext, pod *corev1.PodSec
 	return nil
 }
 
-// checkSELinux compares each field of the label with the constraint's.
+// checkSELinux compares each field of the label with the constraint's label.
 func (r *resolved) checkSELinux(label *corev1.SELinuxOptions, at *field.Path) (errs field.ErrorList) {
 	if r.SELinuxContext.Type != securityv1.SELinuxStrategyMustRunAs {
 		return nil
@@ -184,8 +184,8 @@ func (r *resolved) checkPorts(ports []corev1.ContainerPort, at *field.Path) (err
 	return errs
 }
 
-// checkHosts rejects hosts in probes and hooks: the node connects to them, even to its own loopback
-// addresses.
+// checkHosts rejects hosts in probes and hooks, because the node connects to these hosts, even to
+// its own loopback addresses.
 func (r *resolved) checkHosts(hosts []namedHost, at *field.Path) (errs field.ErrorList) {
 	if r.AllowHostNetwork {
 		return nil

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container is the part of a container, of any kind, that constraints check.
+// container is the part of a container of any type that constraints check.
 type container struct {
-	// list and index locate the container: initContainers, containers or ephemeralContainers.
+	// list and index locate the container. list is initContainers, containers or
+	// ephemeralContainers.
 	list    string
 	index   int
 	context **corev1.SecurityContext
@@ -19,12 +20,12 @@ type container struct {
 
 // namedHost is a host to which the node connects on behalf of a container.
 type namedHost struct {
-	// field is the path in the container, such as livenessProbe.httpGet.
+	// field is the field path in the container, such as livenessProbe.httpGet.
 	field []string
 	name  string
 }
 
-// at returns the container's path below the path of the pod's spec.
+// at returns the container's field path, given the path of the pod's spec.
 func (c container) at(spec *field.Path) *field.Path { return spec.Child(c.list).Index(c.index) }
 
 // eachContainer calls visit for all init containers, containers and ephemeral containers.
@@ -44,7 +45,7 @@ func eachContainer(spec *corev1.PodSpec, visit func(container)) {
 	}
 }
 
-// hosts returns the hosts in the probes and hooks of a container.
+// hosts returns the hosts in a container's probes and hooks.
 func hosts(c *corev1.Container) (hosts []namedHost) {
 	add := func(get *corev1.HTTPGetAction, socket *corev1.TCPSocketAction, at ...string) {
 		if get != nil && get.Host != "" {

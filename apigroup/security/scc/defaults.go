@@ -6,8 +6,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Default sets the defaults of a constraint. Missing strategies allow everything, lists of users
-// and groups are never null, and the list of volumes is consistent with allowHostDirVolumePlugin.
+// Default sets a constraint's defaults. Missing strategies allow everything, lists of users and
+// groups are never null, and the volume list is consistent with allowHostDirVolumePlugin.
 func Default(c *Constraints) {
 	if c.Users == nil {
 		c.Users = []string{}
@@ -27,8 +27,8 @@ func Default(c *Constraints) {
 	defaultVolumes(c)
 }
 
-// defaultVolumes sets the list of volumes to all types if a constraint has no list. Whether the
-// list contains host directories depends on allowHostDirVolumePlugin, which is older than the list.
+// defaultVolumes sets the volume list to all types if a constraint has no list. Whether the list
+// includes host directories depends on allowHostDirVolumePlugin, which is older than the list.
 func defaultVolumes(c *Constraints) {
 	switch {
 	case c.Volumes == nil && c.AllowHostDirVolumePlugin:

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzAllocation checks that the IDs in a namespace's parsed annotations are in order, and that
-// invalid text never yields root.
+// FuzzAllocation checks that the IDs parsed from a namespace's annotations are in order, and that
+// invalid text never results in root.
 func FuzzAllocation(f *testing.F) {
 	for _, seed := range [][3]string{
 		{"1000000000/10000", "1000000000/10000", "s0:c1,c0"}, {"1-5", "5-1", ""}, {"4294967295/4294967295", "0/1,2/3", "x"}, {"-1/5", "/", "/"}, {"1/0", "1-", "-1"},

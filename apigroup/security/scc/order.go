@@ -7,8 +7,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Sort sorts constraints in the order of evaluation: first by priority, highest first (the default
-// is 0), then by restrictiveness, most restrictive first, and then by name.
+// Sort sorts constraints in evaluation order: first by priority, highest first (the default is 0),
+// then by restrictiveness, most restrictive first, and then by name.
 func Sort(constraints []*Constraints) {
 	slices.SortFunc(constraints, func(a, b *Constraints) int {
 		return cmp.Or(
@@ -26,10 +26,10 @@ func priority(c *Constraints) int32 {
 	return *c.Priority
 }
 
-// The weights of the features that a constraint can allow: privileged containers, host ports and
+// Weights of the features that a constraint can allow: privileged containers, host ports and host
 // networking, host directories, unusual volumes, the user and SELinux label, and capabilities.
-// Privileged containers, host ports, host networking and host directories each weigh more than
-// everything after them combined.
+// Privileged containers, host ports, host networking and host directories each weigh more than all
+// the features after them combined.
 const (
 	laxPrivileged     = 1_000_000
 	laxHostPorts      = 400_000

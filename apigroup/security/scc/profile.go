@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// The names of seccomp profiles in a constraint's seccompProfiles, and in the annotations of
-// OpenShift 3 pods.
+// Names of seccomp profiles in a constraint's seccompProfiles, and in the annotations of OpenShift
+// 3 pods.
 const (
 	profileAny        = "*"
 	profileRuntime    = "runtime/default"
@@ -19,8 +19,8 @@ const (
 	profileLocal      = "localhost/"
 )
 
-// ProfileNamed returns the profile with a name, as in a pod's field. It returns nil if the name
-// does not identify exactly one profile.
+// ProfileNamed returns the profile with the given name, as in a pod's field. It returns nil if the
+// name does not identify exactly one profile.
 func ProfileNamed(name string) *corev1.SeccompProfile {
 	file, local := strings.CutPrefix(name, profileLocal)
 	switch {
@@ -48,7 +48,8 @@ func profileName(profile *corev1.SeccompProfile) string {
 	return profileUnconfined
 }
 
-// defaultSeccompProfile returns the first profile that is not a wildcard, or nil if there is none.
+// defaultSeccompProfile returns the first profile that is not a wildcard, or nil if there is no
+// such profile.
 func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 	for _, name := range r.SeccompProfiles {
 		if name != profileAny {
@@ -58,9 +59,10 @@ func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 	return nil
 }
 
-// checkSeccomp rejects a profile that the constraint does not list. The runtime's profile, which
-// applies to pods without a profile, is also allowed by constraints without a list, such as those
-// of OpenShift 3, and by constraints that allow pods to have no filter at all (unconfined).
+// checkSeccomp rejects a profile that the constraint does not list. The container runtime's default
+// profile, which applies to pods without a profile, is also allowed by constraints without a list,
+// such as those of OpenShift 3, and by constraints that allow pods to run without any filter
+// (unconfined).
 func (r *resolved) checkSeccomp(profile *corev1.SeccompProfile, at *field.Path) field.ErrorList {
 	if profile == nil || slices.Contains(r.SeccompProfiles, profileAny) {
 		return nil
@@ -76,17 +78,17 @@ func (r *resolved) checkSeccomp(profile *corev1.SeccompProfile, at *field.Path) 
 	return field.ErrorList{field.Forbidden(at, name+" is not allowed; allowed are "+allowed)}
 }
 
-// allowsRuntimeProfile returns false only if the list contains only local profiles, because these
-// can be stricter than the runtime's.
+// allowsRuntimeProfile returns false only if the list contains only local profiles, because local
+// profiles can be stricter than the runtime's default profile.
 func (r *resolved) allowsRuntimeProfile() bool {
 	return len(r.SeccompProfiles) == 0 || slices.ContainsFunc(r.SeccompProfiles, func(name string) bool {
 		return name == profileRuntime || name == profileDocker || name == profileUnconfined
 	})
 }
 
-// checkAppArmor rejects every profile except the runtime's, which also applies to pods without a
-// profile. SCCs have no field for AppArmor. An SCC that allows privileged containers, to which no
-// profile applies, allows every profile.
+// checkAppArmor rejects every profile except the runtime's default profile, which also applies to
+// pods without a profile. SCCs have no field for AppArmor. An SCC that allows privileged
+// containers, to which no profile applies, allows every profile.
 func (r *resolved) checkAppArmor(profile *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
 	if profile == nil || profile.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
 		return nil
@@ -118,8 +120,8 @@ func (r *resolved) checkSysctls(sysctls []corev1.Sysctl, at *field.Path) (errs f
 	return errs
 }
 
-// matches reports whether one of the patterns is equal to name or, if it ends in *, matches a
-// prefix of name.
+// matches reports whether any of the patterns is equal to name or, if the pattern ends in *,
+// matches a prefix of name.
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
@@ -128,7 +130,7 @@ func matches(patterns []string, name string) bool {
 }
 
 // CarryAnnotations converts the seccomp annotations of OpenShift 3 pods to fields, because
-// Kubernetes reads only the fields. It does not change a field that is set, and ignores an
+// Kubernetes reads only the fields. It does not change a field that is already set, and ignores an
 // annotation that does not name a profile.
 func CarryAnnotations(pod *corev1.Pod) {
 	if profile := ProfileNamed(pod.Annotations[corev1.SeccompPodAnnotationKey]); profile != nil {
