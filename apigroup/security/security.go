@@ -1,6 +1,6 @@
 // Package security serves the API group security.openshift.io, checks pods against security context
-// constraints, and allocates the ranges of users, groups and SELinux labels that constraints take
-// from namespaces.
+// constraints, and allocates the user, group and SELinux label ranges that constraints take from
+// namespaces.
 //
 // The package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture,
 // 4.2.5, and 3.11 Cluster Administration, chapter 15.
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PluginName is the name of the admission plugin in the configuration.
+// PluginName is the name of the admission plugin in the server configuration.
 const PluginName = "SecurityContextConstraint"
 
 // Feature returns the API group with its admission plugins.
@@ -45,7 +45,7 @@ func Feature() apiserver.Feature {
 	}
 }
 
-// constraintsResource returns the resource of the constraints.
+// constraintsResource returns the group and resource of constraints.
 func constraintsResource() schema.GroupResource {
 	return securityv1.Resource("securitycontextconstraints")
 }

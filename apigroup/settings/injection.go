@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// excludeAnnotation excludes a pod if its value is "true".
+	// excludeAnnotation excludes a pod from presets if its value is "true".
 	excludeAnnotation = podpreset.Domain + "/exclude"
-	// conflictAnnotation contains the reason why a pod has none of its presets.
+	// conflictAnnotation holds the reason why none of a pod's presets has been applied.
 	conflictAnnotation = "podpreset.slipway.io/conflict"
-	// platform is the user of Slipway's controllers, and platformAccounts the prefix of the service
-	// accounts as which they create pods.
+	// platform is the user of Slipway's controllers. platformAccounts is the prefix of the service
+	// accounts that they use to create pods.
 	platform         = "system:openshift-master"
 	platformAccounts = "system:serviceaccount:openshift-infra:"
 )
@@ -36,7 +36,7 @@ type presets struct {
 	stores map[schema.GroupResource]*registry.Store
 }
 
-// of returns the presets of a pod, sorted by name.
+// of returns the presets that apply to a pod, sorted by name.
 func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]v1alpha1.PodPreset, error) {
 	list, err := p.stores[resource()].List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -56,10 +56,11 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 	return matching, nil
 }
 
-// injection is the plugin PodPreset. It adds presets to new pods, except pods that Slipway creates
-// itself, such as those of builds: with variables and files of users, their programs could pass on
-// rights that the users do not have. For other authors, the admission plugin for security context
-// constraints ignores the author's rights if a pod has a preset.
+// injection is the admission plugin PodPreset. It adds presets to new pods, except pods that
+// Slipway creates itself, such as build pods: with environment variables and files from users, the
+// programs in these pods could be made to pass on permissions that the users do not have. For pods
+// of other authors, the admission plugin for security context constraints ignores the author's
+// permissions if the pod has a preset.
 type injection struct {
 	*admission.Handler
 	presets *presets
@@ -71,7 +72,7 @@ func newInjection(p *presets) *injection {
 	return &injection{admission.NewHandler(admission.Create), p}
 }
 
-// Admit adds all presets of a pod or, if two parts conflict, none.
+// Admit adds all of a pod's presets or, if any parts conflict, none of them.
 func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || isPlatform(a.GetUserInfo().GetName()) {
 		return nil

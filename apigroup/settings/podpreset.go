@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// maxName is the maximum length of a preset's name, because the name is part of the name of an
-// annotation of pods, whose limit is 63.
+// maxName is the maximum length of a preset's name. The name is part of a pod annotation's name,
+// which can have at most 63 characters.
 const maxName = 63 - len("podpreset-")
 
 func podPresets(rules Rules) apiserver.Served {
 	type preset = *v1alpha1.PodPreset
 	return apiserver.Resource[preset]{
 		Plural: "podpresets", Namespaced: true,
-		// A pod gets the parts after its own defaults are set.
+		// The preset's parts are added after the pod's own defaults have been set.
 		Default: func(p preset) {
 			template := templateOf(p)
 			rules.DefaultPodTemplate(template)
@@ -37,8 +37,8 @@ func podPresets(rules Rules) apiserver.Served {
 	}
 }
 
-// templateOf returns a pod template with the parts of a preset. Its container has the name and the
-// image "preset".
+// templateOf returns a pod template with a preset's parts. The template's container has the name
+// "preset" and the image "preset".
 func templateOf(p *v1alpha1.PodPreset) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Volumes: p.Spec.Volumes,
@@ -48,7 +48,7 @@ func templateOf(p *v1alpha1.PodPreset) *corev1.PodTemplateSpec {
 	}}
 }
 
-// validate returns the errors of a preset. Kubernetes' rules for pods apply to its parts.
+// validate validates a preset. Kubernetes' pod validation applies to the preset's parts.
 func validate(p *v1alpha1.PodPreset, rules Rules) (errs field.ErrorList) {
 	at := field.NewPath("spec")
 	if len(p.Name) > maxName {

@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// PodPreset is the name of the admission plugin in the configuration.
+// PodPreset is the name of the admission plugin in the server configuration.
 const PodPreset = "PodPreset"
 
-// Rules contains Kubernetes' defaults and validation rules of pod templates.
+// Rules provides Kubernetes' defaulting and validation for pod templates.
 type Rules interface {
 	DefaultPodTemplate(*corev1.PodTemplateSpec)
 	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
@@ -36,13 +36,14 @@ func Feature(rules Rules) apiserver.Feature {
 			Definitions:  v1alpha1.GetOpenAPIDefinitions,
 			Resources:    []apiserver.Served{podPresets(rules)},
 		}},
-		// The plugin reads presets when it serves requests.
+		// The plugin reads presets only when it serves requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			presets.stores = deps.Stores
 			return apiserver.Hooks{}, nil
 		},
 		Admission: []apiserver.Admission{{
-			// Before the plugins that check the content of a pod, as in Kubernetes 1.11.
+			// The plugin must precede the plugins that check a pod's content, as in Kubernetes
+			// 1.11.
 			Name: PodPreset, Before: "LimitRanger",
 			New: func(io.Reader) (admission.Interface, error) { return newInjection(presets), nil },
 		}},

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/settings/v1alpha1"
 )
 
-// preset returns a preset with a variable, a secret, and a mount of it.
+// preset returns a preset with an environment variable, a secret, and a mount of the secret.
 func preset(name string, env ...corev1.EnvVar) v1alpha1.PodPreset {
 	return v1alpha1.PodPreset{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.PodPresetSpec{
 		Env:     env,

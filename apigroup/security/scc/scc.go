@@ -1,9 +1,9 @@
-// Package scc evaluates security context constraints. It has no state and uses no client. The
-// admission plugins and the review APIs share it.
+// Package scc evaluates security context constraints. It is stateless and does not use a client.
+// The admission plugins and the review APIs share it.
 //
 // Decide evaluates constraints in the order of Sort. Each constraint first completes the fields
-// that the pod leaves unset (complete.go), and then checks every field of the result (check.go).
-// The first constraint without objections wins.
+// that the pod does not set (complete.go), and then checks every field of the result (check.go).
+// The first constraint without objections accepts the pod.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.5 Security Context Constraints, and
 // 3.11 Cluster Administration, chapter 15.
@@ -18,16 +18,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Constraints is the wire type under a shorter name.
+// Constraints is a shorter name for the wire type.
 type Constraints = securityv1.SecurityContextConstraints
 
-// Decision is the result of the evaluation of a pod.
+// Decision is the result of evaluating a pod.
 type Decision struct {
-	// AllowedBy is the constraint that accepted the pod, or nil if none did.
+	// AllowedBy is the constraint that accepted the pod, or nil if no constraint accepted it.
 	AllowedBy *Constraints
-	// Pod is a copy of the pod that was completed by AllowedBy, with the annotation openshift.io/scc.
+	// Pod is a copy of the pod that AllowedBy has completed, with the annotation openshift.io/scc.
 	Pod *corev1.Pod
-	// Objections are the reasons of the constraints that rejected the pod, in the order of evaluation.
+	// Objections lists the objections of the constraints that rejected the pod, in evaluation
+	// order.
 	Objections []Objection
 }
 
@@ -35,12 +36,12 @@ type Decision struct {
 type Objection struct {
 	// Constraint is the name of the constraint.
 	Constraint string
-	// Errors are the errors of the pod's fields.
+	// Errors lists the errors in the pod's fields.
 	Errors field.ErrorList
 }
 
-// Error returns `restricted: [spec.containers[0].securityContext.privileged: Invalid value: true:
-// ...]`.
+// Error formats the objection, for example as `restricted:
+// [spec.containers[0].securityContext.privileged: Invalid value: true: ...]`.
 func (o Objection) Error() string {
 	texts := make([]string, 0, len(o.Errors))
 	for _, err := range o.Errors {
@@ -49,7 +50,7 @@ func (o Objection) Error() string {
 	return o.Constraint + ": [" + strings.Join(texts, ", ") + "]"
 }
 
-// Reason returns the objections in one line, or "" if there are none.
+// Reason returns the objections as a single line, or "" if there are no objections.
 func (d Decision) Reason() string {
 	texts := make([]string, 0, len(d.Objections))
 	for _, objection := range d.Objections {
@@ -58,14 +59,14 @@ func (d Decision) Reason() string {
 	return strings.Join(texts, "; ")
 }
 
-// Decide evaluates constraints in the given order until one accepts the pod. at is the path of the
-// pod's spec in messages. Decide does not change the pod.
+// Decide evaluates constraints in the given order until a constraint accepts the pod. at is the
+// field path of the pod's spec in error messages. Decide does not modify the pod.
 func Decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(*corev1.Pod) bool { return true })
 }
 
-// Recheck is like Decide, but for an existing pod. The spec of such a pod is immutable, so a
-// constraint that would have to complete it rejects it.
+// Recheck is like Decide, but for an existing pod. An existing pod's spec is immutable, so a
+// constraint rejects the pod if it would have to complete it.
 func Recheck(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(completed *corev1.Pod) bool {
 		return equality.Semantic.DeepEqual(pod.Spec, completed.Spec)
@@ -94,7 +95,7 @@ func decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1
 	return decision
 }
 
-// try completes a copy of the pod with one constraint and checks the result.
+// try completes a copy of the pod with one constraint, and checks the result.
 func try(constraint *Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) (*corev1.Pod, field.ErrorList) {
 	resolved, err := resolve(constraint, namespace)
 	if err != nil {

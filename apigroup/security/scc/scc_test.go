@@ -176,7 +176,7 @@ func TestCheckSeccompAllowsListedProfiles(t *testing.T) {
 		{[]string{runtime}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{docker}, []string{runtime, docker}, []string{unconfined, local}},
 		{[]string{unconfined}, []string{runtime, docker, unconfined}, []string{local}},
-		// because it might be stricter
+		// A local profile might be stricter than the runtime's default profile.
 		{[]string{local}, []string{local}, []string{runtime, docker, unconfined, "localhost/other.json"}},
 	} {
 		c := restricted()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate returns the errors of a constraint, except those of its metadata.
+// Validate validates a constraint, except its metadata.
 func Validate(c *Constraints) field.ErrorList {
 	var errs field.ErrorList
 	if priority(c) < 0 {
@@ -153,7 +153,7 @@ func validateCapabilities(c *Constraints) (errs field.ErrorList) {
 	return errs
 }
 
-// sysctlPattern matches the name of a sysctl, optionally with a * at the end.
+// sysctlPattern matches a sysctl name, optionally with a trailing *.
 var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|[a-z0-9][-_a-z0-9]*\*|\*)$`)
 
 func validateSysctls(c *Constraints) (errs field.ErrorList) {

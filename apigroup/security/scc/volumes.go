@@ -22,7 +22,7 @@ func (r *resolved) checkVolumes(spec *corev1.PodSpec, at *field.Path) (errs fiel
 	return errs
 }
 
-// allowsVolume reports whether the constraint allows a type of volume. For host directories, only
+// allowsVolume reports whether the constraint allows a volume type. For host directories, only
 // allowHostDirVolumePlugin is considered.
 func (r *resolved) allowsVolume(kind securityv1.FSType) bool {
 	if kind == securityv1.FSTypeHostPath {
@@ -39,9 +39,9 @@ func (r *resolved) allowsDriver(driver string) bool {
 	})
 }
 
-// volumeType returns the type, in constraints, of a volume. A volume with the service account's API
-// token counts as a secret, because OpenShift 3 mounted the token as a secret and Kubernetes uses a
-// projected volume.
+// volumeType returns a volume's type, as used in constraints. A volume with the service account's
+// API token counts as a secret, because OpenShift 3 mounted the token as a secret, whereas
+// Kubernetes uses a projected volume.
 func volumeType(volume *corev1.Volume) securityv1.FSType {
 	if volume.Projected != nil {
 		if isTokenVolume(volume.Projected) {
@@ -96,9 +96,9 @@ func volumeSources(v *corev1.VolumeSource) []volumeSource {
 	}
 }
 
-// isTokenVolume reports whether the API server's ServiceAccount plugin added a volume, as it does
-// to every pod. It contains a token for the API server, the cluster's CA and the name of the
-// namespace.
+// isTokenVolume reports whether a volume was added by the API server's ServiceAccount plugin, which
+// adds such a volume to every pod. The volume contains a token for the API server, the cluster's CA
+// bundle and the name of the namespace.
 func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	token := false
 	for _, source := range projected.Sources {
@@ -115,7 +115,7 @@ func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	return token
 }
 
-// volumeTypes returns all types that a constraint can list, except `*` and `none`, sorted.
+// volumeTypes returns all types that a constraint can list, except `*` and `none`, sorted by name.
 func volumeTypes() []securityv1.FSType {
 	kinds := []securityv1.FSType{securityv1.FSProjected}
 	for _, source := range volumeSources(&corev1.VolumeSource{}) {

@@ -2,10 +2,9 @@
 //
 // Source: Kubernetes 1.11, whose fields have these names. Kubernetes removed the group in 1.20.
 //
-// After a change of the types, run `go generate` in this folder.
+// After changing the types, run `go generate` in this folder.
 //
-// +k8s:deepcopy-gen=package
-// +k8s:openapi-gen=true
+// +k8s:deepcopy-gen=package +k8s:openapi-gen=true
 package v1alpha1
 
 //go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.37.2 --go-header-file /dev/null --output-file zz_generated.deepcopy.go .

@@ -26,16 +26,16 @@ type PodPresetList struct {
 	Items []PodPreset `json:"items"`
 }
 
-// PodPresetSpec selects the pods and contains their additional settings.
+// PodPresetSpec selects pods and contains additional settings for them.
 type PodPresetSpec struct {
 	// Selector selects pods by their labels. An empty selector selects all pods.
 	Selector metav1.LabelSelector `json:"selector,omitempty"`
-	// Env are environment variables of each container.
+	// Env lists environment variables for each container.
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// EnvFrom are sources of environment variables of each container.
+	// EnvFrom lists sources of environment variables for each container.
 	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
-	// Volumes are volumes of the pod.
+	// Volumes lists volumes for the pod.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// VolumeMounts are mounts of volumes into each container.
+	// VolumeMounts lists volume mounts for each container.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
 }

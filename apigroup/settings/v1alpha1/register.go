@@ -9,7 +9,7 @@ import (
 // GroupName is the name of the API group.
 const GroupName = "settings.k8s.io"
 
-// GroupVersion returns the API group with its only version.
+// GroupVersion returns the API group's only version.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// exposing returns the resources of the objects that can expose values, by kind. Routes that use
-// the old name of their kind are stored in their current group.
+// exposing returns the resources of the objects that can expose values, by kind. Routes with the
+// legacy name of their kind are stored in their current API group.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{
@@ -29,7 +29,7 @@ func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	}
 }
 
-// bind returns the values that the objects of an instance expose, and records the binding.
+// bind returns the values that an instance's objects expose, and records the binding.
 func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "binding")
 	if err != nil {
@@ -91,7 +91,7 @@ func checkBindable(instance *templatev1.TemplateInstance, id string, body bindRe
 	return nil
 }
 
-// credentials returns the values that the objects of an instance expose.
+// credentials returns the values that an instance's objects expose.
 func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateInstance) (map[string]string, error) {
 	values, resources := map[string]string{}, exposing()
 	for _, entry := range instance.Status.Objects {
@@ -113,8 +113,7 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 	return values, nil
 }
 
-// expose adds the values that an object exposes to values. It decodes the data of a Secret from
-// base64.
+// expose adds the values that an object exposes to values. It base64-decodes the data of a Secret.
 func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {
@@ -127,7 +126,7 @@ func expose(values map[string]string, object *unstructured.Unstructured) error {
 	return exposed(values, object.GetAnnotations(), content)
 }
 
-// unbind deletes the record of a binding.
+// unbind deletes a binding's record.
 func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "binding")
 	if err != nil {

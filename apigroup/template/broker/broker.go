@@ -1,11 +1,11 @@
-// Package broker is the template service broker. It offers templates as services of the Open
-// Service Broker API, creates TemplateInstances on behalf of the users that the platform names, and
-// returns the values that the objects of these instances expose.
+// Package broker implements the template service broker. It offers templates as services of the
+// Open Service Broker API, creates TemplateInstances on behalf of the users that the platform
+// names, and returns the values that the objects of these instances expose.
 //
 // The broker stores its state in the API. Each instance has a BrokerTemplateInstance and, in the
-// user's project, a TemplateInstance and a Secret with the values of the parameters. All three have
-// the same name. If a request fails, the platform can repeat it, and the broker then continues
-// where the previous request failed.
+// user's project, a TemplateInstance and a Secret with the parameter values. All three objects have
+// the same name. If a request fails, the platform can retry it, and the broker then continues where
+// the previous request failed.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker, and Open
 // Service Broker API, version 2.13. The paths, annotations and checks are those of the broker in
@@ -29,11 +29,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// Root is the path prefix of the broker. Roles such as
-// system:openshift:templateservicebroker-client contain it in nonResourceURLs.
+// Root is the broker's path prefix. Roles such as system:openshift:templateservicebroker-client
+// contain it in nonResourceURLs.
 const Root = "/brokers/template.openshift.io/"
 
-// broker serves the requests of platforms.
+// broker serves requests from platforms.
 type broker struct {
 	namespaces []string
 	// loopback and client have all permissions. For actions on behalf of a user, the broker uses the
@@ -43,7 +43,7 @@ type broker struct {
 	authorizer authorizer.Authorizer
 }
 
-// New returns the handler of the paths below Root, which offers the templates in namespaces. The
+// New returns the handler for the paths below Root. It offers the templates in namespaces. The
 // server must have authenticated and authorized the requests.
 func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	loopback := apiserver.Unlimited(deps.Loopback)
@@ -67,8 +67,8 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// change updates a record with edit, which returns false if it changes nothing. After a conflict,
-// edit is called again.
+// change updates a record with edit. edit returns false if it has not changed the record. After a
+// conflict, edit is called again.
 func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateInstance,
 	edit func(*templatev1.BrokerTemplateInstanceSpec) bool) error {
 	records := b.client.TemplateV1().BrokerTemplateInstances()

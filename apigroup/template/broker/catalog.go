@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// services maps annotations of templates to names in the catalog's metadata. If two annotations
-// have the same name, the first that is set wins. The second is the spelling in the documentation
-// of versions before 3.7.
+// services maps template annotations to names in the catalog's metadata. If two annotations map to
+// the same name, the first annotation that is set takes precedence. The second annotation uses the
+// spelling from the documentation of versions before 3.7.
 var services = []struct{ name, annotation string }{
 	{"displayName", "openshift.io/display-name"},
 	{"longDescription", "openshift.io/long-description"},

@@ -13,24 +13,24 @@ import (
 	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
-// The prefixes of the annotations that expose a value. The rest of the annotation's name is the
-// name of the credential. The annotation's value is a JSONPath template for the object.
+// Prefixes of the annotations that expose a value. The rest of the annotation's name is the name of
+// the credential. The annotation's value is a JSONPath template for the object.
 const (
 	exposePrefix       = "template.openshift.io/expose-"
 	base64ExposePrefix = "template.openshift.io/base64-expose-"
 )
 
-// The API server evaluates expressions that template authors write, so they must be cheap.
-// Expressions that are long or can multiply values are rejected. These constants limit the number
-// of expressions, and the total size of the values: a platform stores them in a Secret, which has
-// the same limit.
+// The API server evaluates expressions that template authors write, so the expressions must be
+// cheap. Expressions that are long or can multiply values are rejected. These constants limit the
+// number of expressions and the total size of the values. A platform stores the values in a Secret,
+// which has the same size limit.
 const (
 	maxCredentials = 100
 	maxExposed     = 1 << 20
 )
 
-// exposed adds the values that the annotations of an object expose to values. With
-// base64ExposePrefix, a value can contain any bytes, and is encoded in base64.
+// exposed adds the values that an object's annotations expose to values. With base64ExposePrefix, a
+// value can contain arbitrary bytes, and is base64-encoded.
 func exposed(values, annotations map[string]string, content any) error {
 	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {
 		name, plain := strings.CutPrefix(annotation, exposePrefix)
@@ -65,8 +65,8 @@ func size(values map[string]string) (bytes int) {
 	return bytes
 }
 
-// evaluate evaluates a JSONPath template to at most limit bytes. Missing values are empty. If an
-// expression has more than one value, it returns an error.
+// evaluate evaluates a JSONPath template. The result has at most limit bytes. Missing values are
+// empty. If an expression has more than one value, evaluate returns an error.
 func evaluate(template string, content any, encode bool, limit int) (string, error) {
 	path, err := singlepath.Parse("expose", template)
 	if err != nil {

@@ -28,8 +28,7 @@ import (
 
 const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
 
-// catalogue is a broker that offers one template, for a user with all permissions, with its
-// clients.
+// catalogue is a broker that offers one template, with clients, for a user with all permissions.
 type catalogue struct {
 	t         *testing.T
 	broker    http.Handler
@@ -60,7 +59,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// ask sends a request, verifies the status code, and returns the response's body.
+// ask sends a request, verifies the status code, and returns the response body.
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))
@@ -162,7 +161,7 @@ func TestBindNeedsReadyInstance(t *testing.T) {
 		t.Fatal(err)
 	}
 	instance.Status.Conditions = []templatev1.TemplateInstanceCondition{{Type: templatev1.TemplateInstanceReady, Status: corev1.ConditionTrue}}
-	// An object that another client recreated exposes nothing.
+	// An object that has been recreated by another client exposes nothing.
 	secret, err := c.kube.CoreV1().Secrets("shop").Create(t.Context(), &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "db", Annotations: map[string]string{exposePrefix + "name": "{.metadata.name}"}},
 	}, metav1.CreateOptions{})

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// target is the instance of a request, which might not exist.
+// target is the instance to which a request refers. The instance might not exist.
 type target struct {
 	id    string
 	actor *actor
@@ -21,8 +21,8 @@ type target struct {
 	record *templatev1.BrokerTemplateInstance
 }
 
-// target returns the instance of a request. The user must be allowed the verbs on its
-// TemplateInstance.
+// target returns the instance to which a request refers. The user must be allowed the given verbs
+// on the instance's TemplateInstance.
 func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -47,7 +47,7 @@ func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	return target{id, actor, record}, nil
 }
 
-// instance returns the TemplateInstance of a record, or nil if it was deleted.
+// instance returns a record's TemplateInstance, or nil if it has been deleted.
 func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplateInstance) (*templatev1.TemplateInstance, error) {
 	of := record.Spec.TemplateInstance
 	instance, err := b.client.TemplateV1().TemplateInstances(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
@@ -60,8 +60,8 @@ func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplate
 	return instance, nil
 }
 
-// deprovision deletes the TemplateInstance of an instance, which also deletes its objects. It
-// then deletes the record.
+// deprovision deletes an instance's TemplateInstance, which also deletes its objects. It then
+// deletes the record.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	if err := osbserver.Incomplete(r); err != nil {
 		return osbserver.Response{}, err
@@ -88,8 +88,8 @@ func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusAccepted, Body: operation{deprovisioning}}, nil
 }
 
-// forget deletes the record of an instance if its TemplateInstance no longer exists. The Secret
-// with the values is deleted with the record.
+// forget deletes an instance's record if the TemplateInstance no longer exists. The Secret with the
+// parameter values is deleted with the record.
 func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateInstance) (done bool, err error) {
 	if instance, err := b.instance(ctx, record); err != nil || instance != nil {
 		return false, err
@@ -103,7 +103,7 @@ func (b *broker) forget(ctx context.Context, record *templatev1.BrokerTemplateIn
 	return true, nil
 }
 
-// lastOperation returns the state of the creation or deletion of an instance.
+// lastOperation returns the progress of an instance's creation or deletion.
 func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	switch operation := r.URL.Query().Get("operation"); operation {
 	case provisioning:
@@ -130,7 +130,7 @@ func (b *broker) lastProvisioning(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: progress(instance)}, nil
 }
 
-// progress returns the state of an instance, which is nil if it was deleted.
+// progress returns the state of an instance, which is nil if it has been deleted.
 func progress(instance *templatev1.TemplateInstance) operationState {
 	if instance == nil {
 		return operationState{failed, "the template instance was deleted"}

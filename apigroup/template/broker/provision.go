@@ -20,13 +20,13 @@ import (
 
 const (
 	// externalID is the annotation with which OpenShift 3 marks the objects of an instance that a
-	// broker created.
+	// broker has created.
 	externalID = "openservicebroker.openshift.io/instance-external-id"
 )
 
-// provision creates an instance of a template: first its record, then the values of its parameters,
-// and then the TemplateInstance. If the request is repeated, it returns the existing instance. A
-// different request for the same instance is a conflict.
+// provision creates an instance of a template: first its record, then the Secret with the parameter
+// values, and then the TemplateInstance. If the request is repeated, it returns the existing
+// instance. A different request for the same instance is a conflict.
 func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -96,7 +96,7 @@ func (p *provisionRequest) validate() error {
 	return nil
 }
 
-// template returns the requested template, as the user sees it, with the user's labels.
+// template returns the requested template, as the user sees it, with the user's labels added.
 func (b *broker) template(ctx context.Context, actor *actor, body provisionRequest) (*templatev1.Template, error) {
 	templates, err := b.templates(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.
 	return existing, nil
 }
 
-// owned returns the metadata of an object that is deleted together with the record of its instance.
+// owned returns the metadata of an object that is deleted together with its instance's record.
 func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: record.Name, Annotations: map[string]string{externalID: record.Name},
@@ -170,8 +170,8 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	}
 }
 
-// checkOwner rejects an object that has the name of an instance but does not belong to it, such as
-// an object of an earlier instance.
+// checkOwner rejects an object that has the same name as an instance but does not belong to the
+// instance, such as an object of an earlier instance.
 func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemplateInstance) error {
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil
@@ -179,7 +179,7 @@ func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemp
 	return osbserver.Busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
 }
 
-// values creates or returns the Secret with the values of an instance's parameters.
+// values creates or returns the Secret with an instance's parameter values.
 func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateInstance, parameters map[string]string) (*corev1.Secret, error) {
 	data := make(map[string][]byte, len(parameters))
 	for name, value := range parameters {
