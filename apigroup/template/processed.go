@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// processed serves the request that processes a template.
+// processed serves requests to process a template.
 type processed struct {
 	apiserver.Unstored[*templatev1.Template]
 }

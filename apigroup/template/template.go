@@ -1,5 +1,5 @@
 // Package template serves the API group template.openshift.io: templates, which are sets of objects
-// with parameters, their processing, and template instances.
+// with parameters, the processing of templates, and template instances.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on templates. The wire types are
 // those of github.com/openshift/api/template/v1.
@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group with the template service broker, which offers the templates of the
-// projects.
+// Feature returns the API group with the template service broker, which offers the templates in the
+// given projects.
 func Feature(projects []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: brokerHooks(projects), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,
@@ -89,7 +89,7 @@ func brokerInstances() apiserver.Served {
 }
 
 // prepareInstance sets the requester, which clients cannot choose, and the finalizer that keeps a
-// deleted instance until its objects are deleted.
+// deleted instance until its objects have been deleted.
 func prepareInstance(ctx context.Context, instance, old *templatev1.TemplateInstance) {
 	if old != nil {
 		return
@@ -110,7 +110,7 @@ func prepareInstance(ctx context.Context, instance, old *templatev1.TemplateInst
 	}
 }
 
-// maxDescription limits the length of a description in a table.
+// maxDescription is the maximum length of a description in a table.
 const maxDescription = 80
 
 func description(template *templatev1.Template) any {
@@ -123,7 +123,8 @@ func description(template *templatev1.Template) any {
 	return string(text)
 }
 
-// parameters summarizes a template's parameters as OpenShift 3 does: "3 (1 blank)", "2 (all set)".
+// parameters summarizes a template's parameters as OpenShift 3 does, for example as "3 (1 blank)"
+// or "2 (all set)".
 func parameters(template *templatev1.Template) any {
 	blank, generated := 0, 0
 	for _, parameter := range template.Parameters {

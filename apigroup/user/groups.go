@@ -25,7 +25,7 @@ func groups() apiserver.Served {
 	}
 }
 
-// validateGroup rejects invalid and duplicate names of users.
+// validateGroup rejects invalid and duplicate user names.
 func validateGroup(_ context.Context, group, _ *userv1.Group) (errs field.ErrorList) {
 	seen := map[string]bool{}
 	for i, user := range group.Users {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// identities returns the resource identities.user.openshift.io: users as a particular identity
-// provider knows them.
+// identities returns the resource identities.user.openshift.io. An identity is a user as known to a
+// particular identity provider.
 func identities() apiserver.Served {
 	return apiserver.Resource[*userv1.Identity]{
 		Plural:    "identities",
@@ -33,14 +33,15 @@ func identities() apiserver.Served {
 	}
 }
 
-// nameIdentity sets the name of an identity, which OpenShift's clients omit.
+// nameIdentity sets an identity's name, which OpenShift's clients omit.
 func nameIdentity(_ context.Context, identity, old *userv1.Identity) {
 	if old == nil && identity.Name == "" && identity.GenerateName == "" {
 		identity.Name = identity.ProviderName + ":" + identity.ProviderUserName
 	}
 }
 
-// validateIdentity checks that the name consists of the two parts, which are immutable.
+// validateIdentity checks that the name consists of the provider name and the provider's user name,
+// which are immutable.
 func validateIdentity(_ context.Context, identity, old *userv1.Identity) (errs field.ErrorList) {
 	provider, name := field.NewPath("providerName"), field.NewPath("providerUserName")
 	if reasons := providerName(identity.ProviderName); identity.ProviderName == "" {

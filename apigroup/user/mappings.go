@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// mappings returns the resource useridentitymappings.user.openshift.io: a view of an Identity and
-// its User, which refer to each other. The view is not stored. An identity has one user, and a user
-// can have many identities.
+// mappings returns the resource useridentitymappings.user.openshift.io, which is a view of an
+// Identity and its User, which refer to each other. The view is not stored. An identity has one
+// user, and a user can have many identities.
 func mappings() apiserver.Served {
 	return apiserver.Virtual{Plural: "useridentitymappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &mapping{Unstored: apiserver.Unstored[*userv1.UserIdentityMapping]{Singular: "useridentitymapping"}, stores: deps.Stores, table: apiserver.Table([]apiserver.Column[*userv1.UserIdentityMapping]{
@@ -55,7 +55,7 @@ func read[T runtime.Object](ctx context.Context, m *mapping, resource, name stri
 	return typed, err
 }
 
-// write stores a changed object. It returns an error if the object was changed since it was read.
+// write stores a changed object. It returns an error if the object has changed since it was read.
 func write[T metav1.Object](ctx context.Context, m *mapping, resource string, object T) error {
 	changed, ok := any(object).(runtime.Object)
 	if !ok {
@@ -66,8 +66,8 @@ func write[T metav1.Object](ctx context.Context, m *mapping, resource string, ob
 	return err
 }
 
-// pair returns an identity with its user. If they do not refer to each other, it returns a NotFound
-// error.
+// pair returns an identity with its user. If the two objects do not refer to each other, it returns
+// a NotFound error.
 func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *userv1.User, error) {
 	notFound := apierrors.NewNotFound(userv1.Resource("useridentitymappings"), name)
 	identity, err := read[*userv1.Identity](ctx, m, "identities", name)
@@ -84,7 +84,8 @@ func (m *mapping) pair(ctx context.Context, name string) (*userv1.Identity, *use
 	return identity, user, err
 }
 
-// view returns the mapping of an identity and its user. It has the identity's resource version.
+// view returns the mapping of an identity and its user. The mapping has the identity's resource
+// version.
 func view(identity *userv1.Identity, user *userv1.User) *userv1.UserIdentityMapping {
 	return &userv1.UserIdentityMapping{
 		ObjectMeta: metav1.ObjectMeta{
@@ -95,7 +96,7 @@ func view(identity *userv1.Identity, user *userv1.User) *userv1.UserIdentityMapp
 	}
 }
 
-// Get returns the mapping of an identity.
+// Get returns an identity's mapping.
 func (m *mapping) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	identity, user, err := m.pair(ctx, name)
 	if err != nil {
@@ -151,7 +152,7 @@ func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObje
 	return changed, false, m.removeIdentity(ctx, previous.Name, identity.Name)
 }
 
-// Delete unmaps an identity. Its user can then no longer log in with it.
+// Delete unmaps an identity, so its user can no longer log in with it.
 func (m *mapping) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	identity, user, err := m.pair(ctx, name)
@@ -198,8 +199,8 @@ func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping)
 	return identity, user, nil
 }
 
-// apply maps an identity to a user. It updates the user first, because the user's list has no
-// effect until the identity refers to the user.
+// apply maps an identity to a user. It updates the user first, because an entry in the user's list
+// has no effect until the identity refers to the user.
 func (m *mapping) apply(ctx context.Context, identity *userv1.Identity, user *userv1.User, dryRun []string,
 	admit func() error) (runtime.Object, error) {
 	identity.User = corev1.ObjectReference{Name: user.Name, UID: user.UID}

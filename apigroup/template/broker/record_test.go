@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// recordWith returns the record of the instance `one` in the project `shop`.
+// recordWith returns the record of instance `one` in the project `shop`.
 func recordWith(uid types.UID, bindings ...string) *templatev1.BrokerTemplateInstance {
 	at := corev1.ObjectReference{Namespace: "shop", Name: "one"}
 	return &templatev1.BrokerTemplateInstance{
@@ -69,7 +69,8 @@ func TestProvisionRejectsOrphansOfEarlierInstance(t *testing.T) {
 	client := templatefake.NewClientset()
 	a := &actor{kube: kubefake.NewClientset(), templates: client}
 	for uid, want := range map[types.UID]int{"1": 0, "2": 422} {
-		// the first instance's Secret and TemplateInstance still exist when the second is created
+		// The first instance's Secret and TemplateInstance still exist when the second instance is
+		// created.
 		if _, err := a.values(t.Context(), recordWith("1"), nil); err != nil {
 			t.Fatal(err)
 		}

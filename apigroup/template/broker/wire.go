@@ -1,6 +1,6 @@
 package broker
 
-// The request and response bodies of the Open Service Broker API that concern templates.
+// The request and response bodies of the Open Service Broker API that are specific to templates.
 
 // service is a template in the catalog. Its ID is the template's UID.
 type service struct {
@@ -13,7 +13,7 @@ type service struct {
 	Plans       []plan            `json:"plans"`
 }
 
-// plan is the only plan of a service. Its ID is the service's.
+// plan is a service's only plan. Its ID is the same as the service's ID.
 type plan struct {
 	ID          string       `json:"id"`
 	Name        string       `json:"name"`
@@ -24,7 +24,7 @@ type plan struct {
 	Schemas     planSchemas  `json:"schemas"`
 }
 
-// planMetadata contains the order of parameters in the format of OpenShift 3's web console.
+// planMetadata holds the order of parameters in the format of OpenShift 3's web console.
 type planMetadata struct {
 	Schemas struct {
 		ServiceInstance struct {
@@ -58,7 +58,7 @@ type jsonSchema struct {
 	Required    []string              `json:"required,omitempty"`
 }
 
-// provisionRequest requests an instance.
+// provisionRequest is the body of a request for an instance.
 type provisionRequest struct {
 	ServiceID string `json:"service_id"`
 	PlanID    string `json:"plan_id"`
@@ -69,25 +69,25 @@ type provisionRequest struct {
 	Parameters map[string]string `json:"parameters"`
 }
 
-// bindRequest requests a binding.
+// bindRequest is the body of a request for a binding.
 type bindRequest struct {
 	ServiceID  string            `json:"service_id"`
 	PlanID     string            `json:"plan_id"`
 	Parameters map[string]string `json:"parameters"`
 }
 
-// The asynchronous operations. The platform requests their state from last_operation.
+// Asynchronous operations. The platform polls their state at last_operation.
 const (
 	provisioning   = "provisioning"
 	deprovisioning = "deprovisioning"
 )
 
-// operation is the response to an asynchronous operation.
+// operation is the response to a request that starts an asynchronous operation.
 type operation struct {
 	Operation string `json:"operation"`
 }
 
-// The states of an operation.
+// States of an operation.
 const (
 	inProgress = "in progress"
 	succeeded  = "succeeded"
@@ -100,7 +100,7 @@ type operationState struct {
 	Description string `json:"description,omitempty"`
 }
 
-// binding contains the exposed values of an instance.
+// binding contains the values that an instance exposes.
 type binding struct {
 	Credentials map[string]string `json:"credentials"`
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// failure is a permanent error: a retry would not change it.
+// failure is a permanent error: retrying would not help.
 type failure struct{ cause error }
 
 func (f *failure) Error() string { return f.cause.Error() }
@@ -18,8 +18,8 @@ func (f *failure) Unwrap() error { return f.cause }
 // final converts an error to a failure.
 func final(err error) error { return &failure{err} }
 
-// classify converts an error to a failure if it results from the request, and not from the server's
-// state.
+// classify converts an error to a failure if the error was caused by the request and not by the
+// server's state.
 func classify(err error) error {
 	if meta.IsNoMatchError(err) {
 		return final(err)

@@ -1,7 +1,7 @@
-// Package instance contains the controller of TemplateInstances. It creates the objects of their
-// templates with the requester's permissions, waits for those that must become ready, and deletes
-// the objects together with the instance. Its state is stored in the API, so that it can continue
-// after a restart.
+// Package instance contains the TemplateInstance controller. It creates the objects of an
+// instance's template with the requester's permissions, waits for the objects that must become
+// ready, and deletes the objects together with the instance. It stores its state in the API, so
+// that it can continue after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker.
 // The conditions, annotations and checks are those of OpenShift 3.11.
@@ -34,22 +34,22 @@ import (
 type Instances struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Secret is the secret from which, together with an instance's UID, generated values are derived.
-	// Thus, an interrupted instance gets the same values again.
+	// Secret is the secret from which generated values are derived, together with an instance's
+	// UID. An interrupted instance thus gets the same values again.
 	Secret []byte
 }
 
 // Name returns the component's name.
 func (*Instances) Name() string { return "template-instances" }
 
-// minBackoff is the delay after the first error, which is usually a conflict with another writer.
+// minBackoff is the backoff after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
-// namespaceWorkers is the number of instances of a project that are reconciled at the same time.
-// An instance with many objects takes a long time.
+// namespaceWorkers is the number of instances that are reconciled concurrently in one project. An
+// instance with many objects takes a long time.
 const namespaceWorkers = 2
 
-// Run reconciles instances until ctx is done. It calls ready when its cache is synced.
+// Run reconciles instances until ctx is done. It calls ready when its cache has synced.
 func (i *Instances) Run(ctx context.Context, ready func()) error {
 	kube := i.Deps.Kube
 	client, err := templateclient.NewForConfig(i.Deps.Config)

@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// item is an object of a template and its resource.
+// item is a template's object and its resource.
 type item struct {
 	object  *unstructured.Unstructured
 	mapping *meta.RESTMapping
 }
 
-// resource returns the client of the object's resource, in its namespace.
+// resource returns the client for the object's resource, in the object's namespace.
 func (w item) resource(client dynamic.Interface) dynamic.ResourceInterface {
 	if w.mapping.Scope.Name() == meta.RESTScopeNameRoot {
 		return client.Resource(w.mapping.Resource)
@@ -37,8 +37,8 @@ func (w item) resource(client dynamic.Interface) dynamic.ResourceInterface {
 	return client.Resource(w.mapping.Resource).Namespace(w.object.GetNamespace())
 }
 
-// instantiate creates all objects of an instance. If the requester lacks permission to create one
-// of them, it creates none.
+// instantiate creates all objects of an instance. If the requester is not allowed to create one of
+// the objects, it creates none.
 func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	requester := instance.Spec.Requester
 	if requester == nil || requester.Username == "" {
@@ -77,8 +77,8 @@ func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.Templ
 	return l.update(ctx, instance)
 }
 
-// recordObjects writes the objects, without their UIDs, to the status before they are created, so
-// that they can be deleted after an interruption.
+// recordObjects writes the objects, without their UIDs, to the status before the objects are
+// created, so that they can be deleted after an interruption.
 func (l *reconciler) recordObjects(ctx context.Context, instance *templatev1.TemplateInstance, all []item) error {
 	instance.Status.Objects = nil
 	for _, item := range all {
@@ -93,7 +93,7 @@ func reference(object *unstructured.Unstructured) corev1.ObjectReference {
 	}
 }
 
-// process returns the instance's template, processed with the values of its secret.
+// process returns the instance's template, processed with the values in the instance's secret.
 func (l *reconciler) process(ctx context.Context, instance *templatev1.TemplateInstance) (*templatev1.Template, error) {
 	template := instance.Spec.Template.DeepCopy()
 	requester := instance.Spec.Requester
@@ -125,7 +125,7 @@ func (l *reconciler) process(ctx context.Context, instance *templatev1.TemplateI
 	return template, nil
 }
 
-// seed returns the seed of a parameter's generated value.
+// seed returns the seed for a parameter's generated value.
 func (l *reconciler) seed(uid types.UID, parameter string) (seed [32]byte) {
 	mac := hmac.New(sha256.New, l.secret)
 	fmt.Fprintf(mac, "template instance %s, parameter %s", uid, parameter)
@@ -133,8 +133,8 @@ func (l *reconciler) seed(uid types.UID, parameter string) (seed [32]byte) {
 	return seed
 }
 
-// items returns the objects of a template with their resources. It converts old API versions to
-// current versions.
+// items returns a template's objects with their resources. It converts old API versions to current
+// versions.
 func (l *reconciler) items(template *templatev1.Template, namespace string) (all []item, err error) {
 	for i, raw := range template.Objects {
 		text, _ := manifest.Convert(raw.Raw)
@@ -161,7 +161,7 @@ func (l *reconciler) items(template *templatev1.Template, namespace string) (all
 	return all, nil
 }
 
-// mapping returns the resource of an object's kind. If the kind is unknown, it refreshes the
+// mapping returns the resource for an object's kind. If the kind is unknown, it refreshes the
 // discovery information, because the kind might be new.
 func (l *reconciler) mapping(object *unstructured.Unstructured) (*meta.RESTMapping, error) {
 	kind := object.GroupVersionKind()
@@ -173,7 +173,7 @@ func (l *reconciler) mapping(object *unstructured.Unstructured) (*meta.RESTMappi
 	return mapping, err
 }
 
-// create creates an object, or returns the object that this instance created before an
+// create creates an object, or returns the object that this instance has created before an
 // interruption.
 func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner types.UID, item item) (*unstructured.Unstructured, error) {
 	created, err := item.resource(client).Create(ctx, item.object, metav1.CreateOptions{})
@@ -183,7 +183,7 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 	existing, getErr := item.resource(l.objects).Get(ctx, item.object.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsMethodNotSupported(getErr):
-		// The resource cannot be read: it is, for example, a project request.
+		// The resource cannot be read, as is the case for project requests.
 		return nil, classify(err)
 	case getErr != nil:
 		return nil, getErr
@@ -200,7 +200,7 @@ func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)
 }
 
-// as returns the configuration of a client with the permissions of a requester.
+// as returns a client configuration with a requester's permissions.
 func as(config *rest.Config, requester *templatev1.TemplateInstanceRequester) *rest.Config {
 	limited := rest.CopyConfig(config)
 	limited.Impersonate = rest.ImpersonationConfig{

@@ -21,11 +21,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// waitForReady is the older of two annotations. It means that an instance is ready only when the
-// annotated object is ready. The newer annotation is defined in openshift/api.
+// waitForReady is the older of two annotations that make an instance ready only when the annotated
+// object is ready. The newer annotation is defined in openshift/api.
 const waitForReady = "template.openshift.io/wait-for-ready"
 
-// state is the readiness of an object.
+// state is an object's readiness.
 type state int
 
 const (
@@ -34,18 +34,17 @@ const (
 	failed
 )
 
-// The interval between checks of an instance whose objects are not ready: a fraction of the time
-// for which it has waited, within bounds.
+// Bounds of the interval between checks of an instance whose objects are not ready. The interval is
+// a fraction of the time for which the instance has been waiting.
 const (
 	minInterval, maxInterval = time.Second, 30 * time.Second
 	intervalShare            = 20
 )
 
-// readyTimeout is the time within which the objects of an instance must become ready, as in
-// OpenShift 3.
+// readyTimeout is the time within which an instance's objects must become ready, as in OpenShift 3.
 const readyTimeout = time.Hour
 
-// await checks whether the objects of an instance are ready.
+// await checks whether an instance's objects are ready.
 func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	all, waiting := true, ""
 	for _, entry := range instance.Status.Objects {
@@ -96,7 +95,7 @@ func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateIns
 	return l.update(ctx, instance)
 }
 
-// state returns the state of an object. Kinds without a known state are always ready.
+// state returns an object's state. Objects of kinds without a known state are always ready.
 func (l *reconciler) state(ctx context.Context, object *unstructured.Unstructured) (state, error) {
 	switch object.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Group: buildv1.GroupName, Kind: "Build"}:
@@ -154,8 +153,8 @@ func (l *reconciler) buildConfigState(ctx context.Context, object *unstructured.
 	return buildState(build), nil
 }
 
-// rolloutState returns the state of an object that has a rollout and conditions. done is the reason
-// that indicates a complete rollout.
+// rolloutState returns the state of an object that has a rollout and conditions. done is the
+// condition reason that indicates a complete rollout.
 func rolloutState(object *unstructured.Unstructured, done string) state {
 	if number(object, "status", "observedGeneration") < object.GetGeneration() {
 		return pending
@@ -165,8 +164,8 @@ func rolloutState(object *unstructured.Unstructured, done string) state {
 	return either(available["status"] == "True" && progress["status"] == "True" && progress["reason"] == done, progress["status"] == "False")
 }
 
-// createFailure returns the reason why the pods of an object that has a rollout cannot be created,
-// or "". Such an object is pending, because an administrator can raise the quota.
+// createFailure returns the reason why the pods of an object with a rollout cannot be created, or
+// "". The object remains pending, because an administrator can raise the quota.
 func createFailure(object *unstructured.Unstructured) string {
 	failing := conditionOf(object, "ReplicaFailure")
 	message, _ := failing["message"].(string)
@@ -197,9 +196,9 @@ func number(object *unstructured.Unstructured, path ...string) int64 {
 	return value
 }
 
-// conditionOf returns the fields of a condition, or nil.
+// conditionOf returns a condition's fields, or nil.
 func conditionOf(object *unstructured.Unstructured, kind string) map[string]any {
-	// none if missing
+	// The slice is nil if there are no conditions.
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
 		if content, ok := entry.(map[string]any); ok && content["type"] == kind {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// remove deletes the objects of a deleted instance, and then removes its finalizer. It keeps an
-// object that another client has recreated.
+// remove deletes the objects of a deleted instance, and then removes the instance's finalizer. It
+// keeps an object that another client has recreated.
 func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	if !slices.Contains(instance.Finalizers, templatev1.TemplateInstanceFinalizer) {
 		return nil
@@ -36,8 +36,8 @@ func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateIn
 	return nil
 }
 
-// forget deletes the record that the template service broker has of an instance, and with it the
-// values of the parameters. The platform might never ask the broker about the instance again.
+// forget deletes the template service broker's record of an instance, and with it the parameter
+// values. The platform might never ask the broker about the instance again.
 func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	for _, owner := range instance.OwnerReferences {
 		if owner.Kind != "BrokerTemplateInstance" {
@@ -45,7 +45,7 @@ func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateIn
 		}
 		records := l.client.TemplateV1().BrokerTemplateInstances()
 		record, err := records.Get(ctx, owner.Name, metav1.GetOptions{})
-		// Users choose owners. A record that represents another instance stays.
+		// Users can choose owners. A record of another instance must be kept.
 		if err == nil && (record.UID != owner.UID || record.Spec.TemplateInstance.Namespace != instance.Namespace ||
 			record.Spec.TemplateInstance.Name != instance.Name) {
 			continue
@@ -73,7 +73,7 @@ func (l *reconciler) delete(ctx context.Context, owner types.UID, entry template
 	uid := entry.Ref.UID
 	if uid == "" {
 		object, err := item.resource(l.objects).Get(ctx, entry.Ref.Name, metav1.GetOptions{})
-		// an object that cannot be read is not stored
+		// An object that cannot be read is not stored.
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return nil
 		}
@@ -94,7 +94,7 @@ func (l *reconciler) delete(ctx context.Context, owner types.UID, entry template
 	return err
 }
 
-// itemOf returns the object that an entry of the status refers to, without its content.
+// itemOf returns the object to which a status entry refers, without its content.
 func (l *reconciler) itemOf(entry templatev1.TemplateInstanceObject) (item, error) {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(entry.Ref.APIVersion)

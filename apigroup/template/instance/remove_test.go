@@ -23,14 +23,15 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// kinds maps kinds of Kubernetes to their resources.
+// kinds maps Kubernetes kinds to their resources.
 type kinds struct{ meta.RESTMapper }
 
 func (kinds) Reset() {}
 
 var review = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"}
 
-// at returns a reconciler for a server that has objects, and whose access reviews have no result.
+// at returns a reconciler for a server that has the given objects. The server's access reviews have
+// no result.
 func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *reconciler {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{review, batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Secret")} {
@@ -43,8 +44,8 @@ func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *recon
 	return &reconciler{client: templatefake.NewSimpleClientset(instance), objects: server, mapper: kinds{mapper}}
 }
 
-// newInstance returns an instance that has created or recorded objects, and has been waiting since
-// a time.
+// newInstance returns an instance that has created or recorded the given objects, and has been
+// waiting since the given time.
 func newInstance(since time.Time, of ...corev1.ObjectReference) *templatev1.TemplateInstance {
 	instance := &templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "shop", Name: "first", UID: "1", Finalizers: []string{templatev1.TemplateInstanceFinalizer},
@@ -70,7 +71,8 @@ func TestUnstoredObjectsAreIgnored(t *testing.T) {
 	}
 }
 
-// The platform never asks the broker about an instance whose TemplateInstance a user deletes.
+// The platform never asks the broker about an instance whose TemplateInstance has been deleted by a
+// user.
 func TestRemoveDeletesRecordOfBroker(t *testing.T) {
 	instance := newInstance(time.Now())
 	l := at(instance)

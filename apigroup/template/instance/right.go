@@ -13,7 +13,7 @@ func attributes(verb, group, resource, namespace, name string) kubeauthorization
 	return kubeauthorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: namespace, Name: name}
 }
 
-// mayCreate checks that a requester may create an object.
+// mayCreate checks that a requester is allowed to create an object.
 func (l *reconciler) mayCreate(ctx context.Context, requester *templatev1.TemplateInstanceRequester, item item) error {
 	resource := item.mapping.Resource
 	return l.may(ctx, requester, attributes("create", resource.Group, resource.Resource, item.object.GetNamespace(), item.object.GetName()))

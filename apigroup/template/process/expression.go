@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The character classes of expressions.
+// Character classes in expressions.
 const (
 	lower   = "abcdefghijklmnopqrstuvwxyz"
 	upper   = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"

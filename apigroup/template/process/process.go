@@ -1,4 +1,4 @@
-// Package process replaces the parameters of templates. It has no side effects, so that the API
+// Package process replaces the parameters in templates. It has no side effects, so that the API
 // server and the client can share it.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates. The syntax of parameters
@@ -17,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Template generates missing values of parameters, and replaces the references to parameters in
-// every object. It replaces ${NAME} within a string with the value. It replaces a string that
-// consists only of ${{NAME}} with the value as JSON, so that the value can be, for example, a
-// number. Objects get the template's labels and lose a literal namespace. It returns an error if a
+// Template generates missing parameter values, and replaces the parameter references in every
+// object. It replaces ${NAME} within a string with the value. It replaces a string that consists
+// only of ${{NAME}} with the value as JSON, so that the value can be, for example, a number.
+// Objects get the template's labels and lose a literal namespace. Template returns an error if a
 // required parameter has no value, or if the inserted values exceed 16 MiB in total, counting each
 // reference.
 func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
 
-// Seeded is like Template, but the generated values depend only on the seeds of the parameters: the
-// same seeds generate the same values. Seeds must be kept as secret as the values.
+// Seeded is like Template, but the generated values depend only on the parameters' seeds: the same
+// seeds generate the same values. Seeds must be kept as secret as the values.
 func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (errs field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
@@ -79,8 +79,8 @@ func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (s
 	return value, nil
 }
 
-// maxInserted limits the total size, in bytes, of the values that are inserted into a template.
-// Without it, a few short strings could fill all memory.
+// maxInserted is the maximum total size of the values that are inserted into a template, in bytes.
+// Without this limit, a few short strings could fill all memory.
 const maxInserted = 16 << 20
 
 var errTooLarge = errors.New("references to parameters would enlarge the objects to more than 16 MiB; use smaller values or fewer references")
@@ -88,8 +88,8 @@ var errTooLarge = errors.New("references to parameters would enlarge the objects
 // filler replaces references with values.
 type filler struct {
 	values map[string]string
-	// remaining is the number of bytes that can still be inserted. If it is negative, the limit was
-	// exceeded and the output is incomplete.
+	// remaining is the number of bytes that can still be inserted. If it is negative, the limit has
+	// been exceeded and the output is incomplete.
 	remaining int
 }
 
@@ -122,8 +122,8 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 }
 
 // stripNamespace removes a namespace that does not contain a reference such as ${NAME}, because
-// objects are created in the namespace in which the template is used. A reference such as ${{NAME}}
-// doesn't count, as in OpenShift 3.
+// objects are created in the namespace in which the template is used. As in OpenShift 3, a
+// reference such as ${{NAME}} does not count.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) {
@@ -151,10 +151,10 @@ var (
 	full      = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// Replace replaces every reference to a parameter with the same string.
+// Replace replaces every parameter reference with the same string.
 func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
 
-// fill replaces references in every string of a JSON value, including the keys of objects.
+// fill replaces references in every string of a JSON value, including object keys.
 func (f *filler) fill(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
@@ -205,7 +205,7 @@ func (f *filler) text(text string) string {
 	})
 }
 
-// take returns a value to insert, or "" if the limit is exceeded.
+// take returns a value to insert, or "" if the limit has been exceeded.
 func (f *filler) take(value string) string {
 	if f.remaining -= len(value); f.remaining < 0 {
 		f.remaining = -1
