@@ -14,23 +14,23 @@ import (
 // Action is the common part of resources and subresources that perform an action and store nothing.
 // T is a pointer to the wire type of the request body.
 type Action[T runtime.Object] struct {
-	// Kind is the kind of the body.
+	// Kind is the kind of the request body.
 	Kind schema.GroupVersionKind
 }
 
-// New creates an empty body.
+// New creates an empty request body.
 func (Action[T]) New() runtime.Object {
 	return newObject[T]()
 }
 
-// Destroy does nothing: an action holds no resources.
+// Destroy is a no-op, because an action does not hold resources.
 func (Action[T]) Destroy() {}
 
-// GroupVersionKind returns the kind of the body.
+// GroupVersionKind returns the kind of the request body.
 func (a Action[T]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind { return a.Kind }
 
-// About checks the body of a request and returns it as a T. It returns an error if the body is not
-// a T, if nameOf(body) is not name, or if validate, which can be nil, rejects the body.
+// About checks the request body and returns it as a T. It returns an error if the body is not a T,
+// if nameOf(body) is not name, or if validate, which can be nil, rejects the body.
 func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
 	nameOf func(T) string) (T, error) {
 	typed, ok := body.(T)
@@ -46,8 +46,8 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 	return typed, nil
 }
 
-// RejectDryRun returns an error if a request is a dry run. Actions call it whose result depends on
-// what they store, such as the number of the next build.
+// RejectDryRun returns an error if a request is a dry run. It is called by actions whose result
+// depends on what they store, such as the number of the next build.
 func RejectDryRun(options *metav1.CreateOptions) error {
 	if options != nil && len(options.DryRun) > 0 {
 		return apierrors.NewBadRequest("this request cannot be a dry run: send it without dryRun")

@@ -17,18 +17,19 @@ import (
 	"k8s.io/apiserver/pkg/util/responsewriter"
 )
 
-// Clients use discovery to find the path of a manifest's kind. Therefore the core group announces
-// the kinds that OpenShift 3 had without a group: clients find `apiVersion: v1, kind: Route`.
+// Clients use discovery to find the path for a manifest's kind. Therefore, the core group announces
+// the kinds that OpenShift 3 had without a group, so that clients can resolve `apiVersion: v1,
+// kind: Route`.
 
-// announcedPrefix precedes the names of these resources in discovery. A name that a user types,
-// such as `get routes`, thus still means the resource in its group. The announced resources have no
-// verbs, categories and short names, because code that works on all resources with a verb (garbage
-// collection, deletion of namespaces, quotas, `get all`, `api-resources`) must see each object only
-// once.
+// announcedPrefix is prepended to the names of these resources in discovery. A name that a user
+// types, as in `get routes`, thus still refers to the resource in its group. The announced
+// resources have no verbs, categories and short names, because code that processes all resources
+// with a certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`)
+// must see each object only once.
 const announcedPrefix = "oapi-"
 
-// Announce adds the kinds without a group to the discovery of the core group, which core serves.
-// Call it once, after Link and before the server listens.
+// Announce adds the kinds without a group to the discovery of the core group, which core serves. It
+// must be called once, after Link and before the server listens.
 func (s *Server) Announce(core *genericserver.GenericAPIServer) error {
 	resources, err := coreResources(core)
 	if err != nil {
@@ -81,7 +82,7 @@ func (l *legacy) resources(kindOf func(rest.Storage) string) []metav1.APIResourc
 	return resources
 }
 
-// kindOf returns the kind of a resource.
+// kindOf returns a resource's kind.
 func (s *Server) kindOf(storage rest.Storage) string {
 	kinds, _, err := s.scheme.ObjectKinds(storage.New())
 	if err != nil {
@@ -90,8 +91,8 @@ func (s *Server) kindOf(storage rest.Storage) string {
 	return kinds[0].Kind
 }
 
-// Serve wraps the API of the front server. For clients that do not request aggregated discovery, it
-// serves the discovery of the core group itself.
+// Serve wraps the front server's API. For clients that do not request aggregated discovery, it
+// serves the core group's discovery itself.
 func (s *Server) Serve(next http.Handler) http.Handler {
 	core := discovery.NewAPIVersionHandler(s.codecs, legacyVersion, discovery.APIResourceListerFunc(func() []metav1.APIResource { return s.announced }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

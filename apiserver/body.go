@@ -20,29 +20,29 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// A request needs a seat of priority and fairness only while the server works on it. A client that
+// A request needs a priority and fairness seat only while the server works on it. A client that
 // sends a body slowly, or not at all, must not occupy a seat. Therefore, the server receives bodies
 // first.
 
-// Limits of bodies that are received before their requests get seats, in bytes and in bodies of one
-// tenant at the same time.
+// Limits on bodies that are received before their requests get seats: sizes in bytes, and numbers
+// of concurrent bodies per tenant.
 const (
 	smallBody = 64 << 10 // has no further limit
-	// largeBody is more than upstream and webhooks accept.
+	// largeBody exceeds what upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
 )
 
 const (
-	// bodyTimeout limits the time that a client takes to send a body.
+	// bodyTimeout is the maximum time that a client can take to send a body.
 	bodyTimeout = 30 * time.Second
-	// seatTimeout limits the time that a request then waits for its seat.
+	// seatTimeout is the maximum time that a request then waits for its seat.
 	seatTimeout = 15 * time.Second
 )
 
 type bodyKey struct{}
 
-// body is the body of a request. Its beginning can have been received.
+// body is a request's body, the beginning of which might already have been received.
 type body struct {
 	io.ReadCloser
 	request *http.Request
@@ -65,7 +65,7 @@ func Receive(next http.Handler) http.Handler {
 	})
 }
 
-// Read reads the beginning, and then the rest.
+// Read first reads from the received beginning, and then from the rest.
 func (b *body) Read(p []byte) (int, error) {
 	if b.begin.Len() > 0 {
 		return b.begin.Read(p)
@@ -76,9 +76,9 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// ReceiveFirst returns priority and fairness that lets the bodies of requests arrive before the
-// requests queue for seats. Upstream reads them afterwards. Long-lived connections need no seats;
-// their bodies are streamed.
+// ReceiveFirst wraps priority and fairness, so that request bodies are received before the requests
+// queue for seats. Upstream reads bodies after a request has got its seat. Long-lived connections
+// do not need seats, and their bodies are streamed.
 func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
 	return receiveFirst{seats, c}
 }
@@ -98,15 +98,15 @@ func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDige
 		return
 	}
 	defer f.costs.receive(ctx, b)()
-	// The time that the client takes to send does not count as waiting.
+	// The time that the client takes to send the body does not count as waiting time.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.request.Context(), cancel)()
 	f.Interface.Handle(ctx, digest, note, estimate, queue, execute)
 }
 
-// receive receives a body, unless it is larger than any that is accepted. Reading the body returns
-// the error, if there is one. The caller must call release when the request ends.
+// receive receives a body, unless it is larger than any body that is accepted. If receiving fails,
+// reading the body returns the error. The caller must call release when the request is finished.
 func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 	release = func() {}
 	live := b.request.Context() // net/http ends it when it has sent the response
@@ -132,8 +132,8 @@ func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 	return release
 }
 
-// sender returns the tenant that sends a body. Clients without a login are distinguished by their
-// addresses.
+// sender returns the tenant that sends a body. Clients that are not logged in are distinguished by
+// their addresses.
 func (c *Costs) sender(ctx context.Context, b *body) string {
 	tenant := c.tenantOf(b.request.WithContext(ctx))
 	if u, ok := request.UserFrom(ctx); ok && tenant != "" && u.GetName() == user.Anonymous {
@@ -142,7 +142,7 @@ func (c *Costs) sender(ctx context.Context, b *body) string {
 	return tenant
 }
 
-// fill receives the body until begin has a size, or the body ends.
+// fill receives the body until begin holds size bytes, or the body is complete.
 func (b *body) fill(size int) {
 	_, err := io.CopyN(&b.begin, b.ReadCloser, int64(size-b.begin.Len()))
 	if errors.Is(err, os.ErrDeadlineExceeded) {

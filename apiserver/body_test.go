@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// oneSeat is priority and fairness with one seat. taken counts the requests that got it.
+// oneSeat is priority and fairness with a single seat. taken counts the requests that got the seat.
 type oneSeat struct {
 	flowcontrol.Interface
 	seat  chan struct{}
@@ -38,7 +38,8 @@ func (s oneSeat) Handle(ctx context.Context, _ flowcontrol.RequestDigest, _ func
 	}
 }
 
-// newSeats returns a server whose requests need the only seat, and respond with their bodies.
+// newSeats returns a server whose requests need the only seat. The server responds with the request
+// body.
 func newSeats(t *testing.T, costs *Costs) (*httptest.Server, oneSeat) {
 	t.Helper()
 	seats := oneSeat{seat: make(chan struct{}, 1), taken: make(chan struct{}, 1_000)}

@@ -15,16 +15,17 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Limits of the costly requests of one tenant at the same time. Priority and fairness counts
-// requests, but a list in memory can be a hundred megabytes, and a patch can take seconds.
+// Limits on a tenant's concurrent costly requests. Priority and fairness counts requests, but a
+// list can need a hundred megabytes of memory, and a patch can take seconds.
 const (
 	maxCostlyLists, maxWaitingLists   = 2, 20
 	maxCostlyWrites, maxWaitingWrites = 1, 8
 	costlyTimeout                     = 10 * time.Second
 )
 
-// costlyValues is the minimum number of values in the body of a costly write. Fewer values make a
-// patch costly, because its cost also grows with the size of the object.
+// costlyValues is the minimum number of values in the body of a costly write. costlyPatchValues is
+// the lower minimum for a patch, because the cost of a patch also grows with the size of the
+// object.
 const costlyValues, costlyPatchValues = 1_000, 200
 
 // Costs limits costly requests. Its zero value is not valid; use NewCosts.
@@ -33,8 +34,8 @@ type Costs struct {
 	lists, writes, lasting, bodies shares
 }
 
-// NewCosts returns limits for the tenants that tenantOf returns. It returns "" for the platform,
-// whose requests have no limit.
+// NewCosts returns limits for the tenants that tenantOf identifies. tenantOf returns "" for the
+// platform, whose requests are not limited.
 func NewCosts(tenantOf func(*http.Request) string) *Costs {
 	return &Costs{
 		tenantOf: tenantOf,
@@ -46,8 +47,8 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 }
 
 // boundLists limits lists that the API server copies in memory for each request. Other lists are
-// encoded object by object from a cache that all requests share. Indented JSON is not: tenants
-// get lists without indentation.
+// encoded object by object from a cache that all requests share. Indented JSON is an exception, so
+// tenants get lists without indentation.
 func (c *Costs) boundLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -76,8 +77,8 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 	})
 }
 
-// isCopied reports whether the API server needs a copy of a list: for tables and YAML, which it
-// encodes as a whole, and for past states, which it reads from etcd.
+// isCopied reports whether the API server needs a copy of a list, which is the case for tables and
+// YAML, which it encodes as a whole, and for past states, which it reads from etcd.
 func isCopied(accept []string, query url.Values) bool {
 	for _, media := range accept {
 		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {
@@ -87,7 +88,7 @@ func isCopied(accept []string, query url.Values) bool {
 	return query.Get("continue") != "" || query.Get("resourceVersionMatch") == string(metav1.ResourceVersionMatchExact)
 }
 
-// serveError sends an error of the API as JSON.
+// serveError sends an API error as JSON.
 func serveError(w http.ResponseWriter, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -103,11 +104,13 @@ func serveError(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(response)
 }
 
-// maxPatchValues limits the strategic merge patches and JSON patches of tenants. Upstream compares
-// each element of such a patch with each element of the object's list. 6,000 elements take 7 s.
+// maxPatchValues is the maximum number of values in a tenant's strategic merge patch or JSON patch.
+// Upstream compares each element of such a patch with each element of the object's list, which
+// takes 7 s for 6,000 elements.
 const maxPatchValues = 4_000
 
-// isQuadratic reports whether the cost of a body is its size multiplied by the size of the object.
+// isQuadratic reports whether the cost of a body is the product of its size and the size of the
+// object.
 func isQuadratic(media string) bool {
 	return media == "application/strategic-merge-patch+json" || media == "application/json-patch+json"
 }

@@ -27,12 +27,12 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Document serves the OpenAPI documents of a server's groups. Call it after the groups are
-// installed. The server's configuration must set SkipOpenAPIInstallation: upstream's service
-// creates every document at startup and keeps it forever, as a model and as text, 60 MiB in all,
-// although clients rarely request them. Document creates a version 3 document on request, and the
-// version 2 document, which recent clients do not read, for the first request and keeps it. It
-// fails if the program has no Go build ID.
+// Document serves the OpenAPI documents of a server's groups. It must be called after the groups
+// have been installed. The server's configuration must set SkipOpenAPIInstallation: upstream's
+// service creates every document at startup and keeps it forever, as a model and as text, 60 MiB in
+// total, although clients rarely request documents. Document creates version 3 documents on
+// request. It creates the version 2 document, which recent clients do not read, for the first
+// request and keeps it. It returns an error if the program has no Go build ID.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
 	build := func() (*spec.Swagger, string, error) {
@@ -63,16 +63,16 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	return nil
 }
 
-// documentsPath is the path of the list of version 3 documents. Each document is below it, by group
-// version.
+// documentsPath is the path of the list of version 3 documents. Each document is served below it,
+// by group version.
 const documentsPath = "/openapi/v3"
 
 // documents serves the version 3 documents.
 type documents struct {
 	config *common.OpenAPIV3Config
-	// services are the documented services by path, such as "apis/apps/v1".
+	// services holds the documented services by path, such as "apis/apps/v1".
 	services map[string]*restful.WebService
-	// hashes are the hashes of the documents by path.
+	// hashes holds the documents' hashes by path.
 	hashes map[string]string
 	// paths is the list of all documents, as JSON.
 	paths []byte
@@ -81,10 +81,9 @@ type documents struct {
 	recent map[string]weak.Pointer[handler3.OpenAPIService]
 }
 
-// list creates the list of all documents with their hashes, with which clients check whether their
-// copy is current. Upstream hashes the text of a document. Here, the hash covers the program and
-// the document's routes, which determine the text. Therefore, the documents do not have to be
-// created.
+// list creates the list of all documents and their hashes. Clients use the hashes to check whether
+// their copy is current. Upstream hashes the text of a document. Here, the hash covers the program
+// and the document's routes, which determine the text, so the documents do not have to be created.
 func (d *documents) list(program string) error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
 	d.hashes = make(map[string]string, len(d.services))
@@ -99,7 +98,7 @@ func (d *documents) list(program string) error {
 	return nil
 }
 
-// buildID returns the Go build ID of this program, which depends on its content.
+// buildID returns this program's Go build ID, which depends on the content of the program.
 func buildID() (string, error) {
 	program, err := elf.Open("/proc/self/exe")
 	if err != nil {
@@ -117,7 +116,8 @@ func buildID() (string, error) {
 	return string(content), nil
 }
 
-// hashRoutes returns the hash of a program and of the routes of a service, in any order.
+// hashRoutes returns a hash of a program and of a service's routes. The hash does not depend on the
+// order of the routes.
 func hashRoutes(program string, service *restful.WebService) string {
 	var routes []string
 	for _, route := range service.Routes() {
@@ -127,7 +127,7 @@ func hashRoutes(program string, service *restful.WebService) string {
 	return fmt.Sprintf("%X", sha256.Sum256([]byte(program+"\n"+strings.Join(routes, "\n"))))
 }
 
-// url returns the current address of a document.
+// url returns a document's current URL.
 func (d *documents) url(path string) string {
 	return documentsPath + "/" + path + "?" + url.Values{"hash": {d.hashes[path]}}.Encode()
 }
@@ -138,8 +138,8 @@ func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serve sends one document in the same form and under the same conditions as upstream's service: a
-// client may keep a document that it requested by its hash for a year, and is redirected if the
-// hash is not current.
+// client can keep a document that it requested by hash for a year, and is redirected if the hash is
+// stale.
 func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, documentsPath+"/")
 	if d.services[path] == nil {
@@ -152,7 +152,7 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w = immutable{w}
-		// Upstream's service would compare it with its own hash.
+		// Upstream's service would compare the hash with its own hash.
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = ""
 	}
@@ -170,7 +170,7 @@ func (w immutable) WriteHeader(code int) {
 	w.ResponseWriter.WriteHeader(code)
 }
 
-// document returns the service of one document. It reuses the previous service if it is still in
+// document returns the service for one document. It reuses the previous service if it is still in
 // memory.
 func (d *documents) document(path string) *handler3.OpenAPIService {
 	d.mu.Lock()

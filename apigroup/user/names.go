@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groupName returns the reasons why the name of a group is invalid. Names of virtual groups begin
-// with "system:".
+// groupName returns the reasons why a group name is invalid. Names of virtual groups begin with
+// "system:".
 func groupName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.HasPrefix(name, "system:") {
@@ -21,8 +21,8 @@ func groupName(name string, prefix bool) []string {
 	return append(reasons, readable(name)...)
 }
 
-// userName returns the reasons why the name of a user is invalid. Names of service accounts and
-// other virtual users contain a colon.
+// userName returns the reasons why a user name is invalid. Names of service accounts and other
+// virtual users contain a colon.
 func userName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.Contains(name, ":") {
@@ -31,8 +31,8 @@ func userName(name string, prefix bool) []string {
 	return append(reasons, readable(name)...)
 }
 
-// readable returns the reasons why a name could be confused with another name, or has a special
-// meaning in a path.
+// readable returns the reasons why a name could be mistaken for another name or would have a
+// special meaning in a path.
 func readable(name string) (reasons []string) {
 	invisible := func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 	if name == "~" {
@@ -57,7 +57,7 @@ func readable(name string) (reasons []string) {
 // maxName is the maximum length of an object's name, in bytes.
 const maxName = 253
 
-// providerName returns the reasons why the name of an identity provider is invalid.
+// providerName returns the reasons why an identity provider's name is invalid.
 func providerName(name string) []string {
 	if strings.Contains(name, ":") {
 		return append(readable(name), `may not contain ":"`)
@@ -65,7 +65,7 @@ func providerName(name string) []string {
 	return append(content.IsPathSegmentName(name), readable(name)...)
 }
 
-// identityName returns the reasons why the name of an identity, `<provider>:<user name at the
+// identityName returns the reasons why an identity's name, `<provider>:<user name at the
 // provider>`, is invalid.
 func identityName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)

@@ -1,5 +1,5 @@
 // Package user serves the API group user.openshift.io: users, their identities at identity
-// providers, the mapping between the two, and groups of users. RBAC and security context
+// providers, the mappings between users and identities, and user groups. RBAC and security context
 // constraints refer to users and groups by name.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration,

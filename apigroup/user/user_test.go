@@ -11,7 +11,7 @@ import (
 
 func TestNames(t *testing.T) {
 	for name, want := range map[string]bool{
-		// The last name begins with a Cyrillic letter, so it differs from admin.
+		// The last valid name begins with a Cyrillic letter, so it differs from admin.
 		"alice": true, "alice@example.com": true, "Alice A.": true, "éva": true, "аdmin": true,
 		"": false, "~": false, ".": false, "..": false, "a/b": false, "a:b": false, "a%b": false, "system:admin": false,
 		"adm\u200bin": false, "adm\u00adin": false, "admin\u202e": false, "a\nb": false, "a\x00": false, "\xff": false,

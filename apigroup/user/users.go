@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// users returns the resource users.user.openshift.io. The name `~` means the user of the request.
+// users returns the resource users.user.openshift.io. The name `~` stands for the request's user.
 func users() apiserver.Served {
 	return apiserver.Resource[*userv1.User]{
 		Plural:    "users",
@@ -46,10 +46,10 @@ func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	return errs
 }
 
-// self is the store of users that also serves `~`.
+// self is the user store, which also serves `~`.
 type self struct{ *apiserver.Store }
 
-// Get returns a user. `~` returns the user of the request with the request's groups, even if no
+// Get returns a user. For `~`, it returns the request's user with the request's groups, even if no
 // User object exists, as for system:admin.
 func (s *self) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	if name != "~" {
