@@ -16,7 +16,7 @@ import (
 
 const widgets = "apis/example.com/v1"
 
-// newDocuments returns the documents of one service with these resources.
+// newDocuments returns the documents of one service with the given resources.
 func newDocuments(t *testing.T, program string, resources ...string) *documents {
 	t.Helper()
 	service := new(restful.WebService).Path("/" + widgets).Produces(restful.MIME_JSON)
@@ -39,7 +39,7 @@ func newDocuments(t *testing.T, program string, resources ...string) *documents 
 	return d
 }
 
-// address returns the address of the document in the list.
+// address returns the URL of the document in the list.
 func address(t *testing.T, d *documents) string {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -19,22 +19,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
-// The limits on the number of values in the body of a request. Upstream limits a body to 3 MiB. An
-// empty element takes two bytes of that, but thousands of bytes after it is decoded, defaulted,
-// converted and validated, for instance as a container of a pod.
+// Limits on the number of values in a request body. Upstream limits a body to 3 MiB. An empty
+// element takes two bytes in the body, but thousands of bytes after it has been decoded, defaulted,
+// converted and validated, for example as a pod's container.
 const (
-	// maxValues applies to namespaced objects of Kubernetes and OpenShift. The largest real objects
-	// have a few thousand values.
+	// maxValues is the limit for namespaced objects of Kubernetes and OpenShift. The largest real
+	// objects have a few thousand values.
 	maxValues = 20_000
-	// maxLooseValues applies to cluster-scoped objects, such as groups of many users, and to custom
-	// resources, whose values need little memory after decoding.
+	// maxLooseValues is the limit for cluster-scoped objects, such as groups with many users, and
+	// for custom resources, whose values need little memory after decoding.
 	maxLooseValues = 200_000
 )
 
 // Bound limits the cost of requests: long-running requests, lists that need much memory, and
 // bodies. It rejects requests whose body has so many values that decoding would need far more
-// memory than the body. It must run after authentication. There is no limit for bodies that are
-// passed on without decoding, and for members of system:masters.
+// memory than the body. It must run after authentication. Bodies that are passed on without
+// decoding, and members of system:masters, are exempt.
 func (c *Costs) Bound(next http.Handler) http.Handler {
 	return c.boundLongRunning(c.boundLists(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		turn := &turn{costs: c, ctx: r.Context()}
@@ -47,7 +47,7 @@ func (c *Costs) Bound(next http.Handler) http.Handler {
 	})))
 }
 
-// turn is the right of a request to be processed. A tenant has few costly requests at a time.
+// turn permits a request to be processed. A tenant can have only a few costly requests at a time.
 type turn struct {
 	costs   *Costs
 	ctx     context.Context // of the request
@@ -58,7 +58,7 @@ type turn struct {
 	ended   bool
 }
 
-// wait waits until a request whose complete body has a number of values can be processed.
+// wait waits until a request can be processed whose complete body has the given number of values.
 func (t *turn) wait(values int) error {
 	if t.tenant == "" || values < t.least {
 		return nil
@@ -77,7 +77,7 @@ func (t *turn) wait(values int) error {
 	return nil
 }
 
-// end ends the request.
+// end marks the request as finished.
 func (t *turn) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,9 +87,10 @@ func (t *turn) end() {
 	}
 }
 
-// bodyCheck returns a function that gets the pieces of a request's body, and nil at its end. It
-// returns an error if the body is too large once it is decoded. At the end, it waits for the turn
-// of a costly request. The function is nil if the request has no limit.
+// bodyCheck returns a function that is called with the pieces of a request's body, and with nil at
+// the end of the body. The function returns an error if the body would be too large after decoding.
+// At the end of the body, it waits for the turn of a costly request. bodyCheck returns nil if the
+// request has no limit.
 func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody || streamed(info.Subresource) {
@@ -102,7 +103,7 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 	if info.Namespace == "" || !builtIn(info.APIGroup) {
 		limit = maxLooseValues
 	}
-	// upstream treats an invalid type as JSON or rejects it
+	// Upstream treats an invalid type as JSON or rejects it.
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	turn.tenant, turn.least = c.tenantOf(r), costlyValues
 	switch {
@@ -124,10 +125,10 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 	return turn.atMost(limit, (&jsonBody{}).count)
 }
 
-// counts are the limited numbers of a body: values, and field paths in metadata.managedFields.
+// counts holds the limited quantities in a body: values, and field paths in metadata.managedFields.
 type counts struct{ values, paths int }
 
-// jsonBody counts in JSON.
+// jsonBody counts values and field paths in JSON.
 type jsonBody struct {
 	values jsonlimit.Counter
 	paths  paths
@@ -165,11 +166,11 @@ func errTooManyValues(limit int) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", limit))
 }
 
-// maxExpanded limits a YAML body with the values of its aliases, in bytes, as upstream limits the
-// body.
+// maxExpanded is the maximum size of a YAML body including the values of its aliases, in bytes. It
+// is the same as upstream's limit on the body.
 const maxExpanded = 3 << 20
 
-// document checks a YAML body at its end, with the expanded values of its aliases.
+// document checks a complete YAML body, including the expanded values of its aliases.
 type document struct {
 	limit int
 	turn  *turn
@@ -198,12 +199,12 @@ func (d *document) check(piece []byte) error {
 	return d.turn.wait(counted.values)
 }
 
-// streamed reports whether the body of a subresource is passed on without decoding.
+// streamed reports whether a subresource's request body is passed on without decoding.
 func streamed(subresource string) bool {
 	return slices.Contains([]string{"proxy", "exec", "attach", "portforward", "instantiatebinary", "webhooks"}, subresource)
 }
 
-// builtIn reports whether a group is one of Kubernetes or OpenShift.
+// builtIn reports whether a group belongs to Kubernetes or OpenShift.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".openshift.io")
 }

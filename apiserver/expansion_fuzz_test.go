@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzElements verifies that a protobuf message that Kubernetes decodes has no more elements in its
-// lists than are counted. The first element of each list is not counted, and a message has fewer
-// than 64 lists.
+// FuzzElements verifies that the lists in a protobuf message that Kubernetes can decode do not have
+// more elements than are counted. The first element of each list is not counted, and a message has
+// fewer than 64 lists.
 func FuzzElements(f *testing.F) {
 	for _, pod := range []corev1.Pod{
 		{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 9)}},
@@ -34,7 +34,7 @@ func FuzzElements(f *testing.F) {
 	})
 }
 
-// listElements returns the number of elements of all lists in a value.
+// listElements returns the total number of elements in all lists of a value.
 func listElements(value reflect.Value) (count int) {
 	switch value.Kind() {
 	case reflect.Pointer:

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzLegacyPath checks that authorization sees a path without a group as the request that is
-// served: with the same namespace, resource and name, and with the resource's group.
+// served, with the same namespace, resource and name, and with the resource's group.
 func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",
@@ -53,7 +53,7 @@ func FuzzLegacyPath(f *testing.F) {
 	})
 }
 
-// FuzzQuery checks that no query of a URL causes a panic.
+// FuzzQuery checks that no URL query causes a panic.
 func FuzzQuery(f *testing.F) {
 	for _, seed := range []string{"follow=true&tailLines=5&sinceTime=2020-01-01T00:00:00Z", "tailLines=99999999999999999999", "sinceTime=x&follow=", "version=-1&asFile=..", "%zz"} {
 		f.Add(seed)

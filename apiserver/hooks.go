@@ -47,15 +47,15 @@ func (s *Server) hook(features []Feature) error {
 	return nil
 }
 
-// Authorizer combines the server's authorizer with the authorizers of all features. It is for code
-// that gets it before it is complete: hooks and admission plugins. Upstream's authorizer alone
-// would ignore the scopes of tokens. New sets it.
+// Authorizer combines the server's authorizer with the authorizers of all features. It is meant for
+// code that gets it before it is complete: hooks and admission plugins. Upstream's authorizer alone
+// would ignore token scopes. New sets it.
 type Authorizer struct{ authorizer.Authorizer }
 
-// Secure puts the features' authenticators and authorizers before those of a configuration, and
-// removes from the configuration's rule resolver the permissions that the features' authorizers
-// deny. A bearer token takes precedence over a client certificate. Two authorizers with the same
-// name are an error.
+// Secure prepends the features' authenticators and authorizers to those of a configuration, and
+// removes the permissions that the features' authorizers deny from the configuration's rule
+// resolver. A bearer token takes precedence over a client certificate. Secure returns an error if
+// two authorizers have the same name.
 func (s *Server) Secure(config *genericserver.Config) error {
 	if len(s.hooks.Authenticators) > 0 {
 		request := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
@@ -77,7 +77,7 @@ func (s *Server) Secure(config *genericserver.Config) error {
 }
 
 // Filter wraps the API server's whole handler chain in the features' filters. Requests for public
-// handlers take a separate chain, which public returns.
+// handlers use a separate chain, which public returns.
 func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	handlers := 0
@@ -92,8 +92,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	if handlers > 0 {
 		handler := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The multiplexer only matches. It would redirect paths that are not clean, but the chain must
-			// serve such paths.
+			// The multiplexer is used only for matching. It would redirect paths that are not
+			// clean, but the chain must serve such paths.
 			if _, pattern := mux.Handler(r); pattern != "" {
 				handler.ServeHTTP(w, r)
 				return

@@ -16,7 +16,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// words returns a handler that responds with the names of the filters that the request passed,
+// words returns a handler that responds with the names of the filters that the request has passed,
 // followed by word.
 func words(word string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

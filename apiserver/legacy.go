@@ -21,25 +21,25 @@ import (
 
 // Before OpenShift 3.6, resources had no groups: they were served below /oapi, in version v1 of the
 // empty group. Those paths still work and serve the same objects with the old apiVersion.
-// Authorization, admission and audit see such a request in the resource's group, so that roles and
+// Authorization, admission and audit see these requests in the resource's group, so that roles and
 // quotas do not need to name the empty group.
 
 // legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
 
-// corePath is the path of Kubernetes' resources without a group.
+// corePath is the path of Kubernetes' core group.
 const corePath = "/api/v1"
 
 // legacyVersion is the version of kinds without a group.
 var legacyVersion = schema.GroupVersion{Version: "v1"}
 
-// legacy contains the resources that have an old name, and their groups.
+// legacy holds the resources that are also served without a group, and their groups.
 type legacy struct {
 	storage map[string]rest.Storage
 	groups  map[string]string
 }
 
-// add adds the resources of a group whose kinds OpenShift 3 also served without a group.
+// add adds a group's resources whose kinds OpenShift 3 also served without a group.
 func (l *legacy) add(scheme *runtime.Scheme, group string, served map[string]rest.Storage) {
 	for name, storage := range served {
 		kinds, _, err := scheme.ObjectKinds(storage.New())
@@ -72,7 +72,7 @@ func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	return nil
 }
 
-// Resolve lets a configuration map paths below /oapi to requests of their groups.
+// Resolve configures the server to map paths below /oapi to requests in the resources' groups.
 func (s *Server) Resolve(config *genericserver.Config) {
 	config.LegacyAPIGroupPrefixes = sets.NewString(genericserver.DefaultLegacyAPIPrefix, legacyPrefix)
 	config.RequestInfoResolver = resolver{genericserver.NewRequestInfoResolver(config), &s.legacy}
@@ -94,7 +94,7 @@ func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error
 }
 
 // redirectLegacy serves requests for OpenShift resources below /api/v1 from /oapi/v1. The first
-// clients of OpenShift 3 expect the resources there, and discovery announces them there.
+// OpenShift 3 clients expect the resources below /api/v1, and discovery announces them there.
 func (s *Server) redirectLegacy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, ok := s.legacy.path(r.URL.Path)
@@ -127,7 +127,7 @@ func (l *legacy) path(of string) (string, bool) {
 	return legacyPrefix + "/v1/" + strings.Join(parts, "/"), true
 }
 
-// resourceIndex returns the index of the resource in a path below a version, such as
+// resourceIndex returns the index of the resource in a path below an API version, such as
 // "namespaces/shop/routes/front".
 func resourceIndex(parts []string) int {
 	first := 0
@@ -175,7 +175,7 @@ func (l legacyAdmission) withGroup(a admission.Attributes) admission.Attributes 
 	return namedAttributes{a, group}
 }
 
-// namedAttributes are the attributes of a request below /oapi, with the resource's group.
+// namedAttributes holds the attributes of a request below /oapi, with the resource's group.
 type namedAttributes struct {
 	admission.Attributes
 	group string
@@ -188,7 +188,8 @@ func (n namedAttributes) GetResource() schema.GroupVersionResource {
 	return resource
 }
 
-// GetKind returns the kind in its group. A kind of another group, such as Scale, is unchanged.
+// GetKind returns the kind in its group. It returns a kind of another group, such as Scale,
+// unchanged.
 func (n namedAttributes) GetKind() schema.GroupVersionKind {
 	kind := n.Attributes.GetKind()
 	if kind.Group == "" {

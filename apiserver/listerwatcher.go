@@ -11,9 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// StoreListerWatcher lists and watches a store within the process, for an informer or a reflector.
+// StoreListerWatcher lists and watches a store in-process, for an informer or a reflector.
 type StoreListerWatcher struct {
-	// Find returns the store. It fails until the store exists.
+	// Find returns the store. It returns an error until the store exists.
 	Find func() (*registry.Store, error)
 }
 
@@ -26,7 +26,7 @@ func (l StoreListerWatcher) List(options metav1.ListOptions) (runtime.Object, er
 	return store.List(context.Background(), internal)
 }
 
-// Watch returns a watch of the selected objects.
+// Watch watches the selected objects.
 func (l StoreListerWatcher) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	store, internal, err := l.prepare(options)
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 	"k8s.io/client-go/informers"
 )
 
-// PluginConfig is the configuration of one admission plugin.
+// PluginConfig is the configuration of an admission plugin.
 type PluginConfig struct {
-	// Disabled turns the plugin off.
+	// Disabled disables the plugin.
 	Disabled bool
-	// Content is the plugin's own configuration, as YAML or JSON; nil if there is none.
+	// Content is the plugin's own configuration, as YAML or JSON, or nil if the plugin is not
+	// configured.
 	Content []byte
 }
 
@@ -27,7 +28,7 @@ type PluginConfig struct {
 type LivePlugins struct{ plugins []*livePlugin }
 
 // MakeLive wraps the features' Live plugins. Until Prepare replaces them, the plugins use configs,
-// which maps names of plugins to their configurations.
+// which maps plugin names to configurations.
 func MakeLive(features []Feature, configs map[string]PluginConfig) *LivePlugins {
 	l := &LivePlugins{}
 	for _, feature := range features {
@@ -51,8 +52,8 @@ func (l *LivePlugins) Names() (names []string) {
 	return names
 }
 
-// Prepare recreates all plugins with new configurations. Requests use the new plugins after apply
-// is called. If Prepare returns an error, nothing changes.
+// Prepare recreates all plugins with new configurations. Requests use the new plugins once apply
+// has been called. If Prepare returns an error, nothing changes.
 func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), err error) {
 	var next []admission.Interface
 	var errs []error
@@ -127,7 +128,7 @@ func (p *livePlugin) recreate(configs map[string]PluginConfig) (admission.Interf
 	return plugin, nil
 }
 
-// initialize passes a plugin the dependencies that it wants.
+// initialize passes a plugin the dependencies that it requests.
 func initialize(plugin admission.Interface, a authorizer.Authorizer, factory informers.SharedInformerFactory) {
 	if wants, ok := plugin.(initializer.WantsAuthorizer); ok && a != nil {
 		wants.SetAuthorizer(a)
@@ -154,12 +155,12 @@ func (p *livePlugin) SetAuthorizer(a authorizer.Authorizer) {
 // SetExternalKubeInformerFactory stores the API server's informers and passes them on.
 func (p *livePlugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.informers = factory
-	// The informer must run in case a plugin that needs it is enabled later.
+	// The informer must run, because a plugin that needs it might be enabled later.
 	factory.Core().V1().Namespaces().Informer()
 	initialize(p.active(), nil, factory)
 }
 
-// ValidateInitialization checks that the plugin got the dependencies that it needs.
+// ValidateInitialization checks that the plugin has got the dependencies that it needs.
 func (p *livePlugin) ValidateInitialization() error {
 	if validator, ok := p.active().(admission.InitializationValidator); ok {
 		return validator.ValidateInitialization()
@@ -173,7 +174,7 @@ func (p *livePlugin) Handles(operation admission.Operation) bool {
 	return plugin != nil && plugin.Handles(operation)
 }
 
-// Admit runs the plugin. The plugin can have been replaced since Handles.
+// Admit runs the plugin. The plugin might have been replaced since Handles was called.
 func (p *livePlugin) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if plugin, ok := p.active().(admission.MutationInterface); ok && plugin.Handles(a.GetOperation()) {
 		return plugin.Admit(ctx, a, o)

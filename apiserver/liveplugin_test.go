@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// refuser rejects every request with the text of its configuration. It requires an authorizer.
+// rejecter rejects every request with the text of its configuration. It requires an authorizer.
 type rejecter struct {
 	*admission.Handler
 	text       string

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// maxLongRunning limits a tenant's long-running requests: watches, and connections to pods and
-// services. Each needs about 40 KiB. Priority and fairness counts a watch only while it starts, and
-// never counts connections.
+// maxLongRunning is the maximum number of a tenant's long-running requests: watches, and
+// connections to pods and services. Each needs about 40 KiB. Priority and fairness counts a watch
+// only while it starts, and never counts connections.
 const maxLongRunning = 2_000
 
 // lasting lists the subresources whose requests can last as long as the client wants.

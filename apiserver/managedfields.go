@@ -1,12 +1,13 @@
 package apiserver
 
-// maxPaths limits the field paths in metadata.managedFields of a request. Upstream inserts each
-// into a sorted list: 20,000 in the worst order take half a second, 200,000 more than a minute.
+// maxPaths is the maximum number of field paths in a request's metadata.managedFields. Upstream
+// inserts each path into a sorted list, which takes half a second for 20,000 paths in the worst
+// order, and more than a minute for 200,000 paths.
 const maxPaths = 20_000
 
-// paths counts the strings in JSON that can be field paths: keys such as `f:name` and `k:{...}`.
-// It also counts strings that begin with an escape, which can be the same keys. The zero value is
-// ready for use.
+// paths counts the JSON strings that can be field paths: keys such as `f:name` and `k:{...}`. It
+// also counts strings that begin with an escape sequence, which can represent the same keys. The
+// zero value is ready for use.
 type paths struct {
 	found            int
 	inString, escape bool
@@ -14,7 +15,7 @@ type paths struct {
 	first            byte // of the string
 }
 
-// count adds a piece and returns the number of paths so far.
+// count adds a piece and returns the number of paths found so far.
 func (p *paths) count(piece []byte) int {
 	for _, char := range piece {
 		switch {

@@ -7,14 +7,14 @@ import (
 )
 
 // messages counts the list elements in a protobuf message that are messages, strings or bytes. Each
-// of these takes at least two bytes.
+// element takes at least two bytes.
 type messages struct {
 	body   []byte
 	counts counts
 }
 
-// count adds a piece of the body. To bound its cost, it parses the body again only if its size has
-// doubled or if the piece is empty, which means the end.
+// count adds a piece of the body. To bound its cost, it parses the body again only if the body's
+// size has doubled or if the piece is empty, which marks the end of the body.
 func (m *messages) count(piece []byte) counts {
 	const first = 16 << 10
 	before := len(m.body)
@@ -26,18 +26,19 @@ func (m *messages) count(piece []byte) counts {
 	return m.counts
 }
 
-// maxDepth limits the nesting that elements follows. Messages of Kubernetes have fewer levels.
+// maxDepth is the maximum nesting depth that elements follows. Kubernetes messages have fewer
+// levels.
 const maxDepth = 40
 
-// The wire types of protobuf's encoding.
+// Wire types of the protobuf encoding.
 const (
 	kindVarint, kindFixed64, kindBytes, kindStartGroup, kindEndGroup, kindFixed32 = 0, 1, 2, 3, 4, 5
 )
 
-// elements counts the length-delimited fields of a message whose field number was seen before or is
-// 64 or higher, including those of nested messages: protobuf encodes a list as a repeated field. It
-// stops where the bytes are not a message. It must accept at least what the decoders of Kubernetes
-// accept: anything that it does not count must not be decodable.
+// elements counts a message's length-delimited fields whose field number has occurred before or is
+// 64 or higher, including the fields of nested messages: protobuf encodes a list as a repeated
+// field. It stops where the bytes are not a message. It must accept at least what Kubernetes'
+// decoders accept: anything that it does not count must not be decodable.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
 	if depth == maxDepth {
@@ -56,7 +57,7 @@ func elements(message []byte, depth int) (count int) {
 }
 
 // eachField calls visit for each length-delimited field of a message, up to the first byte that is
-// not part of a message.
+// not part of the message.
 func eachField(message []byte, visit func(number uint64, content []byte)) {
 	for len(message) > 0 {
 		tag, n := varint(message)
@@ -90,7 +91,7 @@ func eachField(message []byte, visit func(number uint64, content []byte)) {
 }
 
 // varint decodes a protobuf varint. n is its length in bytes, or 0 if text does not begin with a
-// complete varint. Like generated decoders, it drops bits that do not fit.
+// complete varint. Like generated decoders, varint drops bits that do not fit.
 func varint(text []byte) (value uint64, n int) {
 	const maxBytes = 10
 	for n < min(len(text), maxBytes) {
@@ -103,12 +104,12 @@ func varint(text []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// The numbers of the fields that lead from a message to its field paths: the object in runtime's
-// Unknown, metadata, managedFields, fieldsV1, and its JSON.
+// Field numbers that lead from a message to its field paths: the object in runtime's Unknown,
+// metadata, managedFields, fieldsV1, and its JSON.
 var pathsFields = []uint64{2, 1, 17, 7, 1}
 
-// encodedPaths returns the number of field paths in a protobuf message. It counts the separators of
-// values in their JSON.
+// encodedPaths returns the number of field paths in a protobuf message. It counts the separators
+// between values in their JSON.
 func encodedPaths(message []byte, fields []uint64) (count int) {
 	if len(fields) == 0 {
 		return 1 + (&jsonlimit.Counter{}).Count(message)

@@ -16,15 +16,16 @@ func newObject[T runtime.Object]() T { return reflect.New(reflect.TypeFor[T]().E
 func newList(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.Object {
 	list, err := scheme.New(kind)
 	if err != nil {
-		// the test that serves every group checks that this cannot happen
+		// The test that serves every group checks that this cannot happen.
 		panic(fmt.Sprintf("create %s: %v", kind, err))
 	}
 	return list
 }
 
-// eachItem calls do for each object of a list.
+// eachItem calls do for each object in a list.
 func eachItem[T Object](list runtime.Object, do func(T)) {
-	// do never fails, and every list of the wire types has items.
+	// EachListItem cannot fail, because the callback never fails and every wire list type has
+	// items.
 	_ = meta.EachListItem(list, func(item runtime.Object) error {
 		do(item.(T))
 		return nil

@@ -12,10 +12,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// describe sets the OpenAPI v2 and v3 configuration. The definitions of our wire types are named by
-// Go paths, those of Kubernetes since 1.35 by friendly names (io.k8s.api.core.v1.Pod). describe
-// converts both to the friendly form, including references. Otherwise server-side apply and
-// `explain` could not find referenced types.
+// describe sets the OpenAPI v2 and v3 configuration. The definitions of Slipway's wire types are
+// named by Go paths, whereas those of Kubernetes since 1.35 have friendly names
+// (io.k8s.api.core.v1.Pod). describe converts both to the friendly form, including references.
+// Otherwise, server-side apply and `explain` could not find referenced types.
 func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	namer := openapi.NewDefinitionNamer(s.external)
 	name := func(path string) (string, spec.Extensions) { return namer.GetDefinitionName(friendly(path)) }
@@ -34,10 +34,10 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	s.config.OpenAPIV3Config = v3
 }
 
-// operation returns the ID and the tags of a route's operation. Upstream names the operation of a
-// subresource after the parent's kind and the subresource. A kind whose name consists of both, such
-// as DeploymentConfigRollback, gets the same ID, and clients reject a document with duplicate IDs.
-// operation therefore adds a suffix to the ID.
+// operation returns the ID and the tags of a route's operation. Upstream names a subresource's
+// operation after the parent's kind and the subresource. A kind whose name is composed of both,
+// such as DeploymentConfigRollback, would get the same ID, and clients reject a document with
+// duplicate IDs. Therefore, operation adds a suffix to the ID.
 func (s *Server) operation(route *restful.Route) (id string, tags []string, err error) {
 	id, tags, err = openapi.GetOperationIDAndTags(route)
 	_, subresource, ok := strings.Cut(route.Path, "/{name}/")
@@ -52,9 +52,9 @@ func (s *Server) operation(route *restful.Route) (id string, tags []string, err 
 	return id, tags, nil
 }
 
-// definitions returns the definitions of the types of the served groups, of all types that they
-// refer to, and of the generic types (lists, patches, status). The two generators together have
-// four thousand definitions, which the API server would keep in memory a second time.
+// definitions returns the definitions of the served groups' types, of all types to which they
+// refer, and of the generic types (lists, patches, status). The two generators together have four
+// thousand definitions, which the API server would otherwise keep in memory a second time.
 func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
 	packages := s.packages()
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
