@@ -9,9 +9,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// DecodeConfig decodes the configuration of an admission plugin, which is YAML or JSON, into
-// config. It does not change config if reader is nil or empty, or if the kind is
-// DefaultAdmissionConfig. Unknown fields, and a kind other than kind, are errors.
+// DecodeConfig decodes an admission plugin's configuration, which is YAML or JSON, into config. It
+// does not change config if reader is nil or empty, or if the kind in the configuration is
+// DefaultAdmissionConfig. It returns an error for unknown fields, and for any other kind than the
+// kind parameter.
 func DecodeConfig(reader io.Reader, kind string, config any) error {
 	if reader == nil {
 		return nil

@@ -18,19 +18,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Public handlers authenticate users by means that upstream's chain does not support: forms,
-// cookies, passwords, the certificate of a proxy. They therefore have a separate chain: upstream's
-// chain with system:anonymous as every user, and with the same priority and fairness, audit,
-// timeouts and headers. The chain sees only the path of a request, so that no code, password or
-// token gets into an audit log.
+// Public handlers authenticate users with methods that upstream's chain does not support: forms,
+// cookies, passwords, or a proxy's certificate. Therefore, they have a separate chain: upstream's
+// chain in which every user is system:anonymous, with the same priority and fairness, audit,
+// timeouts and headers. The chain sees only a request's path, so that no code, password or token
+// reaches the audit log.
 
-// maxPublicBody limits the body of a request to a public handler, in bytes.
+// maxPublicBody is the maximum size of the body of a request to a public handler, in bytes.
 const maxPublicBody = 64 << 10
 
-// publicBodyTimeout limits the time that a client takes to send the body.
+// publicBodyTimeout is the maximum time that a client can take to send the body.
 const publicBodyTimeout = 30 * time.Second
 
-// PublicChain wraps public handlers in the handler chain of a configuration, in which every user is
+// PublicChain wraps public handlers in a configuration's handler chain, in which every user is
 // system:anonymous and every request is allowed.
 func PublicChain(public http.Handler, config *genericserver.Config) http.Handler {
 	own := *config
@@ -47,12 +47,12 @@ func PublicChain(public http.Handler, config *genericserver.Config) http.Handler
 // concealed is the context key of the complete request.
 type concealed struct{}
 
-// conceal passes next a copy of the request without anything that could be a secret or could make
-// next trust the client.
+// conceal passes next a copy of the request without anything that could be a secret or could cause
+// next to trust the client.
 func conceal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A client that sends slowly must not occupy one of the seats of priority and fairness. The
-		// response writers of tests do not support deadlines.
+		// A client that sends slowly must not occupy a priority and fairness seat. The response
+		// writers in tests do not support deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout))
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPublicBody))
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -92,7 +92,7 @@ func reveal(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress sets the namespace of requests to the client's IPv4 address or IPv6 /64 network. The
+// byAddress sets the namespace of a request to the client's IPv4 address or IPv6 /64 network. The
 // FlowSchema `unauthenticated` distinguishes flows by namespace, so a client's requests queue only
 // behind requests from the same address.
 type byAddress struct{ request.RequestInfoResolver }
@@ -109,7 +109,7 @@ func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error)
 // wholeURL is the context key of the complete URL of a request whose path is concealed.
 type wholeURL struct{}
 
-// concealPaths hides the secrets in paths from next.
+// concealPaths hides secrets in paths from next.
 func (s *Server) concealPaths(next http.Handler) http.Handler {
 	if len(s.hooks.Conceal) == 0 {
 		return next

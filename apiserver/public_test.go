@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// TestChainSeesNoSecrets sends a request with a secret in each place through conceal and reveal.
+// TestChainSeesNoSecrets sends a request that contains a secret in every possible place through
+// conceal and reveal.
 func TestChainSeesNoSecrets(t *testing.T) {
 	var buf bytes.Buffer
 	handler := conceal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// authorizerNames matches the names with which unions of authorizers, ours and upstream's, begin
-// each line of a reason.
+// authorizerNames matches the authorizer names that authorizer unions, both Slipway's and
+// upstream's, prepend to each line of a reason.
 var authorizerNames = regexp.MustCompile(`(?m)^(?:(?:kubernetes|upstream|node-graph|node|rbac): )+`)
 
-// plainReasons removes the names of authorizers from the reasons of an authorizer. Users see the
-// reasons in errors and reviews, and the structure of the server means nothing to them. Decisions
-// with conditions pass unchanged.
+// plainReasons removes the authorizer names from an authorizer's reasons. Users see the reasons in
+// errors and reviews, and the internal structure of the server means nothing to them. Decisions
+// with conditions are passed on unchanged.
 type plainReasons struct{ authorizer.Authorizer }
 
-// Authorize returns the decision of the authorizer.
+// Authorize returns the authorizer's decision.
 func (p plainReasons) Authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	decision, reason, err := p.Authorizer.Authorize(ctx, a)
 	return decision, authorizerNames.ReplaceAllString(reason, ""), err

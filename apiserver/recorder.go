@@ -13,20 +13,21 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// Recorder applies the API server's authentication and audit policy to another server of this
-// process. If it is nil, or before Use is called, it does neither and only serves requests.
+// Recorder applies the API server's authentication and audit policy to another server in this
+// process. If it is nil, or before Use is called, it only serves requests.
 type Recorder struct {
 	config atomic.Pointer[genericserver.Config]
 }
 
-// Use sets the configuration of the API server.
+// Use sets the API server's configuration.
 func (r *Recorder) Use(config *genericserver.Config) { r.config.Store(config) }
 
 // Recorded describes a request for the audit log.
 type Recorded struct {
-	// Token is the bearer token of the user; empty for system:anonymous. It isn't recorded.
+	// Token is the user's bearer token, or empty for system:anonymous. The audit log does not
+	// contain the token.
 	Token string
-	// URL is the URL that the audit log contains.
+	// URL is the URL in the audit log.
 	URL *url.URL
 	// Info describes the request. The audit policy selects a rule for it.
 	Info *request.RequestInfo
@@ -35,8 +36,8 @@ type Recorded struct {
 // original is the context key of the original request, which the filters do not see.
 type original struct{}
 
-// Serve serves a request and records its user and its result. It calls next if recorded.Token is
-// valid or empty, and rejected if it is invalid.
+// Serve serves a request and records the request's user and result. It calls next if recorded.Token
+// is valid or empty, and rejected if the token is invalid.
 func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Recorded, next, rejected http.Handler) {
 	var config *genericserver.Config
 	if r != nil {
@@ -58,7 +59,7 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 	filters.WithAuditInit(chain).ServeHTTP(w, recorded.redact(req))
 }
 
-// redact returns the request that the filters see: it has no credentials except the token, and no
+// redact returns the request that the filters see. It has no credentials except the token, and no
 // header that names a user.
 func (r Recorded) redact(req *http.Request) *http.Request {
 	ctx := context.WithValue(req.Context(), original{}, req)

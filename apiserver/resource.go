@@ -26,52 +26,53 @@ type Object interface {
 	metav1.Object
 }
 
-// Served is a Resource or a Virtual.
+// Served is implemented by Resource and Virtual.
 type Served interface {
 	register(*runtime.Scheme, schema.GroupVersion) error
 	storage(Deps, schema.GroupVersion) (map[string]rest.Storage, error)
 }
 
 // Resource is a stored resource. All verbs, patches, server-side apply, watch, selectors and tables
-// follow from its fields. Functions get private copies of objects and may be nil.
+// follow from its fields. Functions get private copies of objects and can be nil.
 type Resource[T Object] struct {
-	// Plural is the resource's name in paths, for instance "routes". Singular defaults to the kind
+	// Plural is the resource's name in paths, for example "routes". Singular defaults to the kind
 	// in lower case.
 	Plural, Singular string
 	// ShortNames and Categories are alternative names for clients; "all" is a category.
 	ShortNames, Categories []string
 	// Namespaced means that objects belong to a namespace.
 	Namespaced bool
-	// ValidName returns the reasons why a name is invalid. By default names are DNS subdomains.
-	// ValidPathSegment accepts more.
+	// ValidName returns the reasons why a name is invalid. By default, names must be DNS
+	// subdomains. ValidPathSegment accepts more names.
 	ValidName validation.ValidateNameFunc
-	// Default sets default values when the server decodes a request and when it reads a stored object.
-	// It must be idempotent.
+	// Default sets default values when the server decodes a request and when it reads a stored
+	// object. It must be idempotent.
 	Default func(T)
-	// Prepare changes an object before its validation; old is nil on creation.
+	// Prepare changes an object before validation. old is nil on creation.
 	Prepare func(ctx context.Context, object, old T)
-	// Validate checks everything but the metadata; old is nil on creation.
+	// Validate validates everything except the metadata. old is nil on creation.
 	Validate func(ctx context.Context, object, old T) field.ErrorList
-	// ValidateStatus checks a change of the status.
+	// ValidateStatus validates a status change.
 	ValidateStatus func(ctx context.Context, object, old T) field.ErrorList
-	// Warn returns warnings for the client; old is nil on creation.
+	// Warn returns warnings for the client. old is nil on creation.
 	Warn func(object, old T) []string
-	// Fields are the field selectors in addition to metadata.name and metadata.namespace.
+	// Fields holds the field selectors in addition to metadata.name and metadata.namespace.
 	Fields map[string]func(T) string
-	// Columns are the columns of the table, after the name.
+	// Columns lists the columns of the table that follow the name.
 	Columns []Column[T]
-	// Status means that the resource has the subresource "status". Only requests to it change the
-	// field Status. The objects have a generation, which each change of the field Spec increases.
+	// Status means that the resource has the subresource "status". Only requests to this
+	// subresource change the field Status. The objects have a generation, which is incremented by
+	// each change to the field Spec.
 	Status bool
-	// CreateOnUpdate lets PUT create an object. Unconditional lets PUT replace an object without a
-	// resourceVersion.
+	// CreateOnUpdate allows PUT to create an object. Unconditional allows PUT to replace an object
+	// without a resourceVersion.
 	CreateOnUpdate, Unconditional bool
-	// Adjust sets options of the store that have no field here; optional.
+	// Adjust sets store options that have no field here. It is optional.
 	Adjust func(Deps, *registry.Store)
-	// Wrap returns the storage that serves requests instead of the store, for instance to resolve
-	// names that are not the names of objects. The storage must embed the Store; optional.
+	// Wrap returns the storage that serves requests instead of the store, for example to resolve
+	// names that are not the names of objects. The storage must embed the Store. Wrap is optional.
 	Wrap func(Deps, *Store) rest.Storage
-	// Subresources returns further subresources by name, for instance "scale"; optional.
+	// Subresources returns additional subresources by name, for example "scale". It is optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
 }
 
@@ -124,7 +125,7 @@ func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// storage returns the storage of the resource and of its subresources, by path.
+// storage returns the storage of the resource and its subresources, by path.
 func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest.Storage, error) {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.kind())
@@ -194,18 +195,18 @@ func (r Resource[T]) attributes(object runtime.Object) (labels.Set, fields.Set, 
 	return typed.GetLabels(), set, nil
 }
 
-// Store is a store with the alternative names of its resource.
+// Store is a store that also provides the resource's alternative names.
 type Store struct {
 	*registry.Store
 	accepted
 	shortNames, categories []string
 }
 
-// accepted is the group version of a resource. It also accepts bodies in the version without a
-// group.
+// accepted is a resource's group version. The resource also accepts request bodies in the version
+// without a group.
 type accepted schema.GroupVersion
 
-// AcceptsGroupVersion reports whether an object can be sent in a version.
+// AcceptsGroupVersion reports whether an object can be sent in the given version.
 func (a accepted) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == schema.GroupVersion(a) || gv == legacyVersion
 }
@@ -213,11 +214,11 @@ func (a accepted) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 // ShortNames returns abbreviations, such as "is".
 func (s *Store) ShortNames() []string { return s.shortNames }
 
-// Categories returns the names of sets of resources, such as "all".
+// Categories returns the names of resource sets, such as "all".
 func (s *Store) Categories() []string { return s.categories }
 
-// ValidPathSegment returns the reasons why a name cannot be a segment of a path. If prefix is set,
-// the server appends random characters to the name.
+// ValidPathSegment returns the reasons why a name cannot be a path segment. If prefix is set, the
+// server appends random characters to the name.
 func ValidPathSegment(name string, prefix bool) []string {
 	if prefix {
 		return content.IsPathSegmentPrefix(name)

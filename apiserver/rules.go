@@ -11,15 +11,15 @@ import (
 )
 
 // limitedRules removes permissions that a feature's authorizer denies from the rules in
-// selfsubjectrulesreviews. Upstream resolves these rules from roles, regardless of the scopes of
-// the token.
+// selfsubjectrulesreviews. Upstream resolves these rules from roles, regardless of the token's
+// scopes.
 type limitedRules struct {
 	authorizer.RuleResolver
 	limits []union.NamedAuthorizer
 }
 
-// RulesFor returns the rules that apply to a user in a namespace. If it removes a permission, the
-// rules are incomplete, because a narrower permission can still be allowed.
+// RulesFor returns the rules that apply to a user in a namespace. If it removes a permission, it
+// reports the rules as incomplete, because a narrower permission might still be allowed.
 func (l limitedRules) RulesFor(ctx context.Context, u user.Info, namespace string) (
 	[]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	resources, paths, incomplete, err := l.RuleResolver.RulesFor(ctx, u, namespace)
@@ -51,7 +51,7 @@ func (l limitedRules) RulesFor(ctx context.Context, u user.Info, namespace strin
 	return allowed, open, incomplete, err
 }
 
-// parts splits a rule into rules for one resource of one group.
+// parts splits a rule into rules for a single resource of a single group.
 func parts(rule authorizer.ResourceRuleInfo) (rules []*authorizer.DefaultResourceRuleInfo) {
 	for _, group := range rule.GetAPIGroups() {
 		for _, resource := range rule.GetResources() {
@@ -63,7 +63,7 @@ func parts(rule authorizer.ResourceRuleInfo) (rules []*authorizer.DefaultResourc
 	return rules
 }
 
-// denies reports whether an authorizer denies a verb of the rule part for one of the rule's names.
+// denies reports whether an authorizer denies a verb of the rule part for any of the rule's names.
 func (l limitedRules) denies(ctx context.Context, u user.Info, namespace, verb string, part *authorizer.DefaultResourceRuleInfo) bool {
 	resource, subresource, _ := strings.Cut(part.Resources[0], "/")
 	names := part.ResourceNames

@@ -12,23 +12,23 @@ import (
 const (
 	// wireTypes is the module of OpenShift's types.
 	wireTypes = "github.com/openshift/api/"
-	// ownTypes is the module of the types of groups that have no module of types.
+	// ownTypes is the module of the types of groups that have no separate module of types.
 	ownTypes = "github.com/slipway-platform/slipway/"
 )
 
-// isWireType reports whether the types of a Go package are served without conversion.
+// isWireType reports whether the types in a Go package are served without conversion.
 func isWireType(pkgPath string) bool {
 	return isDocumented(pkgPath) || strings.HasPrefix(pkgPath, "k8s.io/metrics/")
 }
 
-// isDocumented reports whether the OpenAPI definitions of the types of a Go package, or the
-// definition of one type, are among those of the features' groups.
+// isDocumented reports whether the OpenAPI definitions of the features' groups include the
+// definitions of a Go package's types, or of a single type.
 func isDocumented(path string) bool {
 	return strings.HasPrefix(path, wireTypes) || strings.HasPrefix(path, ownTypes)
 }
 
-// schemes creates the scheme that serves and stores, in which each wire type is also its internal
-// version, and a scheme with only the external versions, from which OpenAPI names follow.
+// schemes creates the scheme for serving and storing, in which each wire type is also its internal
+// version, and a scheme with only the external versions, from which OpenAPI names are derived.
 func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	serving, external = runtime.NewScheme(), runtime.NewScheme()
 	for _, scheme := range []*runtime.Scheme{serving, external} {

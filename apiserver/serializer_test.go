@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// TestTypesWithoutProtobufAreStoredAsJSON checks the format in etcd and the formats for clients.
+// TestTypesWithoutProtobufAreStoredAsJSON checks the storage format in etcd and the formats offered
+// to clients.
 func TestTypesWithoutProtobufAreStoredAsJSON(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := routev1.Install(scheme); err != nil {

@@ -19,15 +19,15 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 )
 
-// Server is the server of the delegation chain that serves the features' groups. It also merges
+// Server is the server in the delegation chain that serves the features' groups. It also merges
 // their hooks.
 type Server struct {
 	groups []Group
 	hooks  Hooks
-	// longRunning contains the features' LongRunning hooks.
+	// longRunning holds the features' LongRunning hooks.
 	longRunning []func(*request.RequestInfo) bool
 	legacy      legacy
-	// announced contains the resources in the discovery of the core group.
+	// announced holds the resources in the core group's discovery.
 	announced  []metav1.APIResource
 	authorizer *Authorizer
 
@@ -40,21 +40,22 @@ type Server struct {
 
 // Base contains the parts of the embedded API server that Server reuses.
 type Base struct {
-	// Config is that server's configuration. It is copied, not changed.
+	// Config is the embedded API server's configuration. Server copies it and does not change it.
 	Config genericserver.Config
-	// Etcd is its completed storage options.
+	// Etcd holds the embedded API server's completed storage options.
 	Etcd options.EtcdOptions
-	// Storage, if set, wraps the storage options of upstream for the groups.
+	// Storage, if set, wraps upstream's storage options for the groups.
 	Storage func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
-	// Authorizer is set to the server's authorizer combined with those of all features.
+	// Authorizer is set to the embedded API server's authorizer combined with those of all
+	// features.
 	Authorizer *Authorizer
-	// Informers are that server's informers.
+	// Informers holds the embedded API server's informers.
 	Informers informers.SharedInformerFactory
-	// Definitions are Kubernetes' OpenAPI definitions.
+	// Definitions returns Kubernetes' OpenAPI definitions.
 	Definitions common.GetOpenAPIDefinitions
 }
 
-// New registers the types of the features and calls their hooks. It fails if the types of a group
+// New registers the features' types and calls their hooks. It returns an error if a group's types
 // cannot be registered, or if a hook fails.
 func New(features []Feature, base Base) (*Server, error) {
 	s := &Server{config: base.Config, authorizer: base.Authorizer, informers: base.Informers, legacy: legacy{map[string]rest.Storage{}, map[string]string{}}}
@@ -105,7 +106,7 @@ func (s *Server) GroupVersions() []schema.GroupVersion {
 	return versions
 }
 
-// Link creates the generic API server. It delegates requests for all other groups to next.
+// Link creates the generic API server, which delegates requests for all other groups to next.
 func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.GenericAPIServer, error) {
 	server, err := s.config.Complete(s.informers).New("openshift-apiserver", next)
 	if err != nil {
@@ -119,7 +120,8 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 		}
 		infos = append(infos, info)
 	}
-	// One call for all groups, because each call creates a model of the types that it serves.
+	// There is a single call for all groups, because each call creates a model of the types that it
+	// serves.
 	if err := server.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("serve OpenShift's API groups: %w", err)
 	}
@@ -148,7 +150,7 @@ func (s *Server) store(etcd options.EtcdOptions) error {
 	return nil
 }
 
-// describeGroup creates the storage of a group.
+// describeGroup creates a group's storage.
 func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error) {
 	storages := map[string]rest.Storage{}
 	for _, resource := range group.Resources {

@@ -10,33 +10,34 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// shares limits the requests that each tenant has in progress at the same time, so that one tenant
-// cannot use all memory or processors of the API server. Further requests wait for their turn.
+// shares limits each tenant's in-flight requests, so that one tenant cannot use all of the API
+// server's memory or CPU time. Further requests wait for their turn.
 type shares struct {
-	// requests is the limit for each tenant, and waiting the number of requests that can wait. A
-	// request that waits occupies a seat of priority and fairness, so the number is small.
+	// requests is the maximum number of in-flight requests for each tenant. waiting is the maximum
+	// number of waiting requests. It is small, because a waiting request occupies a priority and
+	// fairness seat.
 	requests, waiting int
 	timeout           time.Duration
-	// remedy is the part of the error after "has too many". The default is the remedy for large
-	// requests.
+	// remedy is the part of the error message after "has too many". The default is the remedy for
+	// large requests.
 	remedy string
 
 	mu      sync.Mutex
 	tenants map[string]*share
 }
 
-// share counts the requests of a tenant, including waiting ones.
+// share counts a tenant's requests, including waiting requests.
 type share struct {
 	turns chan struct{}
 	count int
 }
 
-// shareRetrySeconds is the delay after which clients repeat a rejected request.
+// shareRetrySeconds is the delay after which clients retry a rejected request, in seconds.
 const shareRetrySeconds = 1
 
 // acquire waits until a tenant has fewer requests than the limit. The caller must call release when
-// the request ends. The error is of kind too many requests if too many requests wait, or if the
-// timeout or ctx ends.
+// the request is finished. acquire returns a too-many-requests error if too many requests are
+// waiting, if the timeout expires, or if ctx is done.
 func (s *shares) acquire(ctx context.Context, tenant string) (release func(), err error) {
 	remedy := cmp.Or(s.remedy, "large requests at the same time; send them one after the other")
 	busy := apierrors.NewTooManyRequests(fmt.Sprintf("%s has too many %s", tenant, remedy), shareRetrySeconds)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// acquire acquires a turn of a tenant. It fails the test if there is none.
+// acquire acquires a turn for a tenant. It fails the test if no turn is available.
 func acquire(t *testing.T, s *shares, tenant string) (release func()) {
 	t.Helper()
 	release, err := s.acquire(t.Context(), tenant)

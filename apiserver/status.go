@@ -36,7 +36,7 @@ func newStatus[T Object](store *registry.Store, plan strategy[T], gv schema.Grou
 // New creates an empty object.
 func (s *status) New() runtime.Object { return s.store.New() }
 
-// Destroy does nothing: the resource owns the shared connection.
+// Destroy is a no-op, because the resource owns the shared connection.
 func (s *status) Destroy() {}
 
 // Get reads the object.
