@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// strategy implements the create, update and delete strategies of generic storage for a Resource.
+// strategy implements the create, update and delete strategies of the generic storage for a
+// Resource.
 type strategy[T Object] struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -40,8 +41,8 @@ func newStrategy[T Object](resource Resource[T], scheme *runtime.Scheme, gv sche
 	return plan
 }
 
-// resets returns a field of an object that an endpoint ignores. Field managers therefore cannot own
-// the field through the endpoint.
+// resets returns a field that an endpoint ignores, so field managers cannot own the field through
+// the endpoint.
 func resets(gv schema.GroupVersion, field string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(field)),
@@ -123,7 +124,7 @@ type statusStrategy[T Object] struct{ strategy[T] }
 
 func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	keepField(object, old, "Spec")
-	// Field managers are the only metadata that changes with the status.
+	// Only the managed fields of the metadata change with the status.
 	managers := object.(T).GetManagedFields()
 	keepField(object, old, "ObjectMeta")
 	object.(T).SetManagedFields(managers)

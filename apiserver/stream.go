@@ -9,7 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// Stream is a text response that is sent while it is read, such as a log.
+// Stream is a text response, such as a log, that is sent while it is being read.
 type Stream struct {
 	metav1.TypeMeta
 	// Follow means that each write is flushed.

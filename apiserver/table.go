@@ -14,24 +14,24 @@ import (
 
 // Column is one column of a resource's table.
 type Column[T Object] struct {
-	// Name is the heading, which clients print in capitals.
+	// Name is the column heading, which clients print in capitals.
 	Name string
 	// Description is the documentation for clients.
 	Description string
-	// Wide means that only `-o wide` prints the column.
+	// Wide means that the column is printed only with `-o wide`.
 	Wide bool
-	// Value returns the cell of an object: a string, a number or a boolean.
+	// Value returns an object's cell, which is a string, a number or a boolean.
 	Value func(T) any
 }
 
-// Age returns the column with an object's age in kubectl's form ("5m", "3d2h").
+// Age returns a column that shows an object's age in kubectl's format ("5m", "3d2h").
 func Age[T Object]() Column[T] {
 	return Column[T]{Name: "Age", Description: "Time since the object was created", Value: func(object T) any {
 		return Since(object.GetCreationTimestamp())
 	}}
 }
 
-// Since returns the time since t in kubectl's form.
+// Since returns the time since t in kubectl's format.
 func Since(t metav1.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -39,7 +39,7 @@ func Since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// Table returns the table converter of a resource. Its first column is the name.
+// Table returns a resource's table converter. The first column of the table is the name.
 func Table[T Object](columns []Column[T]) rest.TableConvertor { return table[T](columns) }
 
 type table[T Object] []Column[T]

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// tokenFirst authenticates a request that has a bearer token only by the token, as OpenShift 3
+// tokenFirst authenticates a request that has a bearer token by the token only, as OpenShift 3
 // does: the token takes precedence over a client certificate, and a request with an invalid token
 // is rejected even if the certificate is valid. Upstream prefers the certificate, and then ignores
 // the token.
@@ -15,8 +15,8 @@ type tokenFirst struct {
 	authenticator.Request
 }
 
-// remoteUserHeader is the header in which the front proxy names the user. The proxy authenticates
-// with its own certificate.
+// remoteUserHeader is the header in which the front proxy passes the name of the user. The proxy
+// authenticates with its own certificate.
 const remoteUserHeader = "X-Remote-User"
 
 // AuthenticateRequest authenticates a request.
@@ -26,13 +26,13 @@ func (t tokenFirst) AuthenticateRequest(r *http.Request) (*authenticator.Respons
 	}
 	state := *r.TLS
 	state.PeerCertificates, state.VerifiedChains = nil, nil
-	// The copy shares its headers with the request: authenticators remove the token from them.
+	// The copy shares its headers with the request, so authenticators remove the token from both.
 	plain := r.WithContext(r.Context())
 	plain.TLS = &state
 	return t.Request.AuthenticateRequest(plain)
 }
 
-// webSocketToken is the prefix of the subprotocol with which web sockets send a token.
+// webSocketToken is the prefix of the subprotocol with which WebSocket clients send a token.
 const webSocketToken = "base64url.bearer.authorization.k8s.io."
 
 func hasToken(header http.Header) bool {

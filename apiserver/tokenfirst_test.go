@@ -12,7 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// certificateFirst authenticates like upstream: by certificate, or else by the token `good`.
+// certificateFirst authenticates in the same way as upstream: by certificate, or else by the token
+// `good`.
 func certificateFirst(r *http.Request) (*authenticator.Response, bool, error) {
 	switch {
 	case len(r.TLS.PeerCertificates) > 0:

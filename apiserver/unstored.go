@@ -14,7 +14,7 @@ type Unstored[T runtime.Object] struct {
 // New creates an empty object.
 func (Unstored[T]) New() runtime.Object { return newObject[T]() }
 
-// Destroy does nothing, because the resource has no store.
+// Destroy is a no-op, because the resource has no store.
 func (Unstored[T]) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.

@@ -11,7 +11,7 @@ import (
 )
 
 // VersionFeature serves /version/openshift, which OpenShift 3 clients request in addition to
-// /version. It returns the version of OpenShift and, after a plus sign, Slipway's version.
+// /version. The response contains OpenShift's version and, after a plus sign, Slipway's version.
 func VersionFeature() Feature {
 	info := machineryversion.Info{
 		Major: "3", Minor: "11+", GitVersion: version.OpenShift(),

@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// View returns a handler that responds to GET requests with the result of read, in JSON. read has
-// to return within the timeout. Its error becomes the text of a response with the status failure,
-// or with the status of an API error.
+// View returns a handler that responds to GET requests with the result of read, as JSON. read must
+// return within the timeout. If read returns an error, the error is the response text, and the
+// status is the status of an API error or, for other errors, failure.
 func View(path string, timeout time.Duration, failure int, read func(context.Context, *http.Request) (any, error)) Handler {
 	return Handler{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

@@ -20,8 +20,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// New returns a store that contains the objects. It is namespaced if at least one object has a
-// namespace. It supports Get and List without selectors. Any other request panics.
+// New returns a store that contains the given objects. The store is namespaced if at least one
+// object has a namespace. It supports Get and List without selectors, and panics on any other
+// request.
 func New[T apiserver.Object](resource schema.GroupResource, list runtime.Object, objects ...T) *registry.Store {
 	content := map[string]runtime.Object{}
 	namespaced := false
@@ -56,7 +57,7 @@ type memory struct {
 	content           map[string]runtime.Object
 }
 
-// Get copies an object.
+// Get copies an object into into.
 func (m *memory) Get(_ context.Context, key string, _ storage.GetOptions, into runtime.Object) error {
 	object, ok := m.content[key]
 	if !ok {
@@ -66,7 +67,7 @@ func (m *memory) Get(_ context.Context, key string, _ storage.GetOptions, into r
 	return nil
 }
 
-// GetList copies the objects of a namespace, or all for the empty namespace, sorted by key.
+// GetList copies the objects in a namespace, or all objects for the empty namespace, sorted by key.
 func (m *memory) GetList(_ context.Context, namespace string, _ storage.ListOptions, list runtime.Object) error {
 	var keys []string
 	for key := range m.content {

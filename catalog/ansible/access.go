@@ -16,7 +16,7 @@ import (
 )
 
 // mayRun returns an error if a user lacks a permission that a bundle has in a project. Without this
-// check, users could bypass their permissions through a bundle.
+// check, users could use a bundle to exceed their own permissions.
 func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error {
 	role, err := b.kube.RbacV1().ClusterRoles().Get(ctx, b.options.SandboxRole, metav1.GetOptions{})
 	if err != nil {
@@ -39,7 +39,7 @@ func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error 
 	return nil
 }
 
-// requests returns the requests that a rule allows in a project.
+// requests returns the attributes of the requests that a rule allows in a project.
 func requests(rule *rbacv1.PolicyRule) (all []authorizer.AttributesRecord) {
 	names := rule.ResourceNames
 	if len(names) == 0 {

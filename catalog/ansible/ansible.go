@@ -1,18 +1,18 @@
-// Package ansible is the Ansible service broker. It offers Ansible playbook bundles (APBs) as
-// services of the Open Service Broker API. A bundle is an image in the cluster's registry whose
+// Package ansible implements the Ansible service broker. It offers Ansible playbook bundles (APBs)
+// as services of the Open Service Broker API. A bundle is an image in the cluster's registry whose
 // label contains its specification, apb.yml. To provision, update, deprovision, bind or unbind, the
 // broker runs the image in a pod.
 //
-// The pod is in a separate namespace, the sandbox. Its service account has a role in the user's
+// The pod runs in a separate namespace, the sandbox. Its service account has a role in the user's
 // project for the duration of the operation. The user must have all permissions of this role.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
 // operation before it creates the pod, and the operation determines all names. Requests for the
-// state of the operation continue it, so that a crash at any time loses nothing.
+// operation's state continue the operation, so that no progress is lost in a crash.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 6.3 OpenShift Ansible Broker, and Open
-// Service Broker API, version 2.13. The label, the arguments of the image and the secret with
-// credentials are those of bundles for OpenShift 3.11.
+// Service Broker API, version 2.13. The label, the image arguments and the credentials secret are
+// those of bundles for OpenShift 3.11.
 package ansible
 
 import (
@@ -30,15 +30,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// Root is the path prefix of the broker. Only administrators and the service catalog have access.
+// Root is the broker's path prefix. Only administrators and the service catalog have access.
 const Root = "/brokers/ansible.openshift.io/"
 
-// Options configure the broker.
+// Options configures the broker.
 type Options struct {
-	// Namespaces are the projects whose image streams can be bundles.
+	// Namespaces lists the projects whose image streams can be bundles.
 	Namespaces []string
-	// WhiteList and BlackList are regular expressions. The name of a bundle's image stream must match
-	// one of WhiteList and none of BlackList. If only WhiteList is empty, all names match it.
+	// WhiteList and BlackList contain regular expressions. The name of a bundle's image stream must
+	// match at least one expression in WhiteList and none in BlackList. If only WhiteList is empty,
+	// it matches all names.
 	WhiteList, BlackList []string
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
@@ -47,7 +48,7 @@ type Options struct {
 	KeepNamespace, KeepNamespaceOnError bool
 }
 
-// broker serves the requests of platforms.
+// broker serves requests from platforms.
 type broker struct {
 	options    Options
 	allow      []*regexp.Regexp
@@ -58,7 +59,7 @@ type broker struct {
 	authorizer authorizer.Authorizer
 }
 
-// Feature returns the broker as a part of the API server.
+// Feature returns the broker as an API server feature.
 func Feature(options Options) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		b, err := newBroker(deps, options)

@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// bind starts to create a binding. If the bundle has no playbook for bindings, the binding gets the
-// credentials of the instance immediately.
+// bind starts creating a binding. If the bundle has no playbook for bindings, the binding gets the
+// instance's credentials immediately.
 func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {
@@ -47,8 +47,8 @@ func credentialsBody(binding *bindingRecord) any {
 	return map[string]any{"credentials": binding.Credentials, "parameters": binding.Values}
 }
 
-// bindingRequest returns the record of an instance, or nil, with the ID of the binding and the name
-// of the originator.
+// bindingRequest returns an instance's record, or nil, with the ID of the binding and the name of
+// the originator.
 func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, err error) {
 	instance, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -64,8 +64,8 @@ func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, 
 	return rec, id, user, err
 }
 
-// bindValues returns the parameters of a binding. A bundle that is no longer offered does not check
-// them.
+// bindValues returns a binding's parameters. If the bundle is no longer offered, the parameters are
+// not checked.
 func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[string]any, error) {
 	bundle, err := b.bundle(r.Context(), rec.Service)
 	if err != nil || bundle == nil {
@@ -81,7 +81,7 @@ func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[str
 	return complete(plan.BindParameters, body.Parameters)
 }
 
-// readBinding returns the credentials of a binding.
+// readBinding returns a binding's credentials.
 func (b *broker) readBinding(r *http.Request) (osbserver.Response, error) {
 	rec, id, _, err := b.bindingRequest(r)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *broker) readBinding(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(rec.Bindings[id])}, nil
 }
 
-// unbind starts to delete a binding.
+// unbind starts deleting a binding.
 func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: osbserver.Empty{}}, b.store(r.Context(), rec)
 }
 
-// binds reports whether the creation of a binding is in progress.
+// binds reports whether a binding is being created.
 func (rec *record) binds(id string) bool {
 	op := rec.Operation
 	return op != nil && op.State == inProgress && op.Action == bindAction && op.Binding == id

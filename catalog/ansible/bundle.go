@@ -17,20 +17,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// specLabel is the label of an image with the base64-encoded apb.yml.
+// specLabel is the image label that contains the base64-encoded apb.yml.
 const specLabel = "com.redhat.apb.spec"
 
-// bundleTag is the tag of bundles.
+// bundleTag is the image stream tag of bundles.
 const bundleTag = "latest"
 
 // bundle is an Ansible playbook bundle.
 type bundle struct {
-	// Namespace and Stream are the image stream, Image the reference to pull the image.
+	// Namespace and Stream identify the image stream. Image is the reference for pulling the image.
 	Namespace, Stream, Image string
 	Spec                     spec
 }
 
-// spec is an apb.yml.
+// spec is the content of an apb.yml file.
 type spec struct {
 	Version     string         `json:"version"`
 	Name        string         `json:"name"`
@@ -72,7 +72,7 @@ type parameter struct {
 	DisplayGroup string   `json:"display_group"`
 }
 
-// id is the ID of the service. It stays the same when the image changes.
+// id returns the ID of the service. It stays the same when the image changes.
 func (b *bundle) id() string { return derive(b.Namespace + "/" + b.Stream) }
 
 func (b *bundle) planID(name string) string { return derive(b.Namespace + "/" + b.Stream + ":" + name) }
@@ -81,7 +81,7 @@ func derive(name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("apb:"+name)).String()
 }
 
-// plan returns the plan with an ID, or nil.
+// plan returns the plan with the given ID, or nil.
 func (b *bundle) plan(id string) *plan {
 	at := slices.IndexFunc(b.Spec.Plans, func(p plan) bool { return b.planID(p.Name) == id })
 	if at < 0 {
@@ -90,12 +90,12 @@ func (b *bundle) plan(id string) *plan {
 	return &b.Spec.Plans[at]
 }
 
-// separate reports whether bindings run the bundle. If not, a binding gets the credentials of the
-// instance.
+// separate reports whether bindings run the bundle. Otherwise, a binding gets the instance's
+// credentials.
 func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 
-// bundles returns the offered bundles, and the number of images that were examined. An image whose
-// specification is not valid is not offered; rejected contains the reasons.
+// bundles returns the offered bundles and the number of images that were examined. Images with an
+// invalid specification are not offered; rejected contains the reasons.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
 	for _, namespace := range b.options.Namespaces {
 		streams, err := b.images.ImageStreams(namespace).List(ctx, metav1.ListOptions{})
@@ -127,8 +127,8 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 	return all, images, rejected, nil
 }
 
-// offers reports whether the lists contain the name of an image stream. Without lists, none is
-// offered.
+// offers reports whether the white and black lists allow the name of an image stream. If both lists
+// are empty, nothing is offered.
 //
 // Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
 // Configuration.
@@ -141,7 +141,7 @@ func matches(expressions []*regexp.Regexp, name string) bool {
 	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
 }
 
-// specOf returns the specification of an image. ok is false if the image is not a bundle.
+// specOf returns an image's specification. ok is false if the image is not a bundle.
 func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	var metadata struct {
 		Config struct{ Labels map[string]string }
@@ -165,7 +165,7 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	return result, true, result.validate()
 }
 
-// validate returns everything that is wrong with a specification.
+// validate returns all problems of a specification.
 func (s *spec) validate() error {
 	var errs []error
 	fail := func(format string, values ...any) {

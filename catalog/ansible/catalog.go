@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// catalog returns the bundles as services. Images without a valid specification are not in it;
-// bootstrap returns their errors.
+// catalog returns the bundles as services. It omits images without a valid specification; bootstrap
+// returns their errors.
 func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	bundles, _, _, err := b.bundles(r.Context())
 	if err != nil {
@@ -80,8 +80,8 @@ func updatableOf(p *plan) (parameters []parameter) {
 	return parameters
 }
 
-// bootstrap reads all images and returns the number of bundles, and the problems of the other
-// images.
+// bootstrap reads all images and returns the number of bundles, and the problems of images that are
+// not valid bundles.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	bundles, images, rejected, err := b.bundles(r.Context())
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: body}, nil
 }
 
-// bundle returns an offered bundle, or nil.
+// bundle returns the offered bundle with the given ID, or nil.
 func (b *broker) bundle(ctx context.Context, id string) (*bundle, error) {
 	bundles, _, _, err := b.bundles(ctx)
 	if err != nil {

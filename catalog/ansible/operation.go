@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// The actions of a bundle.
+// Actions of a bundle.
 const (
 	provisionAction   = "provision"
 	deprovisionAction = "deprovision"
@@ -27,7 +27,7 @@ const (
 	unbindAction      = "unbind"
 )
 
-// The states of an operation.
+// States of an operation.
 const (
 	inProgress = "in progress"
 	succeeded  = "succeeded"
@@ -37,7 +37,7 @@ const (
 // notImplemented is the exit code of a bundle that has no playbook for an action.
 const notImplemented = 8
 
-// pollInterval is the interval in seconds in which the platform polls an operation.
+// pollInterval is the interval at which the platform polls an operation, in seconds.
 const pollInterval = 3
 
 // Annotations and keys that a bundle writes.
@@ -47,8 +47,9 @@ const (
 	credentialsKey          = "fields"
 )
 
-// begin records an operation, and then starts it. If the same operation is in progress, it
-// continues. A failure to start is not an error, because polls of the platform retry it.
+// begin records an operation, and then starts it. If the same operation is in progress, begin
+// continues it. A failure to start the operation is not an error, because the platform's polls
+// retry it.
 func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserver.Response, error) {
 	if current := rec.Operation; current != nil && current.State == inProgress {
 		if current.Action == op.Action && current.Binding == op.Binding && current.Plan == op.Plan && equal(current.Values, op.Values) {
@@ -80,12 +81,12 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 	return accepted(op), nil
 }
 
-// maxOperations limits the operations of a project that are in progress. Their pods run in
-// sandboxes, to which the quota of the project does not apply.
+// maxOperations is the maximum number of a project's operations that are in progress. Their pods
+// run in sandboxes, to which the project's quota does not apply.
 const maxOperations = 2
 
-// checkShare returns an error if other instances of the project have too many operations in
-// progress. The platform then repeats the request.
+// checkShare returns an error if other instances in the project have too many operations in
+// progress. The platform then retries the request.
 func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	selector := labels.SelectorFromSet(labels.Set{projectLabel: rec.Namespace, runningLabel: "true"})
 	list, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
@@ -99,9 +100,9 @@ func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// interrupt ends the operation in progress of a record if the action is to deprovision. Otherwise,
-// it continues the operation, and returns an error if it is still in progress: the platform that
-// requested it might no longer poll it.
+// interrupt terminates a record's operation in progress if the action is deprovision. Otherwise, it
+// continues the operation, and returns an error if the operation is still in progress. It continues
+// the operation because the platform that requested it might no longer poll it.
 func (b *broker) interrupt(ctx context.Context, rec *record, action string) error {
 	if action == deprovisionAction {
 		rec.Operation.State = failed
@@ -120,8 +121,8 @@ func accepted(op *operation) osbserver.Response {
 	return osbserver.Response{Code: http.StatusAccepted, Body: map[string]string{"operation": op.Name}}
 }
 
-// advance continues the operation of a record: it creates the pod, or ends the operation if the pod
-// has ended.
+// advance continues a record's operation: it creates the pod, or completes the operation if the pod
+// has terminated.
 func (b *broker) advance(ctx context.Context, rec *record) error {
 	op := rec.Operation
 	if op.State != inProgress {
@@ -173,13 +174,13 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// isDashboard reports whether browsers can open an address as a page.
+// isDashboard reports whether browsers can open a URL as a page.
 func isDashboard(address string) bool {
 	parsed, err := url.Parse(address)
 	return err == nil && len(address) <= 1024 && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https")
 }
 
-// exitCode returns the exit code of the bundle, or -1.
+// exitCode returns the bundle's exit code, or -1.
 func exitCode(pod *corev1.Pod) int32 {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.State.Terminated != nil {
@@ -189,7 +190,7 @@ func exitCode(pod *corev1.Pod) int32 {
 	return -1
 }
 
-// waitingReason returns why the container of a pod has not started, or "".
+// waitingReason returns the reason why a pod's container has not started, or "".
 func waitingReason(pod *corev1.Pod) string {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.State.Waiting != nil {
@@ -215,8 +216,8 @@ func (b *broker) credentials(ctx context.Context, name string) (map[string]any, 
 	return values, nil
 }
 
-// end records the result of an operation, and then deletes the sandbox. A deprovisioned instance
-// no longer has a record.
+// end records the result of an operation, and then deletes the sandbox. It deletes the record of a
+// deprovisioned instance.
 func (b *broker) end(ctx context.Context, rec *record, state, description string, credentials map[string]any) error {
 	op := rec.Operation
 	op.State, op.Description = state, description
@@ -233,7 +234,7 @@ func (b *broker) end(ctx context.Context, rec *record, state, description string
 	return b.clean(ctx, rec)
 }
 
-// apply changes a record to reflect the result of its operation, which has ended.
+// apply updates a record with the result of its operation, which has finished.
 func (rec *record) apply(credentials map[string]any) {
 	op := rec.Operation
 	if op.State == failed {
@@ -286,7 +287,7 @@ func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	return state(op.State, op.Description), nil
 }
 
-// formerOperation returns the state of an operation that a later operation followed.
+// formerOperation returns the state of an operation that has been followed by a later operation.
 func (rec *record) formerOperation(binding, name string) (osbserver.Response, error) {
 	existing := rec.Bindings[binding]
 	switch {
