@@ -12,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// namespace contains the secrets with the records. recordKey is the key of a record.
+// namespace is the namespace of the secrets that store the records. recordKey is the key of a
+// record in its secret.
 const (
 	namespace = "openshift-ansible-service-broker"
 	recordKey = "record"
 )
 
-// record is the stored state of an instance.
+// record is an instance's stored state.
 type record struct {
 	ID        string         `json:"-"`
 	Service   string         `json:"service"`
@@ -29,7 +30,7 @@ type record struct {
 	// Provisioned means that an operation has created the instance.
 	Provisioned bool           `json:"provisioned"`
 	Credentials map[string]any `json:"credentials,omitempty"`
-	// Dashboard is the address of a user interface, or "".
+	// Dashboard is the URL of a user interface, or "".
 	Dashboard string                    `json:"dashboard,omitempty"`
 	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
 	// Operation is the last operation.
@@ -38,7 +39,7 @@ type record struct {
 	secret *corev1.Secret
 }
 
-// source is the bundle of an instance, which can disappear from the catalog.
+// source is an instance's bundle, which can disappear from the catalog.
 type source struct {
 	Namespace string `json:"namespace"`
 	Image     string `json:"image"`
@@ -48,7 +49,7 @@ type source struct {
 	Separate bool `json:"separate"`
 }
 
-// bindingRecord is a binding. It has credentials, or the reason why it failed.
+// bindingRecord is a binding. It holds the credentials, or the reason why the binding failed.
 type bindingRecord struct {
 	Values      map[string]any `json:"parameters,omitempty"`
 	Credentials map[string]any `json:"credentials,omitempty"`
@@ -70,7 +71,7 @@ type operation struct {
 
 func secretName(id string) string { return "instance-" + id }
 
-// load returns the record of an instance, or nil.
+// load returns an instance's record, or nil.
 func (b *broker) load(ctx context.Context, id string) (*record, error) {
 	secret, err := b.kube.CoreV1().Secrets(namespace).Get(ctx, secretName(id), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -98,7 +99,7 @@ func (b *broker) selectRecords(ctx context.Context, selector string) (all []*rec
 	return all, nil
 }
 
-// decode returns the record in a secret.
+// decode returns the record that a secret contains.
 func decode(id string, secret *corev1.Secret) (*record, error) {
 	rec := &record{ID: id, secret: secret}
 	if err := json.Unmarshal(secret.Data[recordKey], rec); err != nil {
@@ -110,7 +111,8 @@ func decode(id string, secret *corev1.Secret) (*record, error) {
 	return rec, nil
 }
 
-// store writes a record. A conflict is an error, after which the platform sends a new request.
+// store writes a record. It returns an error on a conflict, after which the platform sends a new
+// request.
 func (b *broker) store(ctx context.Context, rec *record) error {
 	content, err := json.Marshal(rec)
 	if err != nil {
@@ -132,7 +134,7 @@ func (b *broker) store(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// The labels of secrets with records: the project, and whether an operation is in progress.
+// Labels of secrets that contain records: the project, and whether an operation is in progress.
 const (
 	projectLabel = "slipway.openshift.io/ansible-project"
 	runningLabel = "slipway.openshift.io/ansible-running"

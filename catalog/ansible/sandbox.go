@@ -19,20 +19,21 @@ import (
 )
 
 const (
-	// sandboxTimeout limits the wait for objects that controllers add to a new sandbox. After the
-	// timeout, the next poll continues.
+	// sandboxTimeout is the maximum time to wait for objects that controllers add to a new sandbox.
+	// After the timeout, the next poll continues.
 	sandboxTimeout  = 10 * time.Second
 	sandboxInterval = 200 * time.Millisecond
-	// operationLimit is the time in seconds after which a pod is stopped.
+	// operationLimit is the time after which a pod is stopped, in seconds.
 	operationLimit = 3600
-	// maxArgument limits the parameters of an operation. Linux allows 128 KiB for an argument.
+	// maxArgument is the maximum size of an operation's parameters, in bytes. Linux allows 128 KiB
+	// for an argument.
 	maxArgument = 100 << 10
 	container   = "apb"
-	// operationAnnotation is the annotation of a sandbox with the ID of the instance.
+	// operationAnnotation is the sandbox annotation that holds the instance ID.
 	operationAnnotation = "slipway.openshift.io/ansible-service-instance"
 )
 
-// rights returns the roles of the pod of an operation by namespace.
+// rights returns the roles of an operation's pod, by namespace.
 func (b *broker) rights(rec *record) map[string]string {
 	op := rec.Operation
 	rights := map[string]string{op.Bundle.Namespace: "system:image-puller"}
@@ -41,7 +42,7 @@ func (b *broker) rights(rec *record) map[string]string {
 	return rights
 }
 
-// launch creates the missing objects of the sandbox of an operation, and then the pod.
+// launch creates the missing objects of an operation's sandbox, and then the pod.
 func (b *broker) launch(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	_, err := b.kube.CoreV1().Namespaces().Create(ctx, sandboxOf(rec), metav1.CreateOptions{})
@@ -65,7 +66,7 @@ func (b *broker) launch(ctx context.Context, rec *record) error {
 	return b.createPod(ctx, rec)
 }
 
-// sandboxOf returns the sandbox of an operation.
+// sandboxOf returns an operation's sandbox.
 func sandboxOf(rec *record) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: rec.Operation.Name, Labels: map[string]string{sandboxLabel: "true"},
@@ -83,9 +84,9 @@ func ignoreExisting(err error) error {
 }
 
 // createPod creates the pod as the pod's service account, so that the account's security context
-// constraints apply, not the broker's. It waits until controllers have prepared the namespace and
-// the account. The pod names the pull secrets of the account, because admission can read an older
-// copy of the account without them.
+// constraints apply instead of the broker's. It waits until controllers have prepared the namespace
+// and the account. The pod lists the account's pull secrets, because admission might read a stale
+// copy of the account that lacks them.
 func (b *broker) createPod(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	config := rest.CopyConfig(b.loopback)
@@ -123,7 +124,7 @@ func (b *broker) createPod(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// podOf returns the pod of an operation.
+// podOf returns an operation's pod.
 func podOf(rec *record) (*corev1.Pod, error) {
 	op := rec.Operation
 	extra, err := rec.arguments()
@@ -149,7 +150,7 @@ func podOf(rec *record) (*corev1.Pod, error) {
 	}, nil
 }
 
-// arguments returns the variables of the playbook as JSON.
+// arguments returns the playbook variables as JSON.
 func (rec *record) arguments() (string, error) {
 	op := rec.Operation
 	variables := map[string]any{}
@@ -181,7 +182,7 @@ func (rec *record) arguments() (string, error) {
 	return string(text), nil
 }
 
-// clean deletes the sandbox of an operation that has ended. It always deletes the pod's rights
+// clean deletes the sandbox of a finished operation. It always deletes the pod's role bindings
 // outside of the sandbox.
 func (b *broker) clean(ctx context.Context, rec *record) error {
 	op := rec.Operation

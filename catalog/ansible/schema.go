@@ -15,16 +15,16 @@ import (
 
 const schemaVersion = "http://json-schema.org/draft-04/schema"
 
-// types are the types of parameters, and their types in JSON schema.
+// types maps parameter types to JSON schema types.
 var types = map[string]string{
 	"": "string", "string": "string", "enum": "string", "int": "integer", "integer": "integer", "number": "number",
 	"bool": "boolean", "boolean": "boolean",
 }
 
-// typeOf returns the type of a parameter in JSON schema, or "" if its type is unknown.
+// typeOf returns a parameter's JSON schema type, or "" if the parameter's type is unknown.
 func typeOf(p parameter) string { return types[strings.ToLower(p.Type)] }
 
-// schemaOf returns the JSON schema, draft 4, of parameters.
+// schemaOf returns the JSON schema (draft 4) for parameters.
 func schemaOf(parameters []parameter) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, p := range parameters {
@@ -61,7 +61,7 @@ func schemaOf(parameters []parameter) map[string]any {
 }
 
 // formOf returns the order of parameters in the format of OpenShift 3's web console. Parameters
-// with the same display_group are one set of fields.
+// with the same display_group form a field set.
 func formOf(parameters []parameter) []any {
 	form := []any{}
 	groups := map[string]map[string]any{}
@@ -111,8 +111,8 @@ func complete(parameters []parameter, values map[string]any) (map[string]any, er
 	return result, nil
 }
 
-// violates returns the rule that a value violates, or "". It never contains the value, which can be
-// a secret.
+// violates returns the rule that a value violates, or "". The result never contains the value,
+// which might be a secret.
 func violates(p parameter, value any) string {
 	var number float64
 	var text string
@@ -148,7 +148,7 @@ func violates(p parameter, value any) string {
 	return ""
 }
 
-// equal compares values by their JSON.
+// equal compares values by their JSON encoding.
 func equal(a, b map[string]any) bool {
 	first, firstErr := json.Marshal(a)
 	second, secondErr := json.Marshal(b)

@@ -14,13 +14,14 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// sweepInterval is a safety net. Normally polls of the platform continue and end operations.
+// sweepInterval is the interval between sweeps, which are a safety net. Normally, the platform's
+// polls continue and complete operations.
 const sweepInterval = time.Minute
 
 // sandboxLabel marks sandboxes.
 const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
 
-// startSweeping runs sweep until the API server ends.
+// startSweeping runs sweep regularly until the API server shuts down.
 func (b *broker) startSweeping(hook genericserver.PostStartHookContext) error {
 	go b.sweepRegularly(hook.Context)
 	return nil
@@ -41,8 +42,9 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 	}
 }
 
-// sweep continues all operations in progress, and deletes the sandboxes of others. Without it, the
-// operations of a platform that no longer polls would keep their sandboxes and their rights.
+// sweep continues all operations in progress, and deletes the sandboxes of other operations.
+// Without sweeping, the operations of a platform that no longer polls would keep their sandboxes
+// and their role bindings.
 func (b *broker) sweep(ctx context.Context) error {
 	running, err := b.selectRecords(ctx, labels.Set{runningLabel: "true"}.String())
 	if err != nil {
@@ -50,7 +52,7 @@ func (b *broker) sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, rec := range running {
-		// After a conflict, a request of the platform has continued the operation.
+		// A conflict means that a request from the platform has continued the operation.
 		if err := b.advance(ctx, rec); err != nil && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("continue operation of instance %q: %w", rec.ID, err))
 		}
@@ -75,7 +77,7 @@ func (b *broker) sweepSandbox(ctx context.Context, sandbox *corev1.Namespace) er
 	case err != nil:
 		return err
 	case rec == nil || rec.Operation == nil || rec.Operation.Name != sandbox.Name:
-		// The rights outside of the sandbox were deleted before the operation was replaced.
+		// The role bindings outside of the sandbox were deleted before the operation was replaced.
 		if b.options.KeepNamespace || b.options.KeepNamespaceOnError {
 			return nil
 		}

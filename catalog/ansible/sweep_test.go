@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// abandoned returns a broker with the sandboxes and pods of operations. The names of the instances
-// are those of the operations.
+// abandoned returns a broker with the sandboxes and pods of operations. The instances have the same
+// names as the operations.
 func abandoned(t *testing.T, options Options, phases map[string]corev1.PodPhase, states map[string]string) *broker {
 	t.Helper()
 	b := &broker{kube: fake.NewClientset(), options: options}
@@ -40,7 +40,7 @@ func abandoned(t *testing.T, options Options, phases map[string]corev1.PodPhase,
 	return b
 }
 
-// left returns the sandboxes and the role bindings that exist.
+// left returns the existing sandboxes and role bindings.
 func (b *broker) left(t *testing.T) (sandboxes, rights []string) {
 	t.Helper()
 	namespaces, err := b.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: sandboxLabel})
@@ -84,7 +84,7 @@ func TestOperationsEndWithoutPolls(t *testing.T) {
 			if got := strings.Join(sandboxes, " "); got != tt.sandboxes {
 				t.Errorf("%s: the sandboxes %s exist, want %s", name, got, tt.sandboxes)
 			}
-			// The project of an instance without a record is unknown to the broker.
+			// If an instance has no record, its project is unknown to the broker.
 			if got := strings.Join(rights, " "); got != "running unknown" {
 				t.Errorf("%s: the rights of %s exist", name, got)
 			}

@@ -18,32 +18,32 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// testAction is the action of a bundle that tests the other ones.
+// testAction is the bundle action that tests the other actions.
 const testAction = "test"
 
 // resultAnnotation is the annotation in which a bundle stores the result of a test: fail and msg.
 const resultAnnotation = "apb_test_result"
 
-// trialInterval is the interval in which the pod of a trial is read.
+// trialInterval is the interval at which a trial's pod is read.
 const trialInterval = time.Second
 
-// ErrTestFailed means that the playbook of the action test found an error.
+// ErrTestFailed means that the playbook of the test action has found an error.
 var ErrTestFailed = errors.New("the test of the bundle failed")
 
-// Trial runs the action test of a bundle in a separate project.
+// Trial runs a bundle's test action in a separate project.
 type Trial struct {
 	Options
-	// Config is the configuration of a client with the rights of a cluster administrator.
+	// Config is a client configuration with cluster administrator permissions.
 	Config *rest.Config
-	// Bundle is the name of the bundle. Plan is the name of a plan, by default the first.
+	// Bundle is the name of the bundle. Plan is the name of a plan. The default is the first plan.
 	Bundle, Plan string
 	Parameters   map[string]any
-	// Output gets the output of the playbook.
+	// Output receives the playbook's output.
 	Output io.Writer
 }
 
-// Run returns nil if the playbook succeeds, and an error that is ErrTestFailed if it fails. It
-// deletes the project at the end, unless an option keeps it.
+// Run returns nil if the playbook succeeds, and an error that wraps ErrTestFailed if the playbook
+// fails. At the end, Run deletes the project, unless an option keeps it.
 func (t Trial) Run(ctx context.Context) error {
 	b := &broker{options: t.Options, loopback: t.Config}
 	var err error
@@ -61,7 +61,7 @@ func (t Trial) Run(ctx context.Context) error {
 		return err
 	}
 	op := rec.Operation
-	// In contrast to a sandbox, the project has no label, because the broker has no record of it.
+	// Unlike a sandbox, the project has no label, because the broker has no record of it.
 	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create project %q: %w", op.Name, err)
@@ -108,7 +108,7 @@ func (t Trial) record(ctx context.Context, b *broker) (*record, error) {
 	return nil, fmt.Errorf("find bundle %q: no image stream of the projects %v contains it", t.Bundle, t.Namespaces)
 }
 
-// follow copies the output of the playbook, and returns its result.
+// follow copies the playbook's output, and returns its result.
 func (t Trial) follow(ctx context.Context, b *broker, op *operation) error {
 	pods := b.kube.CoreV1().Pods(op.Name)
 	var pod *corev1.Pod
@@ -149,8 +149,8 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// resultOf returns the result of a test: that of the module asb_save_test_result, if the playbook
-// calls it, or else its exit code.
+// resultOf returns the result of a test: the result of the module asb_save_test_result, if the
+// playbook calls the module, or else a result based on the exit code.
 func resultOf(pod *corev1.Pod) error {
 	code := exitCode(pod)
 	if code == notImplemented {

@@ -27,39 +27,40 @@ type BundleSpec struct {
 	Version string `json:"version"`
 	// FQName is the name of the service.
 	FQName string `json:"fqName"`
-	// Image is the reference of the image.
+	// Image is the image reference.
 	Image string `json:"image"`
-	// Tags are words for the catalog.
+	// Tags lists keywords for the catalog.
 	Tags []string `json:"tags"`
 	// Bindable reports whether instances can be bound.
 	Bindable bool `json:"bindable"`
 	// Description is a short description.
 	Description string `json:"description"`
-	// Metadata is an object in JSON.
+	// Metadata is a JSON object.
 	Metadata string `json:"metadata"`
 	// Async is required, optional or unsupported.
 	Async string `json:"async"`
-	// Plans are the plans of the service.
+	// Plans lists the service's plans.
 	Plans []Plan `json:"plans"`
 }
 
 // Plan is a plan of a bundle.
 type Plan struct {
-	// ID is the ID of the plan in the catalog.
+	// ID is the plan's ID in the catalog.
 	ID string `json:"id"`
 	// Name is the name of the plan.
 	Name string `json:"name"`
 	// Description is a short description.
 	Description string `json:"description"`
-	// Metadata is an object in JSON.
+	// Metadata is a JSON object.
 	Metadata string `json:"metadata,omitempty"`
 	// Free reports whether the plan is free of charge.
 	Free bool `json:"free"`
 	// Bindable reports whether instances can be bound.
 	Bindable bool `json:"bindable"`
-	// UpdatesTo are the names of the plans to which an instance can be updated.
+	// UpdatesTo lists the names of the plans to which an instance can be updated.
 	UpdatesTo []string `json:"updatesTo,omitempty"`
-	// Parameters are the parameters of instances, BindParameters the parameters of bindings.
+	// Parameters lists the parameters of instances. BindParameters lists the parameters of
+	// bindings.
 	Parameters     []Parameter `json:"parameters,omitempty"`
 	BindParameters []Parameter `json:"bindParameters,omitempty"`
 }
@@ -68,7 +69,7 @@ type Plan struct {
 type Parameter struct {
 	// Name is the name of the parameter.
 	Name string `json:"name"`
-	// Title is the name that forms show.
+	// Title is the name that is shown in forms.
 	Title string `json:"title,omitempty"`
 	// Type is the type of the value.
 	Type string `json:"type,omitempty"`
@@ -78,7 +79,7 @@ type Parameter struct {
 	Required bool `json:"required"`
 	// Updatable reports whether an update can change the value.
 	Updatable bool `json:"updatable,omitempty"`
-	// Enum are the possible values.
+	// Enum lists the allowed values.
 	Enum []string `json:"enum,omitempty"`
 }
 
@@ -112,21 +113,21 @@ type BundleInstanceList struct {
 
 // BundleInstanceSpec describes an instance.
 type BundleInstanceSpec struct {
-	// Bundle is the bundle of the instance.
+	// Bundle is the instance's bundle.
 	Bundle LocalObjectReference `json:"bundle"`
-	// Context is where the instance is.
+	// Context is the context in which the instance was created.
 	Context Context `json:"context"`
-	// DashboardURL is the address of a user interface, if there is one.
+	// DashboardURL is the URL of a user interface, if the instance has one.
 	DashboardURL string `json:"dashboardUrl,omitempty"`
 }
 
-// LocalObjectReference names an object of the same namespace.
+// LocalObjectReference refers to an object in the same namespace.
 type LocalObjectReference struct {
 	// Name is the name of the object.
 	Name string `json:"name"`
 }
 
-// Context is the platform and the project of an instance.
+// Context consists of an instance's platform and project.
 type Context struct {
 	// Platform is the platform that requested the instance.
 	Platform string `json:"platform"`
@@ -136,23 +137,23 @@ type Context struct {
 
 // BundleInstanceStatus is the state of an instance.
 type BundleInstanceStatus struct {
-	// Bindings are the bindings of the instance.
+	// Bindings lists the instance's bindings.
 	Bindings []LocalObjectReference `json:"bindings"`
 	// State is the state of the last operation.
 	State State `json:"state"`
-	// LastDescription describes the progress of the last operation, or its failure.
+	// LastDescription describes the progress or the failure of the last operation.
 	LastDescription string `json:"lastDescription"`
-	// Jobs are the last operation of the instance, by its name.
+	// Jobs holds the instance's last operation, keyed by its name.
 	Jobs map[string]Job `json:"jobs,omitempty"`
 }
 
-// Job is an operation, in which the bundle runs in a pod.
+// Job is an operation that runs the bundle in a pod.
 type Job struct {
 	// PodName is the name of the pod and of its namespace.
 	PodName string `json:"podName"`
 	// State is the state of the operation.
 	State State `json:"state"`
-	// Description describes the progress, or the failure.
+	// Description describes the progress or the failure of the operation.
 	Description string `json:"description,omitempty"`
 	// Method is the action of the bundle.
 	Method string `json:"method"`
@@ -178,7 +179,7 @@ type BundleBindingList struct {
 
 // BundleBindingSpec describes a binding.
 type BundleBindingSpec struct {
-	// BundleInstance is the instance that is bound.
+	// BundleInstance is the instance to which the binding belongs.
 	BundleInstance LocalObjectReference `json:"bundleInstance"`
 }
 
