@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// catalog is a catalog of services.
+// catalog is a broker's catalog of services.
 type catalog struct {
 	Services []service `json:"services"`
 }
@@ -56,7 +56,7 @@ func (c *checker) readCatalog(ctx context.Context) error {
 	return nil
 }
 
-// checkCatalog checks the fields of the catalog.
+// checkCatalog checks the catalog's fields.
 func (c *checker) checkCatalog() {
 	var missing, duplicate, schemas []string
 	services, ids, names := map[string]bool{}, map[string]bool{}, map[string]bool{}
@@ -97,7 +97,7 @@ func (c *checker) checkCatalog() {
 	c.rule("Schemas are JSON Schema objects with a $schema and without references to other documents", schemas...)
 }
 
-// schemaProblems returns the problems of a plan's schemas.
+// schemaProblems returns the problems in a plan's schemas.
 func schemaProblems(object string, schemas map[string]map[string]any) (problems []string) {
 	for _, actions := range schemas {
 		for action, value := range actions {
@@ -118,7 +118,7 @@ func schemaProblems(object string, schemas map[string]map[string]any) (problems 
 	return problems
 }
 
-// find returns a service and its plan. Without the name of a plan, it is the first plan.
+// find returns a service and one of its plans. If planName is empty, it returns the first plan.
 func (c *checker) find(name, planName string) (service, plan, error) {
 	for _, s := range c.catalog.Services {
 		if s.Name != name {
@@ -141,7 +141,7 @@ func (s service) bindable(p plan) bool {
 	return s.Bindable != nil && *s.Bindable
 }
 
-// updateable reports whether instances can change from a plan to another one.
+// updateable reports whether instances can change from plan p to another plan.
 func (s service) updateable(p plan) bool {
 	if p.Updateable != nil {
 		return *p.Updateable
@@ -149,8 +149,8 @@ func (s service) updateable(p plan) bool {
 	return s.Updateable
 }
 
-// other returns a plan that instances of a plan can change to. Without another one, it returns the
-// plan itself.
+// other returns a plan to which instances of plan p can change. If there is no such plan, it
+// returns p.
 func (s service) other(p plan) plan {
 	for _, candidate := range s.Plans {
 		if candidate.ID != p.ID {

@@ -1,8 +1,9 @@
-// Package conformance checks whether a broker follows the rules of the Open Service Broker API. Run
-// first sends requests that create nothing, and then, if the configuration names a service, orders
-// an instance, updates it, binds it and returns everything.
+// Package conformance checks whether a broker complies with the Open Service Broker API. Run first
+// sends requests that create nothing. If the configuration names a service, Run then creates an
+// instance, updates it, binds it, and deletes the binding and the instance.
 //
-// Source: Open Service Broker API, version 2.17. Each rule is a sentence with MUST in it.
+// Source: Open Service Broker API, version 2.17. Each rule is a sentence in the specification that
+// contains MUST.
 package conformance
 
 import (
@@ -12,28 +13,29 @@ import (
 	"time"
 )
 
-// Config describes a broker and how to reach it.
+// Config describes a broker and how to connect to it.
 type Config struct {
-	// URL is the address of the broker, to which /v2/catalog is appended.
+	// URL is the broker's URL, to which /v2/catalog is appended.
 	URL string
 	// Authorize adds the credentials to a request.
 	Authorize func(*http.Request)
 	// Client sends the requests.
 	Client *http.Client
-	// Service and Plan are the names of the service and plan to order. If Service is empty, nothing is
-	// ordered.
+	// Service and Plan are the names of the service and the plan to provision. If Service is empty,
+	// nothing is provisioned.
 	Service, Plan string
-	// Parameters are the parameters of the order. Context is the context of all orders.
+	// Parameters holds the parameters for provisioning. Context is the context of all provisioning
+	// requests.
 	Parameters, Context map[string]any
-	// Timeout limits each asynchronous operation. Interval is the time between two polls, unless the
-	// broker requests another one.
+	// Timeout is the timeout for each asynchronous operation. Interval is the interval between
+	// polls, unless the broker requests a different interval.
 	Timeout, Interval time.Duration
 }
 
-// Result is the result of a rule.
+// Result is the result of checking a rule.
 type Result struct {
-	// Rule is the sentence. Problem describes how the broker violates it, or is empty if the broker
-	// follows the rule.
+	// Rule is the sentence in the specification. Problem describes how the broker violates the
+	// rule, or is empty if the broker complies with the rule.
 	Rule, Problem string
 }
 
@@ -44,8 +46,8 @@ type checker struct {
 	results []Result
 }
 
-// Run checks a broker and returns a result for each rule. It fails if the broker has no catalog, or
-// if an operation does not end, because no other rule can be checked then.
+// Run checks a broker and returns a result for each rule. It returns an error if the broker has no
+// catalog or if an operation does not finish, because the remaining rules cannot be checked.
 func Run(ctx context.Context, config Config) ([]Result, error) {
 	c := &checker{Config: config}
 	if err := c.readCatalog(ctx); err != nil {
@@ -73,7 +75,7 @@ func (c *checker) rule(rule string, problems ...string) {
 	}
 }
 
-// expect records a rule about the status of a response.
+// expect records a rule about a response's status code.
 func (c *checker) expect(rule string, got response, codes ...int) {
 	for _, code := range codes {
 		if got.code == code {

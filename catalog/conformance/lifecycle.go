@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// errUnfinished means that an operation failed or did not end.
+// errUnfinished means that an operation failed or did not finish.
 var errUnfinished = errors.New("the operation did not succeed")
 
-// checkLifecycle orders an instance, updates and binds it, and returns both. After a failure, it
-// deletes what it created.
+// checkLifecycle creates an instance, updates and binds it, and deletes the binding and the
+// instance. After a failure, it deletes what it has created.
 func (c *checker) checkLifecycle(ctx context.Context) error {
 	s, p, err := c.find(c.Service, c.Plan)
 	if err != nil {
@@ -61,7 +61,7 @@ func (c *checker) checkBinding(ctx context.Context, instance string, s service, 
 	return c.remove(ctx, "binding", binding, s, p)
 }
 
-// create creates an instance or a binding, and repeats the request.
+// create creates an instance or a binding, and then repeats the request.
 func (c *checker) create(ctx context.Context, kind, path string, body map[string]any, s service, p plan) error {
 	got, err := c.send(ctx, http.MethodPut, path+"?accepts_incomplete=true", body, nil)
 	if err != nil {
@@ -90,7 +90,8 @@ func (c *checker) create(ctx context.Context, kind, path string, body map[string
 	return nil
 }
 
-// retrieve requests an instance or a binding. If it cannot be retrieved, no rule applies.
+// retrieve requests an instance or a binding. If instances or bindings are not retrievable, no rule
+// applies.
 func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable bool, s service, p plan) error {
 	if !retrievable {
 		return nil
@@ -103,7 +104,7 @@ func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable b
 	return nil
 }
 
-// remove deletes an instance or a binding, and repeats the request.
+// remove deletes an instance or a binding, and then repeats the request.
 func (c *checker) remove(ctx context.Context, kind, path string, s service, p plan) error {
 	got, err := c.send(ctx, http.MethodDelete, path+query(s, p), nil, nil)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *checker) remove(ctx context.Context, kind, path string, s service, p pl
 	return nil
 }
 
-// poll waits until an operation has succeeded. After a deletion, status 410 also means success.
+// poll waits until an operation has succeeded. For a deletion, status 410 also means success.
 func (c *checker) poll(ctx context.Context, kind, path, operation string, deletes bool, s service, p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

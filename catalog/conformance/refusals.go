@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// checkHeaders sends requests with wrong headers.
+// checkHeaders sends requests with invalid headers.
 func (c *checker) checkHeaders(ctx context.Context) error {
 	for _, tt := range []struct {
 		rule   string
@@ -29,7 +29,7 @@ func (c *checker) checkHeaders(ctx context.Context) error {
 	return nil
 }
 
-// query returns the query of a service and its plan.
+// query returns the URL query for a service and its plan.
 func query(s service, p plan) string {
 	return "?" + url.Values{"service_id": {s.ID}, "plan_id": {p.ID}, "accepts_incomplete": {"true"}}.Encode()
 }
@@ -62,7 +62,7 @@ func (c *checker) checkUnknown(ctx context.Context) error {
 	return nil
 }
 
-// checkInvalid requests instances with bodies that are not valid.
+// checkInvalid sends provisioning requests with invalid bodies.
 func (c *checker) checkInvalid(ctx context.Context) error {
 	s := c.catalog.Services[0]
 	valid := map[string]any{
@@ -91,14 +91,14 @@ func (c *checker) checkInvalid(ctx context.Context) error {
 	return nil
 }
 
-// without returns a body that lacks a field.
+// without returns a copy of a body without the given field.
 func without(body map[string]any, field string) map[string]any {
 	changed := maps.Clone(body)
 	delete(changed, field)
 	return changed
 }
 
-// with returns a body with another value of a field.
+// with returns a copy of a body with a different value for a field.
 func with(body map[string]any, field string, value any) map[string]any {
 	changed := maps.Clone(body)
 	changed[field] = value

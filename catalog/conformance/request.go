@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// Version is the version of the API that requests name.
+// Version is the API version that requests specify.
 const Version = "2.17"
 
 const versionHeader = "X-Broker-API-Version"
 
-// maxBody limits the size of a response in bytes.
+// maxBody is the maximum size of a response, in bytes.
 const maxBody = 4 << 20
 
-// response is the response to a request. body is nil if it is not a JSON object.
+// response is the response to a request. body is nil if the response is not a JSON object.
 type response struct {
 	code       int
 	header     http.Header
@@ -28,18 +28,19 @@ type response struct {
 	retryAfter time.Duration
 }
 
-// text returns a string of the body, or "".
+// text returns a string field of the body, or "".
 func (r response) text(key string) string {
 	value, _ := r.body[key].(string)
 	return value
 }
 
-// description returns the body's description of an error.
+// description returns the error description in the body.
 func (r response) description() string {
 	return strings.TrimSpace(r.text("error") + " " + r.text("description"))
 }
 
-// send sends a request with the credentials. change, if not nil, changes the request first.
+// send sends a request with the credentials. change, if not nil, modifies the request before it is
+// sent.
 func (c *checker) send(ctx context.Context, method, path string, body any, change func(*http.Request)) (response, error) {
 	var content []byte
 	if text, ok := body.(string); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// checkUpdate changes the plan of an instance, and returns the plan that it has then. If plans of
-// the service cannot be changed, no rule applies.
+// checkUpdate changes an instance's plan, and returns the resulting plan. If the service does not
+// support plan changes, no rule applies.
 func (c *checker) checkUpdate(ctx context.Context, instance string, s service, p plan) (plan, error) {
 	if !s.updateable(p) {
 		return p, nil
@@ -54,7 +54,7 @@ func (c *checker) checkUpdate(ctx context.Context, instance string, s service, p
 	return target, nil
 }
 
-// checkInvalidUpdates sends updates that change nothing.
+// checkInvalidUpdates sends update requests that must not change anything.
 func (c *checker) checkInvalidUpdates(ctx context.Context, instance string, valid map[string]any, p plan) error {
 	for _, tt := range []struct {
 		rule    string
