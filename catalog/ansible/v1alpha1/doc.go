@@ -3,7 +3,7 @@
 //
 // Source: the custom resources of the Ansible service broker of OpenShift 3.11.
 //
-// After a change of the types, run `go generate` in this folder.
+// After changing the types, run `go generate` in this folder.
 //
 // +k8s:deepcopy-gen=package
 // +k8s:openapi-gen=true
