@@ -44,14 +44,14 @@ type Feature struct {
 
 // Group describes one API group.
 type Group struct {
-	// GroupVersion is the group's name and its only version, for instance user.openshift.io/v1.
+	// GroupVersion is the group's name and its only version, for example user.openshift.io/v1.
 	GroupVersion schema.GroupVersion
 	// Install registers the group's wire types (github.com/openshift/api/<group>/v1.Install).
 	Install func(*runtime.Scheme) error
 	// Legacy registers the kinds that OpenShift 3 also had without a group, as `apiVersion: v1`
 	// (github.com/openshift/api/<group>/v1.DeprecatedInstallWithoutGroup). It is optional.
 	Legacy func(*runtime.Scheme) error
-	// Definitions returns the OpenAPI definitions of the wire types of a group that has Slipway's
+	// Definitions returns the OpenAPI definitions of a group's wire types, if they are Slipway's
 	// own types. These types have no protobuf form: they are stored and served as JSON. The
 	// definitions for other groups are in github.com/openshift/api.
 	Definitions common.GetOpenAPIDefinitions
@@ -93,7 +93,7 @@ type Deps struct {
 // Admission describes an admission plugin. It is enabled unless the administrator's flags disable
 // it.
 type Admission struct {
-	// Name is the plugin's name in configuration and messages, for instance
+	// Name is the plugin's name in configuration and messages, for example
 	// "SecurityContextConstraint".
 	Name string
 	// Before is the name of the Kubernetes plugin before which this plugin runs. By default, this

@@ -76,8 +76,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// ReceiveFirst wraps priority and fairness, so that request bodies are received before the requests
-// queue for seats. Upstream reads bodies after a request has got its seat. Long-lived connections
+// ReceiveFirst wraps priority and fairness so that request bodies are received before the requests
+// queue for seats. Upstream reads a body only after its request has a seat. Long-lived connections
 // do not need seats, and their bodies are streamed.
 func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
 	return receiveFirst{seats, c}

@@ -63,8 +63,8 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	return nil
 }
 
-// documentsPath is the path of the list of version 3 documents. Each document is served below it,
-// by group version.
+// documentsPath is the path of the list of version 3 documents. Each document is served below this
+// path, by group version.
 const documentsPath = "/openapi/v3"
 
 // documents serves the version 3 documents.
@@ -116,8 +116,8 @@ func buildID() (string, error) {
 	return string(content), nil
 }
 
-// hashRoutes returns a hash of a program and of a service's routes. The hash does not depend on the
-// order of the routes.
+// hashRoutes returns a hash that covers a program and a service's routes. The hash does not depend
+// on the order of the routes.
 func hashRoutes(program string, service *restful.WebService) string {
 	var routes []string
 	for _, route := range service.Routes() {

@@ -160,7 +160,7 @@ func (p *livePlugin) SetExternalKubeInformerFactory(factory informers.SharedInfo
 	initialize(p.active(), nil, factory)
 }
 
-// ValidateInitialization checks that the plugin has got the dependencies that it needs.
+// ValidateInitialization checks that the plugin has received the dependencies that it needs.
 func (p *livePlugin) ValidateInitialization() error {
 	if validator, ok := p.active().(admission.InitializationValidator); ok {
 		return validator.ValidateInitialization()

@@ -24,7 +24,7 @@ import (
 // timeouts and headers. The chain sees only a request's path, so that no code, password or token
 // reaches the audit log.
 
-// maxPublicBody is the maximum size of the body of a request to a public handler, in bytes.
+// maxPublicBody is the maximum size of a public request body, in bytes.
 const maxPublicBody = 64 << 10
 
 // publicBodyTimeout is the maximum time that a client can take to send the body.
@@ -106,7 +106,7 @@ func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error)
 	return info, err
 }
 
-// wholeURL is the context key of the complete URL of a request whose path is concealed.
+// wholeURL is the context key of a request's complete URL, if its path is concealed.
 type wholeURL struct{}
 
 // concealPaths hides secrets in paths from next.

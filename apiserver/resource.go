@@ -93,7 +93,7 @@ func (v Virtual) storage(deps Deps, _ schema.GroupVersion) (map[string]rest.Stor
 	return map[string]rest.Storage{v.Plural: storage}, nil
 }
 
-// kind returns the name of the wire type, for instance "Route".
+// kind returns the name of the wire type, for example "Route".
 func (r Resource[T]) kind() string { return reflect.TypeFor[T]().Elem().Name() }
 
 // register registers the defaults, for objects and lists, and the field selectors.

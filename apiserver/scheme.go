@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// wireTypes is the module of OpenShift's types.
+	// wireTypes is the module that contains OpenShift's types.
 	wireTypes = "github.com/openshift/api/"
-	// ownTypes is the module of the types of groups that have no separate module of types.
+	// ownTypes is the module that contains the types of groups without a separate types module.
 	ownTypes = "github.com/slipway-platform/slipway/"
 )
 

@@ -14,8 +14,8 @@ import (
 // RoleSizePluginName is the name of the admission plugin that limits the size of roles.
 const RoleSizePluginName = "authorization.openshift.io/RoleSize"
 
-// maxGrants is the maximum number of grants of a role. Grants are the combinations of verb, group,
-// resource and name in the role's rules. The role admin has 1,650.
+// maxGrants is the maximum number of grants in a role. Grants are the combinations of verb, group,
+// resource and name in the role's rules. The role admin has 1,650 grants.
 const maxGrants = 5_000
 
 // roleSize is the admission plugin that limits the size of roles. Upstream checks each grant of a
@@ -49,7 +49,7 @@ func (roleSize) Admit(_ context.Context, a admission.Attributes, _ admission.Obj
 	return nil
 }
 
-// grants returns the number of grants of rules, or a number that exceeds the limit.
+// grants returns the number of grants in rules, or a number that exceeds the limit.
 func grants(rules []rbacv1.PolicyRule) (total int) {
 	for i := range rules {
 		rule := &rules[i]

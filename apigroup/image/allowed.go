@@ -32,7 +32,7 @@ const (
 	insecurePort = "80"
 )
 
-// importPorts returns the default ports of the registry of an import.
+// importPorts returns the default ports of an import's registry.
 func importPorts(insecure bool) []string {
 	if insecure {
 		return []string{insecurePort}

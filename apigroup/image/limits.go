@@ -121,7 +121,7 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 	return problems
 }
 
-// referencesOf returns the number of distinct targets of a stream's tags.
+// referencesOf returns the number of distinct targets that a stream's tags have.
 func referencesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[corev1.ObjectReference]bool{}
 	for _, tag := range stream.Spec.Tags {

@@ -120,8 +120,7 @@ func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	return all
 }
 
-// podSpec returns the spec of a pod or of a workload's pod template, and the annotations of the
-// object.
+// podSpec returns the spec of a pod or of a workload's pod template, and the object's annotations.
 func podSpec(object runtime.Object) (*corev1.PodSpec, map[string]string) {
 	switch o := object.(type) {
 	case *corev1.Pod:

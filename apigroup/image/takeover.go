@@ -33,8 +33,8 @@ func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	return images
 }
 
-// inHistory reports whether an image is in the history of any of the stream's tags. stream can be
-// nil.
+// inHistory reports whether the history of any of the stream's tags contains an image. stream can
+// be nil.
 func inHistory(stream *imagev1.ImageStream, image string) bool {
 	if stream == nil {
 		return false

@@ -147,7 +147,7 @@ func (*streamImages) GetSingularName() string { return "imagestreamimage" }
 // ShortNames implements rest.ShortNamesProvider.
 func (*streamImages) ShortNames() []string { return []string{"isimage"} }
 
-// Get returns an image in the history of any tag of the stream.
+// Get returns an image from the history of any of the stream's tags.
 func (s *streamImages) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	streamName, id, err := split(name, "@", "imageStreamImage")
 	if err != nil {

@@ -57,7 +57,7 @@ type memory struct {
 	content           map[string]runtime.Object
 }
 
-// Get copies an object into into.
+// Get copies the object with the given key.
 func (m *memory) Get(_ context.Context, key string, _ storage.GetOptions, into runtime.Object) error {
 	object, ok := m.content[key]
 	if !ok {

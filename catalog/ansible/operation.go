@@ -100,9 +100,10 @@ func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// interrupt terminates a record's operation in progress if the action is deprovision. Otherwise, it
-// continues the operation, and returns an error if the operation is still in progress. It continues
-// the operation because the platform that requested it might no longer poll it.
+// interrupt handles an operation in progress that another action must replace. If the action is
+// deprovision, interrupt marks the operation as failed. Otherwise, it continues the operation,
+// because the platform that requested it might no longer poll it, and returns an error if the
+// operation is still in progress.
 func (b *broker) interrupt(ctx context.Context, rec *record, action string) error {
 	if action == deprovisionAction {
 		rec.Operation.State = failed

@@ -39,7 +39,7 @@ type Deployer struct {
 	Out io.Writer
 }
 
-// run is the state of one call of Run. None of it has to survive a restart.
+// run is the state of a single Run call. None of it has to survive a restart.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig

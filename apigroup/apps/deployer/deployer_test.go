@@ -119,7 +119,7 @@ func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) 
 	return false, nil, nil
 }
 
-// old returns the number of pods of web-1.
+// old returns web-1's number of pods.
 func (s *site) old() (count int) {
 	list, err := s.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "shop")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Main is the main function of deployer pods. It runs the deployment that the environment variables
-// rollout.NameVariable and rollout.NamespaceVariable name, with the permissions of the pod's
+// rollout.NameVariable and rollout.NamespaceVariable identify, with the permissions of the pod's
 // service account. It exits with status 1 if the deployment fails.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -28,7 +28,7 @@ func Main() {
 	}
 }
 
-// Deploy runs the deployment that the environment variables name, and logs to out.
+// Deploy runs the deployment that the environment variables identify, and logs to out.
 func Deploy(ctx context.Context, out io.Writer) error {
 	config, err := connection(os.Getenv)
 	if err != nil {

@@ -76,8 +76,8 @@ func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrate
 	return r.hook(ctx, "post", params.Post)
 }
 
-// recordOriginal records the number of pods of the previous deployment in an annotation, unless it
-// is already recorded.
+// recordOriginal records the previous deployment's number of pods in an annotation, unless it is
+// already recorded.
 func (r *run) recordOriginal(ctx context.Context) error {
 	_, err := r.change(ctx, r.from[0], func(old *corev1.ReplicationController) bool {
 		if old.Annotations[rollout.OriginalAnnotation] != "" {

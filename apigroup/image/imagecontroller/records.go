@@ -85,8 +85,9 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	// The API server limits the bytes of records that this controller rewrites. It does not limit
-	// deletions, so deletions come first. If a change fails, the next attempt continues.
+	// The API server limits the size of the records that this controller rewrites, in bytes. It
+	// does not limit deletions, so deletions come first. If a change fails, the next attempt
+	// continues.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {

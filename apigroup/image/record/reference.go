@@ -11,7 +11,7 @@ type Reference struct {
 	// Registry is the host and port. If a name does not contain a registry, Registry is Docker's
 	// public registry.
 	Registry string
-	// Repository is the path in the registry, for instance "library/busybox".
+	// Repository is the path in the registry, for example "library/busybox".
 	Repository string
 	// Tag and Digest identify the image. Both fields are optional.
 	Tag, Digest string

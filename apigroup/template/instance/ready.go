@@ -34,8 +34,8 @@ const (
 	failed
 )
 
-// Bounds of the interval between checks of an instance whose objects are not ready. The interval is
-// a fraction of the time for which the instance has been waiting.
+// An instance whose objects are not ready is checked again after the time for which it has been
+// waiting, divided by intervalShare, within the bounds minInterval and maxInterval.
 const (
 	minInterval, maxInterval = time.Second, 30 * time.Second
 	intervalShare            = 20
