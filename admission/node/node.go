@@ -1,5 +1,6 @@
-// Package node adds to Node objects a condition that clients of OpenShift 3 read and Kubernetes has
-// dropped: OutOfDisk. It follows the condition DiskPressure, which keeps pods away.
+// Package node adds the OutOfDisk condition to Node objects. OpenShift 3 clients read this
+// condition, but Kubernetes no longer sets it. OutOfDisk has the status of DiskPressure, which
+// keeps pods away.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.1 and 16.2.2.
 package node
@@ -18,7 +19,7 @@ import (
 // Name is the name of the admission plugin in messages.
 const Name = "slipway.io/OutOfDisk"
 
-// OutOfDisk is the condition of a node that has no space for more pods.
+// OutOfDisk is the condition type of a node that has no space for more pods.
 const OutOfDisk corev1.NodeConditionType = "OutOfDisk"
 
 // Feature returns the plugin.
@@ -35,8 +36,7 @@ type plugin struct{ *admission.Handler }
 
 var _ admission.MutationInterface = plugin{}
 
-// Admit sets the condition in requests that write the status of a node: its registration, and
-// updates of its status.
+// Admit sets the condition in requests that register a node or update its status.
 func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("nodes") || a.GetOperation() == admission.Update && a.GetSubresource() != "status" {
 		return nil
@@ -47,8 +47,8 @@ func (plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Objec
 	return nil
 }
 
-// withOutOfDisk returns conditions with OutOfDisk as the first one, where 3.11 has it. Conditions
-// without DiskPressure are unchanged.
+// withOutOfDisk returns conditions with OutOfDisk first, as in 3.11. It returns conditions without
+// DiskPressure unchanged.
 func withOutOfDisk(conditions []corev1.NodeCondition) []corev1.NodeCondition {
 	index := slices.IndexFunc(conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeDiskPressure })
 	if index < 0 {

@@ -7,9 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// newAffinity returns the plugin CrossNamespacePodAffinity, for affinity and anti-affinity to pods
-// of other projects. A running pod that excludes all other pods keeps the scheduler from placing
-// any of them on its node, and the choice of a node shows which pods others have.
+// newAffinity returns the CrossNamespacePodAffinity plugin, which restricts affinity and
+// anti-affinity to pods of other projects. A running pod that excludes all other pods keeps the
+// scheduler from placing any of them on its node. The selected node also reveals which pods other
+// projects run there.
 //
 // Source: Kubernetes, resource quotas, cross-namespace pod affinity quota.
 func newAffinity() *reserved {
@@ -24,7 +25,7 @@ func newAffinity() *reserved {
 	})
 }
 
-// affinityTerms returns all terms about other pods.
+// affinityTerms returns all pod affinity and anti-affinity terms.
 func affinityTerms(affinity *corev1.Affinity) (terms []corev1.PodAffinityTerm) {
 	if affinity == nil {
 		return nil
@@ -44,7 +45,7 @@ func affinityTerms(affinity *corev1.Affinity) (terms []corev1.PodAffinityTerm) {
 	return terms
 }
 
-// leaves reports whether a term can select pods of another namespace.
+// leaves reports whether a term can select pods in another namespace.
 func leaves(term corev1.PodAffinityTerm, namespace string) bool {
 	return term.NamespaceSelector != nil || slices.ContainsFunc(term.Namespaces, func(name string) bool { return name != namespace })
 }

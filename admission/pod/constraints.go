@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the plugin PodNodeConstraints: only users who may bind pods (create pods/binding)
-// may name a node, or select nodes by a label of the blacklist. It also checks the pod templates of
+// constraints is the PodNodeConstraints plugin: only users who may bind pods (create pods/binding)
+// may set a node name, or a node selector with a blacklisted label. It also checks pod templates in
 // objects whose controllers create pods.
 type constraints struct {
 	*admission.Handler
@@ -47,7 +47,7 @@ func newConstraints(reader io.Reader) (*constraints, error) {
 // SetAuthorizer stores the API server's authorizer.
 func (c *constraints) SetAuthorizer(a authorizer.Authorizer) { c.authorizer = a }
 
-// ValidateInitialization fails without an authorizer.
+// ValidateInitialization returns an error if there is no authorizer.
 func (c *constraints) ValidateInitialization() error {
 	if c.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", PodNodeConstraints)
@@ -100,7 +100,8 @@ func (c *constraints) mayBind(ctx context.Context, u user.Info, namespace string
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// specOf returns the spec of a pod or of an object's pod template, nil for other objects.
+// specOf returns a pod's spec or the spec of an object's pod template. It returns nil for other
+// objects.
 func specOf(object any) *corev1.PodSpec {
 	switch typed := object.(type) {
 	case *corev1.Pod:

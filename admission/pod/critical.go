@@ -6,15 +6,15 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// criticalAnnotation marks a pod as critical, with the value "" or "true".
+// criticalAnnotation marks a pod as critical if its value is "" or "true".
 const criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 
-// clusterCritical is the priority class of pods that are important for the cluster.
+// clusterCritical is the priority class of pods that are critical for the cluster.
 const clusterCritical = "system-cluster-critical"
 
-// critical is the plugin CriticalPod: a new pod with the annotation, in a namespace of the
-// platform, gets the priority class system-cluster-critical unless it names a class. In other
-// namespaces, the annotation gives no priority, because every user can set it.
+// critical is the CriticalPod plugin. A new pod with the annotation in a platform namespace gets
+// the priority class system-cluster-critical, unless the pod specifies a class. In other
+// namespaces, the annotation has no effect, because any user can set it.
 //
 // Source: OpenShift 3.11 Cluster Administration, 16.6.2.1. Kubernetes removed the conversion in
 // 1.16.

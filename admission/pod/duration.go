@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// deadlineAnnotation is the annotation of a project that overrides the cluster's limit, in seconds.
+// deadlineAnnotation is the project annotation that overrides the cluster-wide limit, in seconds.
 const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
-// duration is the plugin RunOnceDuration. It limits the active deadline of a pod that runs once
-// (restartPolicy Never or OnFailure) to the limit of its project or, if the project has none, of
-// the cluster. An earlier deadline of the pod remains.
+// duration is the RunOnceDuration plugin. It caps the active deadline of a run-once pod
+// (restartPolicy Never or OnFailure) at its project's limit or, if the project has none, at the
+// cluster-wide limit. It keeps a pod's shorter deadline.
 type duration struct {
 	*admission.Handler
 	seconds    *int64
@@ -43,13 +43,13 @@ func newDuration(reader io.Reader) (*duration, error) {
 	return &duration{Handler: admission.NewHandler(admission.Create), seconds: config.Seconds}, nil
 }
 
-// SetExternalKubeInformerFactory stores the lister of namespaces.
+// SetExternalKubeInformerFactory stores the namespace lister.
 func (d *duration) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	d.namespaces = factory.Core().V1().Namespaces().Lister()
 	d.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization fails without the lister.
+// ValidateInitialization returns an error if there is no lister.
 func (d *duration) ValidateInitialization() error {
 	if d.namespaces == nil {
 		return fmt.Errorf("initialize %s: no namespaces", RunOnceDuration)
@@ -57,7 +57,7 @@ func (d *duration) ValidateInitialization() error {
 	return nil
 }
 
-// Admit sets the pod's deadline.
+// Admit sets the pod's active deadline.
 func (d *duration) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil || pod.Spec.RestartPolicy != corev1.RestartPolicyNever && pod.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {

@@ -13,18 +13,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 )
 
-// network is the plugin PodNetwork. It checks the annotations of pods that configure their network:
-// the limits of the bandwidth, and the request for a macvlan device. A pod gets such a device only
-// if it has a privileged container, and thus a security context constraint that allows one. In
-// OpenShift 3.11, a pod without a privileged container never started.
+// network is the PodNetwork plugin. It checks the annotations that configure a pod's network: the
+// bandwidth limits and the request for a macvlan device. A pod gets a macvlan device only if it has
+// a privileged container, which requires a security context constraint that allows privileged
+// containers. In OpenShift 3.11, a pod with this annotation but no privileged container never
+// started.
 type network struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = network{}
 
 func newNetwork() network { return network{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate rejects pods with invalid annotations. An update can keep annotations of an earlier
-// version.
+// Validate rejects pods with invalid annotations. An update may keep invalid annotations that an
+// earlier version accepted.
 func (network) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {
@@ -57,7 +58,7 @@ func (network) Validate(_ context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// isPrivileged reports whether a pod has a privileged container. Its containers are immutable.
+// isPrivileged reports whether a pod has a privileged container. A pod's containers are immutable.
 func isPrivileged(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
 		return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged

@@ -16,15 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// overrideAnnotation is the annotation of a project that disables the override if its value is
-// "false".
+// overrideAnnotation is the project annotation that disables the override if its value is "false".
 const overrideAnnotation = "quota.openshift.io/cluster-resource-override-enabled"
 
 // overrideConfig is the configuration of ClusterResourceOverride. All values are percentages; 0
-// changes nothing.
+// disables an override.
 type overrideConfig struct {
 	metav1.TypeMeta `json:",inline"`
-	// LimitCPUToMemoryPercent derives the CPU limit from the memory limit: 100 means one core for 1
+	// LimitCPUToMemoryPercent derives the CPU limit from the memory limit: 100 means one core per 1
 	// GiB.
 	LimitCPUToMemoryPercent int64 `json:"limitCPUToMemoryPercent"`
 	// CPURequestToLimitPercent derives the CPU request from the CPU limit.
@@ -33,7 +32,7 @@ type overrideConfig struct {
 	MemoryRequestToLimitPercent int64 `json:"memoryRequestToLimitPercent"`
 }
 
-// override is the plugin ClusterResourceOverride: it sets the requests of containers to configured
+// override is the ClusterResourceOverride plugin. It sets container requests to configured
 // percentages of their limits.
 type override struct {
 	*admission.Handler
@@ -65,13 +64,13 @@ func newOverride(reader io.Reader) (*override, error) {
 	return o, nil
 }
 
-// SetExternalKubeInformerFactory stores the lister of namespaces.
+// SetExternalKubeInformerFactory stores the namespace lister.
 func (o *override) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	o.namespaces = factory.Core().V1().Namespaces().Lister()
 	o.SetReadyFunc(factory.Core().V1().Namespaces().Informer().HasSynced)
 }
 
-// ValidateInitialization fails without the lister.
+// ValidateInitialization returns an error if there is no lister.
 func (o *override) ValidateInitialization() error {
 	if o.namespaces == nil {
 		return fmt.Errorf("initialize %s: no namespaces", ClusterResourceOverride)

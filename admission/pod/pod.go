@@ -1,14 +1,16 @@
-// Package pod contains admission plugins that check and complete pods by rules of the cluster's
-// administrator: how long pods that run once may be active (RunOnceDuration), which users may
-// choose nodes (PodNodeConstraints), and how requests for CPU and memory follow from limits
-// (ClusterResourceOverride). Each of these is enabled if the configuration contains it
-// (admissionConfig.pluginConfig). SystemPriority, which reserves the platform's priority classes
-// for the platform, and CrossNamespacePodAffinity, which reserves affinity to pods of other
-// projects, are enabled unless they are disabled in the configuration. PodNetwork, which checks the
-// annotations that configure the network of a pod, and CriticalPod, which converts the annotation
-// of critical pods into a priority class, are always enabled.
+// Package pod contains admission plugins that validate and default pods by the cluster
+// administrator's rules: how long run-once pods may be active (RunOnceDuration), which users may
+// select nodes (PodNodeConstraints), and how CPU and memory requests are derived from limits
+// (ClusterResourceOverride). Each of these plugins is enabled if the configuration contains it
+// (admissionConfig.pluginConfig).
 //
-// Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference of 3.11's master
+// SystemPriority, which reserves the system priority classes for the platform, and
+// CrossNamespacePodAffinity, which restricts affinity to other projects' pods, are enabled unless
+// the configuration disables them. PodNetwork, which checks the annotations that configure a pod's
+// network, and CriticalPod, which converts the critical pod annotation into a priority class, are
+// always enabled.
+//
+// Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference for 3.11's master
 // configuration.
 package pod
 
@@ -42,11 +44,11 @@ func Feature() apiserver.Feature {
 		{Name: PodNodeConstraints, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newConstraints(config)
 		}},
-		// Before LimitRanger, which must check the changed requests.
+		// ClusterResourceOverride runs before LimitRanger, which must check the changed requests.
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},
-		// Priority sets the number of the class.
+		// The Priority plugin resolves the class name to its numeric value.
 		{Name: CriticalPod, Before: "Priority", New: func(io.Reader) (admission.Interface, error) { return newCritical(), nil }},
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
 		{Name: CrossNamespacePodAffinity, New: func(io.Reader) (admission.Interface, error) { return newAffinity(), nil }},
@@ -54,8 +56,8 @@ func Feature() apiserver.Feature {
 	}}
 }
 
-// podOf returns the pod that a request creates. It returns nil for other requests and for mirror
-// pods.
+// podOf returns the pod that a request creates. It returns nil for mirror pods and for other
+// requests.
 func podOf(a admission.Attributes) *corev1.Pod {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil

@@ -14,9 +14,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// reserved is a plugin for a property of pods that affects the pods of all other users. Only pods
-// in namespaces of the platform, or in a namespace with a ResourceQuota that covers the property,
-// may have it.
+// reserved is a plugin that restricts a pod property that affects all other users' pods. Only pods
+// in platform namespaces, or in a namespace with a ResourceQuota that covers the property, may have
+// it.
 type reserved struct {
 	*admission.Handler
 	name string
@@ -25,10 +25,10 @@ type reserved struct {
 	quotas corelisters.ResourceQuotaLister
 }
 
-// property is a property of a pod, and the scope of the quotas that cover it.
+// property is a pod property and the scope of the quotas that cover it.
 type property struct {
 	scope corev1.ResourceQuotaScope
-	// value is the value of the scope, if the scope has values.
+	// value is the scope's value, if the scope takes values.
 	value string
 	at    *field.Path
 	text  string
@@ -40,8 +40,8 @@ func newReserved(name string, find func(*corev1.Pod, string) *property) *reserve
 	return &reserved{Handler: admission.NewHandler(admission.Create), name: name, find: find}
 }
 
-// newPriority returns the plugin SystemPriority, for system priority classes. Their pods preempt
-// the pods of all other users.
+// newPriority returns the SystemPriority plugin, which restricts the system priority classes. Pods
+// of these classes preempt all other users' pods.
 func newPriority() *reserved {
 	return newReserved(SystemPriority, func(pod *corev1.Pod, _ string) *property {
 		class := pod.Spec.PriorityClassName
@@ -53,17 +53,17 @@ func newPriority() *reserved {
 	})
 }
 
-// systemPriority is the prefix of Kubernetes' system priority classes. No other class may have this
-// prefix.
+// systemPriority is the name prefix of Kubernetes' system priority classes. No other class may have
+// this prefix.
 const systemPriority = "system-"
 
-// SetExternalKubeInformerFactory stores the lister of quotas.
+// SetExternalKubeInformerFactory stores the quota lister.
 func (p *reserved) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.quotas = factory.Core().V1().ResourceQuotas().Lister()
 	p.SetReadyFunc(factory.Core().V1().ResourceQuotas().Informer().HasSynced)
 }
 
-// ValidateInitialization fails without the lister.
+// ValidateInitialization returns an error if there is no lister.
 func (p *reserved) ValidateInitialization() error {
 	if p.quotas == nil {
 		return fmt.Errorf("initialize %s: no quotas", p.name)
@@ -71,8 +71,8 @@ func (p *reserved) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects the property outside the platform's namespaces. It also checks mirror pods: the
-// node's administrator chooses their namespaces.
+// Validate rejects pods that have the property outside the platform's namespaces. It also checks
+// mirror pods, because a node's administrator chooses their namespaces.
 func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || platformNamespace(a.GetNamespace()) {
 		return nil
@@ -99,8 +99,8 @@ func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admissi
 		"%s, or ask the cluster's administrator for a quota with the scope %s in the project", prop.text, prop.scope)))
 }
 
-// platformNamespace reports whether a name is reserved: users cannot request a project with this
-// name.
+// platformNamespace reports whether a namespace name is reserved. Users cannot request a project
+// with a reserved name.
 func platformNamespace(name string) bool {
 	return name == "default" || name == "openshift" || strings.HasPrefix(name, "openshift-") || strings.HasPrefix(name, "kube-")
 }

@@ -11,7 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// giveQuota lets a plugin read a cluster with a quota, or with none.
+// giveQuota passes an informer factory to a plugin. The informers contain the quota, if quota is
+// not nil.
 func giveQuota(t *testing.T, plugin *reserved, quota *corev1.ResourceQuota) {
 	t.Helper()
 	client := fake.NewClientset()

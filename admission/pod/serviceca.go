@@ -12,16 +12,16 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ServiceAuthority is the plugin that gives pods the CA of service certificates.
+// ServiceAuthority is the name of the plugin that adds the service CA to pods.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature returns a plugin that adds a key of a ConfigMap to the volume that contains the
-// token of a pod's service account, as a file with the key's name. In OpenShift 3, this file was in
-// the token's secret, which was mounted at the same path. If the namespace does not have the
-// ConfigMap yet, the pod starts without the file.
+// AuthorityFeature returns a plugin that adds a ConfigMap key to the volume with a pod's service
+// account token, as a file with the key's name. In OpenShift 3, this file was in the token's
+// secret, which was mounted at the same path. If the namespace does not have the ConfigMap yet, the
+// pod starts without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		// NodeRestriction runs after ServiceAccount, which adds the volume.
+		// ServiceAccount, which adds the volume, runs before NodeRestriction.
 		Name: ServiceAuthority, Before: "NodeRestriction",
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
@@ -36,10 +36,10 @@ type authority struct {
 
 var _ admission.MutationInterface = &authority{}
 
-// accessVolume is the name prefix of the volumes that Kubernetes adds for tokens.
+// accessVolume is the name prefix of the token volumes that Kubernetes adds.
 const accessVolume = "kube-api-access-"
 
-// Admit adds the file to the token volumes of the pod.
+// Admit adds the file to the pod's token volumes.
 func (p *authority) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// maxListed limits what containerd returns about the sandbox of a pod, and about its containers,
-	// in bytes. Once a second, the kubelet lists all of them. It accepts a list of at most 16 MiB;
-	// otherwise, its node is not ready, and all pods of the node are evicted. A node has at most 250
-	// pods by default, and containerd can also have a former container of each container.
+	// maxListed is the maximum size, in bytes, of what containerd returns about a pod's sandbox and
+	// containers. The kubelet lists all sandboxes and containers once a second and accepts a list
+	// of at most 16 MiB. If the list is larger, the node becomes not ready and all of its pods are
+	// evicted. A node has at most 250 pods by default, and containerd may also list a previous
+	// instance of each container.
 	maxListed = 32 << 10
-	// listedContainer is what containerd returns about a container, without the parts that its author
-	// chooses.
+	// listedContainer is the size, in bytes, of what containerd returns about a container, without
+	// the parts that the pod's author controls.
 	listedContainer = 1 << 10
 )
 
-// checkListed rejects a pod that is too large in the lists of containerd. Existing pods that are
-// too large can change, but not grow.
+// checkListed rejects a pod that is too large in containerd's lists. Existing pods that exceed the
+// limit can change but not grow.
 func checkListed(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if size := listedSandbox(pod); size > maxListed && !(existed && size <= listedSandbox(old)) {
@@ -33,7 +34,7 @@ func checkListed(a admission.Attributes, pod *corev1.Pod) error {
 	return nil
 }
 
-// listedSandbox returns the size of the labels and annotations of a pod.
+// listedSandbox returns the size of a pod's labels and annotations.
 func listedSandbox(pod *corev1.Pod) (size int) {
 	for _, list := range []map[string]string{pod.Labels, pod.Annotations} {
 		for key, value := range list {
@@ -43,8 +44,8 @@ func listedSandbox(pod *corev1.Pod) (size int) {
 	return size
 }
 
-// listedContainers returns the size of what the kubelet stores about the containers of a pod in
-// annotations of the containers.
+// listedContainers returns the size of the container annotations in which the kubelet stores data
+// about a pod's containers.
 func listedContainers(spec *corev1.PodSpec) (size int) {
 	encoded := func(value any) int {
 		text, err := json.Marshal(value)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// validate returns the error of a request for a pod. old is nil for a new pod.
+// validate returns the plugin's error for a pod request. old is nil for a new pod.
 func validate(t *testing.T, pod, old *corev1.Pod, subresource string) error {
 	t.Helper()
 	operation, existing := admission.Create, runtime.Object(nil)

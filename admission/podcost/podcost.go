@@ -1,12 +1,13 @@
-// Package podcost limits what the kubelet needs for a pod: memory and mounts that no limit of the
-// pod counts.
+// Package podcost limits the memory and mounts that the kubelet needs for a pod and that no pod
+// limit accounts for.
 //
-// The kubelet replaces references such as $(NAME) by the values of variables, which can contain
-// references themselves. If each variable refers to the previous one twice, forty of them need a
-// terabyte. The kubelet has no limit, although no program starts with more than a few megabytes.
+// The kubelet replaces references such as $(NAME) with the values of environment variables, which
+// can contain references themselves. If each variable refers to the previous variable twice, forty
+// variables expand to a terabyte. The kubelet has no limit, although no program starts with more
+// than a few megabytes of environment variables.
 //
-// It also writes each secret to memory as often as the volumes of the pod name it, and lists all
-// pods and containers of the node once a second.
+// The kubelet also writes a secret to memory once for each reference in the pod's volumes, and
+// lists all pods and containers on the node once a second.
 package podcost
 
 import (
@@ -25,17 +26,18 @@ import (
 const Name = "slipway.io/PodCost"
 
 const (
-	// maxSize limits the size of what the kubelet expands for a pod, in bytes.
+	// maxSize is the maximum size, in bytes, of what the kubelet expands for a pod.
 	maxSize = 8 << 20
-	// foreignSize is the assumed size of a value that the pod does not contain, such as a key of a
-	// secret. It is much more than usual, because such a value can have a mebibyte.
+	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as
+	// a secret key. The assumed size is much larger than a typical value, because such a value can
+	// be up to 1 MiB.
 	foreignSize = 16 << 10
-	// maxCopies limits the secrets, ConfigMaps and their keys that the kubelet writes for a pod. Each
-	// can have a mebibyte.
+	// maxCopies is the maximum number of secrets, ConfigMaps and keys thereof that the kubelet
+	// writes for a pod. Each can be up to 1 MiB.
 	maxCopies = 128
 )
 
-// Expand replaces each reference in a text by the result of value, as the kubelet does.
+// Expand replaces each reference in a text with the result of value, as the kubelet does.
 type Expand func(text string, value func(name string) string) string
 
 // Feature returns the plugin.
@@ -55,8 +57,7 @@ type plugin struct {
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects a new pod, further containers of a pod, or a change of its metadata, that exceed
-// a limit.
+// Validate rejects a new pod, an additional container, or a metadata change that exceeds a limit.
 func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") {
@@ -91,8 +92,8 @@ func containersOf(spec *corev1.PodSpec) []corev1.Container {
 	return containers
 }
 
-// copiesOf returns the number of secrets and ConfigMaps that the kubelet writes into the volumes of
-// a pod, with several for items.
+// copiesOf returns the number of secrets and ConfigMaps that the kubelet writes to a pod's volumes.
+// A source with items counts once per item.
 func copiesOf(spec *corev1.PodSpec) (number int) {
 	count := func(items []corev1.KeyToPath) { number += max(1, len(items)) }
 	for i := range spec.Volumes {
@@ -121,7 +122,7 @@ func copiesOf(spec *corev1.PodSpec) (number int) {
 	return number
 }
 
-// sizeOf returns the size of what the kubelet expands for a pod, or more than maxSize.
+// sizeOf returns the size of what the kubelet expands for a pod, or a number greater than maxSize.
 func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
 	containers := containersOf(spec)
 	for i := range containers {
@@ -159,15 +160,16 @@ func (p plugin) sizeOfContainer(container *corev1.Container) (size int) {
 	return size
 }
 
-// variables are the sizes of the variables of a container.
+// variables holds the sizes of a container's environment variables.
 type variables struct {
 	expand Expand
 	sizes  map[string]int
-	// unknown is the size of other variables, if sources of the container can define them.
+	// unknown is the assumed size of other environment variables, if the container's envFrom
+	// sources can define them.
 	unknown int
 }
 
-// sizeOf returns the size of a text after its references are replaced.
+// sizeOf returns the size of a text after reference expansion.
 func (v variables) sizeOf(text string) int {
 	replaced := 0
 	rest := v.expand(text, func(name string) string {

@@ -14,7 +14,7 @@ import (
 
 var reference = regexp.MustCompile(`\$\$|\$\(([^)]*)\)`)
 
-// expand does the same as kube.ExpandReferences, which this layer must not import.
+// expand works like kube.ExpandReferences, which this layer must not import.
 func expand(text string, value func(string) string) string {
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
 		if match == "$$" {
@@ -24,7 +24,7 @@ func expand(text string, value func(string) string) string {
 	})
 }
 
-// doubling returns variables, each of which refers to the previous one twice.
+// doubling returns environment variables, each of which refers to the previous variable twice.
 func doubling(number int) []corev1.EnvVar {
 	list := []corev1.EnvVar{{Name: "V0", Value: "x"}}
 	for i := 1; i < number; i++ {
@@ -107,7 +107,7 @@ func repeat(text string, number int) []string {
 	return strings.Split(strings.Repeat(text+" ", number), " ")
 }
 
-// manyOf returns variables with values of secrets.
+// manyOf returns environment variables whose values come from secrets.
 func manyOf(secret corev1.EnvVar) (list []corev1.EnvVar) {
 	for i := range 600 {
 		secret.Name = fmt.Sprint("SECRET", i)

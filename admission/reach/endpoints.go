@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// endpoints is the plugin RestrictedEndpointsAdmission.
+// endpoints is the RestrictedEndpointsAdmission plugin.
 type endpoints struct {
 	plugin
 	authorizer authorizer.Authorizer
@@ -25,7 +25,7 @@ func newEndpoints(reserved *reserved) *endpoints { return &endpoints{plugin: new
 // SetAuthorizer stores the API server's authorizer.
 func (e *endpoints) SetAuthorizer(a authorizer.Authorizer) { e.authorizer = a }
 
-// ValidateInitialization fails without informers or an authorizer.
+// ValidateInitialization returns an error if informers or an authorizer are missing.
 func (e *endpoints) ValidateInitialization() error {
 	if e.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", RestrictedEndpoints)
@@ -33,8 +33,8 @@ func (e *endpoints) ValidateInitialization() error {
 	return e.plugin.ValidateInitialization()
 }
 
-// Validate rejects addresses of the platform from users who may not create endpoints/restricted. A
-// change that keeps addresses and ports is allowed.
+// Validate rejects platform addresses from users who may not create endpoints/restricted. An update
+// that keeps all addresses and ports is allowed.
 func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -67,9 +67,9 @@ func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// targets returns the addresses to which an object, Endpoints or an EndpointSlice, sends traffic.
-// changed reports whether they or their ports differ from the stored object, which is nil for a new
-// object.
+// targets returns the addresses to which an Endpoints or EndpointSlice object sends traffic.
+// changed reports whether the addresses or ports differ from those of old, the stored object. old
+// is nil for a new object.
 func targets(object, old any) (texts []string, changed bool) {
 	switch current := object.(type) {
 	case *corev1.Endpoints:

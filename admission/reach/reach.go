@@ -1,9 +1,9 @@
-// Package reach contains admission plugins that prevent tenants from hijacking or reaching
-// addresses of others. ExternalIPRanger checks the external addresses of services.
-// RestrictedEndpointsAdmission checks the addresses of endpoints.
+// Package reach contains admission plugins that prevent tenants from hijacking other tenants'
+// addresses or reaching protected addresses. ExternalIPRanger checks the external addresses of
+// services. RestrictedEndpointsAdmission checks the addresses in endpoints.
 //
-// Both reject addresses of the platform: addresses of its networks, addresses of its nodes, and
-// addresses with a meaning on each host, such as loopback and link-local addresses.
+// Both plugins reject platform addresses: addresses in its networks, addresses of its nodes, and
+// addresses that have a special meaning on each host, such as loopback and link-local addresses.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.3.2 and 3.3.5; CVE-2020-8554.
 package reach
@@ -25,14 +25,15 @@ const (
 
 // Networks describes the cluster's addresses.
 type Networks struct {
-	// External contains the networks from which users choose external addresses. A network with the
-	// prefix ! is excluded. If External is empty, users cannot choose an address.
+	// External contains the networks from which users choose external addresses. The prefix !
+	// excludes a network. If External is empty, users cannot choose an address.
 	External []string
-	// Ingress is the network from which LoadBalancer services get addresses. An invalid prefix means
-	// that there is none.
+	// Ingress is the network from which LoadBalancer services get addresses. An invalid prefix
+	// means that there is no ingress network.
 	Ingress netip.Prefix
-	// Platform contains the networks that only the platform uses. It need not contain the addresses of
-	// nodes, which the plugins read from the Node objects. An invalid prefix contains no addresses.
+	// Platform contains the networks that only the platform uses. It need not contain node
+	// addresses, which the plugins read from the Node objects. An invalid prefix contains no
+	// addresses.
 	Platform []Network
 }
 

@@ -46,8 +46,8 @@ func platform(t *testing.T) *reserved {
 	return r
 }
 
-// platformAddresses returns reserved addresses, some of them also in other notations that the
-// service proxy accepts: with leading zeros, and as IPv4-mapped IPv6 addresses.
+// platformAddresses returns reserved addresses, some of them in other notations that the service
+// proxy also accepts: with leading zeros, and as IPv4-mapped IPv6 addresses.
 func platformAddresses() []string {
 	return []string{
 		"10.128.0.5", "010.128.0.5", "::ffff:10.128.0.5", "::ffff:a80:5", "172.30.0.1", "::ffff:172.30.0.1", "198.51.100.10", "::ffff:198.51.100.10",
