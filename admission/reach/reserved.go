@@ -12,7 +12,7 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// reserved identifies addresses of the platform. Both plugins share one.
+// reserved identifies platform addresses. Both plugins share one instance.
 type reserved struct {
 	networks []Network
 	nodes    cache.SharedIndexInformer // nil until the API server passes its informers
@@ -27,7 +27,7 @@ func newReserved(platform []Network) *reserved {
 	return r
 }
 
-// everyHost returns the networks that have a special meaning on each host or in each cloud.
+// everyHost returns the networks that have a special meaning on every host or in a cloud.
 func everyHost() []Network {
 	var networks []Network
 	for prefix, name := range map[string]string{
@@ -36,7 +36,7 @@ func everyHost() []Network {
 		"169.254.0.0/16": "the link-local network", "fe80::/10": "the link-local network",
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
-		// The addresses of metadata services outside of the link-local network.
+		// These are metadata service addresses outside the link-local network.
 		"fd00:ec2::254/128": "the network of a cloud's metadata", "fd20:ce::254/128": "the network of a cloud's metadata",
 		"100.100.100.200/32": "the network of a cloud's metadata",
 		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
@@ -49,7 +49,7 @@ func everyHost() []Network {
 // byAddress indexes nodes by their addresses.
 const byAddress = "address"
 
-// use stores the API server's informer of nodes. Only the first call has an effect.
+// use stores the API server's node informer. Only the first call has an effect.
 func (r *reserved) use(factory informers.SharedInformerFactory) error {
 	if r.nodes != nil {
 		return nil
@@ -90,7 +90,7 @@ func (r *reserved) owner(address netip.Addr) string {
 	return ""
 }
 
-// plugin is the common part of ExternalIPRanger and RestrictedEndpointsAdmission.
+// plugin is the common part of the ExternalIPRanger and RestrictedEndpointsAdmission plugins.
 type plugin struct {
 	*admission.Handler
 	reserved *reserved
@@ -101,14 +101,14 @@ func newPlugin(r *reserved) plugin {
 	return plugin{Handler: admission.NewHandler(admission.Create, admission.Update), reserved: r}
 }
 
-// SetExternalKubeInformerFactory stores the informer of nodes.
+// SetExternalKubeInformerFactory stores the node informer.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	if p.err = p.reserved.use(factory); p.err == nil {
 		p.SetReadyFunc(p.reserved.nodes.HasSynced)
 	}
 }
 
-// ValidateInitialization fails without the informer.
+// ValidateInitialization returns an error if there is no informer.
 func (p *plugin) ValidateInitialization() error {
 	if p.err == nil && p.reserved.nodes == nil {
 		return fmt.Errorf("check addresses of services: no informer of nodes")
@@ -116,7 +116,8 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// ready waits for the cache of nodes. Without it, the plugins would miss the nodes' addresses.
+// ready waits until the node cache has synced. With an incomplete cache, the plugins would accept
+// node addresses.
 func (p *plugin) ready(a admission.Attributes) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("the cache of nodes is not ready; try again"))
@@ -124,14 +125,14 @@ func (p *plugin) ready(a admission.Attributes) error {
 	return nil
 }
 
-// parse parses an address in the same way as the service proxy, which accepts leading zeros. An
-// IPv4-mapped IPv6 address becomes an IPv4 address.
+// parse parses an address as the service proxy does, which accepts leading zeros. It converts an
+// IPv4-mapped IPv6 address to an IPv4 address.
 func parse(text string) (netip.Addr, bool) {
 	address, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
 	return address.Unmap(), ok
 }
 
-// unmapped converts a prefix of IPv4-mapped IPv6 addresses to the IPv4 prefix. It returns other
+// unmapped converts a prefix of IPv4-mapped IPv6 addresses to an IPv4 prefix. It returns other
 // prefixes unchanged.
 func unmapped(prefix netip.Prefix) netip.Prefix {
 	const prefixBits = 128 - 32

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// ranger is the plugin ExternalIPRanger.
+// ranger is the ExternalIPRanger plugin.
 type ranger struct {
 	plugin
 	allowed, rejected []netip.Prefix
@@ -40,8 +40,8 @@ func newRanger(external []string, ingress netip.Prefix, reserved *reserved) (*ra
 	return r, nil
 }
 
-// Validate rejects addresses that would let a service hijack traffic: addresses of the platform,
-// and external addresses that the configuration does not allow.
+// Validate rejects addresses that would let a service hijack traffic: platform addresses and
+// external addresses that the configuration does not allow.
 func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	service, ok := a.GetObject().(*corev1.Service)
 	if !ok {
@@ -91,9 +91,9 @@ func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) 
 	return errs
 }
 
-// checkExternal returns the reason why an external address is not allowed, or "". A service keeps
-// an address that the configuration no longer allows. It keeps an address of the platform only
-// until another field of its spec changes. An address of the ingress network is allowed only to the
+// checkExternal returns the reason why an external address is not allowed, or "". A service may
+// keep an address that the configuration no longer allows. It may keep a platform address only
+// until another field of its spec changes. An ingress network address is allowed only for the
 // service to which it is assigned.
 func (r *ranger) checkExternal(text string, service, old *corev1.Service) string {
 	address, ok := parse(text)
@@ -125,8 +125,8 @@ func (r *ranger) checkExternal(text string, service, old *corev1.Service) string
 }
 
 // checkStatus rejects load balancer addresses that belong to the platform, because the service
-// proxy redirects their traffic too. An address with ipMode Proxy is allowed: the service proxy
-// ignores it, because the load balancer sends to node ports.
+// proxy also redirects traffic for these addresses. It accepts an address with ipMode Proxy: the
+// service proxy ignores such an address, because the load balancer sends traffic to node ports.
 func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {
 		passes := ingress.IPMode != nil && *ingress.IPMode == corev1.LoadBalancerIPModeProxy
@@ -152,7 +152,7 @@ func (r *ranger) ownerOf(text string) string {
 	return r.reserved.owner(address)
 }
 
-// platforms returns the error message for an address of the platform.
+// platforms returns the error message for a platform address.
 func platforms(kind, text, owner string) string {
 	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside of the cluster", kind, text, owner)
 }

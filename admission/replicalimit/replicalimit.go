@@ -1,8 +1,8 @@
-// Package replicalimit limits the replicas of StatefulSets.
+// Package replicalimit limits the number of replicas of a StatefulSet.
 //
-// Each time that upstream's controller synchronizes a StatefulSet, it allocates all pods that the
-// set should have, with copies of the template, before it creates one. The number of replicas has
-// no other limit, so a small object could need more memory than the host has.
+// Each time the upstream controller syncs a StatefulSet, it allocates all desired pods in memory,
+// including copies of the template, before it creates the first pod. Nothing else limits the number
+// of replicas, so a small object could need more memory than the host has.
 package replicalimit
 
 import (
@@ -25,12 +25,13 @@ import (
 const Name = "slipway.io/ReplicaLimit"
 
 const (
-	// maxMemory limits the memory that a synchronization needs. The controller has several workers.
+	// maxMemory is the maximum amount of memory, in bytes, that one sync may need. The controller
+	// has several workers.
 	maxMemory = 64 << 20
-	// podMemory is the memory for a pod without the copy of its template.
+	// podMemory is the memory, in bytes, for a pod without the copy of its template.
 	podMemory = 4 << 10
-	// expansion is the memory for a byte of an encoded template. An empty element of two bytes needs
-	// dozens.
+	// expansion is the number of bytes of memory per byte of an encoded template. An empty element
+	// of two bytes needs dozens of bytes.
 	expansion = 16
 )
 
@@ -56,10 +57,10 @@ func newPlugin() *plugin {
 	return &plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetExternalKubeClientSet stores the client that reads a StatefulSet whose scale changes.
+// SetExternalKubeClientSet stores the client that reads a StatefulSet when its scale changes.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
-// ValidateInitialization fails without a client.
+// ValidateInitialization returns an error if there is no client.
 func (p *plugin) ValidateInitialization() error {
 	if p.client == nil {
 		return fmt.Errorf("initialize admission plugin %s: no client", Name)
@@ -67,8 +68,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a StatefulSet whose replicas need too much memory, unless they need no more than
-// before.
+// Validate rejects a StatefulSet whose replicas need too much memory, unless an update does not
+// increase the amount.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != appsv1.Resource("statefulsets") {
 		return nil
@@ -115,5 +116,5 @@ func replicasOf(set *appsv1.StatefulSet) int {
 	return int(*set.Spec.Replicas)
 }
 
-// memoryOfPod estimates the memory for a pod and its claims.
+// memoryOfPod estimates the memory, in bytes, for a pod and its claims.
 func memoryOfPod(set *appsv1.StatefulSet) int { return podMemory + expansion*set.Spec.Size() }

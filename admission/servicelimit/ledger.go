@@ -13,30 +13,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// key identifies a counted object. Endpoints have the name of their service.
+// key identifies a counted object. The name of Endpoints is the name of their service.
 type key struct {
 	kind            kind
 	namespace, name string
 }
 
-// counted is the weight of an object. source is the key of the object, or of the Endpoints from
-// which a controller created it.
+// counted holds the weight of an object. source is the key of the object itself, or of the
+// Endpoints from which a controller created it.
 type counted struct {
 	source key
 	weight int
 }
 
-// reservationTime limits how long an admitted object counts before it appears in the cache.
+// reservationTime is the maximum time that an admitted object counts before it appears in the
+// cache.
 const reservationTime = 10 * time.Second
 
-// reservation is an object that was admitted and may not be stored yet.
+// reservation is an object that was admitted but may not be stored yet.
 type reservation struct {
 	counted
 	until time.Time
 }
 
-// sourceOf returns the source of an object with a key. It is the same for all slices of a service,
-// and for the Endpoints of its name.
+// sourceOf returns the source of the object with the given key. All slices of a service and the
+// Endpoints with the service's name have the same source.
 func sourceOf(object any, of key) key {
 	if endpointSlice, ok := object.(*discoveryv1.EndpointSlice); ok {
 		return key{endpoints, of.namespace, endpointSlice.Labels[discoveryv1.LabelServiceName]}
@@ -44,10 +45,10 @@ func sourceOf(object any, of key) key {
 	return of
 }
 
-// ledger counts the weights of the objects of projects.
+// ledger tracks the weights of the objects in each project.
 type ledger struct {
 	weigh func(object any) int
-	// perProject is added to the limit of an owner for each project.
+	// perProject is added to an owner's limit for each of the owner's projects.
 	perProject int
 
 	namespaces cache.SharedIndexInformer // nil until use
@@ -70,7 +71,7 @@ func newLedger(weigh func(any) int, perProject int) *ledger {
 // byOwner indexes namespaces by their owner.
 const byOwner = "service-limit-owner"
 
-// use starts to count the objects in the API server's caches. Only the first call has an effect.
+// use starts counting the objects in the API server's caches. Only the first call has an effect.
 func (l *ledger) use(factory informers.SharedInformerFactory) error {
 	if l.namespaces != nil {
 		return nil
@@ -119,7 +120,7 @@ func ownerOf(object any) string {
 func (l *ledger) note(object any)   { l.set(object, l.weigh(object)) }
 func (l *ledger) forget(object any) { l.set(object, 0) }
 
-// set stores the weight of an object of a cache, which replaces its reservation.
+// set stores the weight of a cached object. It replaces the object's reservation.
 func (l *ledger) set(object any, weight int) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -143,15 +144,15 @@ func (l *ledger) set(object any, weight int) {
 	delete(l.reserved[of.namespace], after.source)
 }
 
-// adjust adds to a sum. It removes the sum if it becomes zero.
+// adjust adds change to a sum. It removes the sum if the result is zero.
 func adjust[K comparable](sums map[K]int, of K, change int) {
 	if sums[of] += change; sums[of] == 0 {
 		delete(sums, of)
 	}
 }
 
-// add counts an object, unless the projects of its owner would exceed their limit. It returns the
-// usage of the owner's other objects, and the limit.
+// add counts an object, unless this would exceed the limit on the owner's projects. It returns the
+// usage of the owner's other objects and the limit.
 func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, total int, ok bool) {
 	now := time.Now()
 	projects, total := l.projects(of.namespace, limit)
@@ -184,8 +185,8 @@ func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, t
 	return used, total, true
 }
 
-// current returns the stored weight of an object. The weight of Endpoints is the weight of their
-// slices.
+// current returns the stored weight of an object. The weight of Endpoints is the weight of the
+// slices created from them.
 func (l *ledger) current(of key) int {
 	if of.kind == endpoints {
 		return l.bySource[of]
@@ -193,7 +194,7 @@ func (l *ledger) current(of key) int {
 	return l.stored[of].weight
 }
 
-// projects returns the projects of a project's owner, and their limit.
+// projects returns all projects of a project's owner and the limit on their total usage.
 func (l *ledger) projects(namespace string, limit int) (names []string, total int) {
 	object, exists, err := l.namespaces.GetIndexer().GetByKey(namespace)
 	if err != nil || !exists { // the namespace is newer than the cache

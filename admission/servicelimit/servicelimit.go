@@ -1,16 +1,18 @@
 // Package servicelimit limits the work of the service proxies.
 //
-// Each node keeps every combination of a service's port and endpoint, in memory and in the kernel.
-// Their number is a product: a small object with many addresses and many ports needs gigabytes on
-// each node. The plugin limits the sum of the combinations, and of the ports of services, of all
-// projects that a user requested.
+// Each node keeps every combination of service port and endpoint in memory and in the kernel. The
+// number of combinations is a product: a small object with many addresses and many ports needs
+// gigabytes on each node. The plugin limits the total number of combinations in all projects that a
+// user requested.
 //
-// It also limits the ports of services, because the kubelet creates variables for them for each
-// container, and the node ports and load balancers of these projects: a single user could take all
-// ports and ingress addresses of the cluster.
+// It also limits the number of service ports in these projects, because the kubelet creates
+// environment variables for each service port in each container. Finally, it limits the number of
+// node ports and load balancers, because a single user could otherwise take all of the cluster's
+// node ports and ingress addresses.
 //
 // The proxies read EndpointSlices, so the plugin also checks the slices that the control plane
-// writes. It checks Endpoints, the source of such slices, so that their author sees the error.
+// writes. It checks Endpoints, from which the control plane creates slices, so that the author of
+// the Endpoints sees the error.
 package servicelimit
 
 import (
@@ -35,15 +37,16 @@ import (
 const Name = "slipway.io/ServiceLimit"
 
 const (
-	// defaultLimit is the limit for the projects of a user without a configuration.
+	// defaultLimit is the default limit on combinations in a user's projects.
 	defaultLimit = 50_000
-	// perProject is added to the limit for each project of the user.
+	// perProject is added to the limit for each of the user's projects.
 	perProject = 200
-	// defaultPorts is the limit of ports of services for the projects of a user. The kubelet makes
-	// seven variables of each port for each container of the project that starts.
+	// defaultPorts is the default limit on service ports in a user's projects. For each service
+	// port, the kubelet creates seven environment variables in each container that starts in the
+	// project.
 	defaultPorts = 2_000
-	// defaultNodePorts is the limit of node ports for the projects of a user. A cluster has 2768 by
-	// default.
+	// defaultNodePorts is the default limit on node ports in a user's projects. A cluster has 2768
+	// node ports by default.
 	defaultNodePorts = 500
 )
 
@@ -55,19 +58,19 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// ledgers count the limited combinations, ports and node ports.
+// ledgers contains the ledgers of combinations, ports and node ports.
 type ledgers struct{ combinations, ports, nodePorts *ledger }
 
 func newLedgers() ledgers {
 	return ledgers{newLedger(weightOf, perProject), newLedger(portsOf, perProject), newLedger(nodePortsOf, 0)}
 }
 
-// use starts to count the existing objects.
+// use starts counting the existing objects.
 func (l ledgers) use(factory informers.SharedInformerFactory) error {
 	return errors.Join(l.combinations.use(factory), l.ports.use(factory), l.nodePorts.use(factory))
 }
 
-// synced returns whether all existing objects are counted.
+// synced reports whether all existing objects are counted.
 func (l ledgers) synced() bool {
 	return l.combinations.synced() && l.ports.synced() && l.nodePorts.synced()
 }
@@ -112,14 +115,14 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	return p, nil
 }
 
-// SetExternalKubeInformerFactory starts to count the existing objects.
+// SetExternalKubeInformerFactory starts counting the existing objects.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	if p.err = p.ledgers.use(factory); p.err == nil {
 		p.SetReadyFunc(p.ledgers.synced)
 	}
 }
 
-// ValidateInitialization fails without informers.
+// ValidateInitialization returns an error if there are no informers.
 func (p *plugin) ValidateInitialization() error {
 	if p.err == nil && p.ledgers.combinations.namespaces == nil {
 		return fmt.Errorf("initialize %s: no informers", Name)
@@ -127,8 +130,8 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// Admit rejects a service that Validate would reject, and reserves nothing. Kubernetes writes to
-// etcd for each node port that it allocates, and it allocates between Admit and Validate.
+// Admit rejects a service that Validate would reject, but makes no reservation. Kubernetes
+// allocates node ports between Admit and Validate, and each allocation is a write to etcd.
 func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("services") {
 		return nil
@@ -136,8 +139,8 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return p.checkAll(a, true)
 }
 
-// Validate rejects an object that adds combinations, ports or node ports beyond the limit. Objects
-// that add none can always change.
+// Validate rejects an object that adds combinations, ports or node ports beyond the limit. Updates
+// that add none are always allowed.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || !slices.Contains(counts(), a.GetResource().GroupResource()) {
 		return nil
@@ -145,7 +148,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return p.checkAll(a, a.IsDryRun())
 }
 
-// checkAll rejects an object that exceeds a limit. A dry run reserves nothing.
+// checkAll rejects an object that exceeds a limit. A dry run makes no reservation.
 func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
 	for _, c := range []struct {
 		ledger       *ledger
@@ -163,12 +166,12 @@ func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
 	return nil
 }
 
-// counts returns the resources that count.
+// counts returns the counted resources.
 func counts() []schema.GroupResource {
 	return []schema.GroupResource{corev1.Resource("services"), corev1.Resource("endpoints"), discoveryv1.Resource("endpointslices")}
 }
 
-// check rejects an object that exceeds the limit of a ledger.
+// check rejects an object that exceeds a ledger's limit.
 func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remedy string, dryRun bool) error {
 	weight := l.weigh(a.GetObject())
 	if weight == 0 || weight <= l.weigh(a.GetOldObject()) {
@@ -186,8 +189,8 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 	return nil
 }
 
-// nameOf returns the name of an object. Objects with a generated name get a temporary name, so that
-// each object counts until it is in the cache.
+// nameOf returns the name of an object. An object with a generated name gets a temporary name, so
+// that each object counts until it is in the cache.
 func nameOf(a admission.Attributes) string {
 	if name := a.GetName(); name != "" {
 		return name
@@ -198,7 +201,8 @@ func nameOf(a admission.Attributes) string {
 	return "generated at " + time.Now().Format(time.RFC3339Nano)
 }
 
-// weightOf returns the number of ports of a service, or of combinations of port and endpoint.
+// weightOf returns the number of ports of a service, or the number of port and endpoint
+// combinations of Endpoints or a slice.
 func weightOf(object any) (weight int) {
 	switch object := object.(type) {
 	case *corev1.Service:
@@ -222,7 +226,7 @@ func portsOf(object any) int {
 }
 
 // nodePortsOf returns the number of node ports that a service needs. A load balancer also needs an
-// address of the ingress network, which counts if it needs no port.
+// ingress network address, which counts as one node port if the service needs no node port.
 func nodePortsOf(object any) int {
 	service, ok := object.(*corev1.Service)
 	if !ok {

@@ -18,8 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// newTest returns the plugin with a limit for a user, and the client that stores what it admits.
-// mallory has the projects evil and worse, and shop and store have no requester.
+// newTest returns a plugin with the given limit per user, and the client that stores the objects
+// that the plugin admits. The user mallory has the projects evil and worse; the projects shop and
+// store have no requester.
 func newTest(t *testing.T, limit int) (*plugin, kubernetes.Interface) {
 	t.Helper()
 	p, err := newPlugin(strings.NewReader(fmt.Sprintf("kind: ServiceLimitConfig\nlimit: %d\nnodePorts: 10", limit)), newLedgers())

@@ -13,12 +13,12 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// provisionerAnnotations are the annotations of a claim that contain the driver that the volume
-// binder selected. The second one is deprecated.
+// provisionerAnnotations contains the claim annotations whose value is the driver that the volume
+// binder selected. The second annotation is deprecated.
 var provisionerAnnotations = [...]string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"}
 
-// checkClaim accepts updates of claims that belong to the driver, and of their status. It checks
-// the metadata in both cases, because an update of the status can also change metadata.
+// checkClaim accepts updates of claims that belong to the driver, and updates of their status. It
+// checks the metadata in both cases, because a status update can also change metadata.
 func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*corev1.PersistentVolumeClaim)
 	after, exists := object.(*corev1.PersistentVolumeClaim)
@@ -38,10 +38,10 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	return err
 }
 
-// ownsClaim reports whether a claim belongs to the driver. It is enough that the claim's
-// provisioner annotation, its class or its volume names the driver: the class might no longer
-// exist, and a claim can be bound to a volume of another driver while this driver creates one for
-// it, which it then deletes.
+// ownsClaim reports whether a claim belongs to the driver. The driver owns a claim if the claim's
+// provisioner annotation, its class or its volume names the driver. The class may no longer exist.
+// A claim can also be bound to another driver's volume while this driver provisions a volume for
+// the claim, which this driver then deletes.
 func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	for _, name := range provisionerAnnotations {
 		if claim.Annotations[name] == p.Driver {
@@ -62,7 +62,7 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
-		// every driver releases a claim whose volume no longer exists
+		// every driver removes its finalizers from a claim whose volume no longer exists
 		return claim.DeletionTimestamp != nil, nil
 	}
 	return driver == p.Driver, err

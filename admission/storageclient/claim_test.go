@@ -14,7 +14,7 @@ import (
 
 const ownFinalizer, ownAnnotation = "csi.slipway.io/provisioning", "volume.kubernetes.io/selected-node"
 
-// limited returns the plugin in a cluster with classes and volumes of two drivers.
+// limited returns a plugin for a cluster with storage classes and volumes of two drivers.
 func limited(objects ...runtime.Object) *plugin {
 	const other = "nfs.example.com"
 	for name, provisioner := range map[string]string{"local": driver, "nfs": other} {

@@ -17,8 +17,8 @@ import (
 var snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
 // checkSnapshot accepts updates of snapshots that belong to the driver. For a snapshot whose driver
-// is unknown, it also accepts changes of the status, with which the driver reports errors, and
-// changes after the snapshot is deleted.
+// is unknown, it also accepts status changes, which report errors, and changes after the snapshot
+// is marked for deletion.
 func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*unstructured.Unstructured)
 	after, exists := object.(*unstructured.Unstructured)
@@ -50,7 +50,7 @@ func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) 
 	return p.checkDriver("the driver of the snapshot", driver)
 }
 
-// checkSnapshotSpec rejects changes of the spec, except that the driver sets its default class.
+// checkSnapshotSpec rejects spec changes, except that the driver may set its default class.
 func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructured.Unstructured) error {
 	expected := before.DeepCopy()
 	if name := nested(after, "spec", "volumeSnapshotClassName"); name != "" && nested(before, "spec", "volumeSnapshotClassName") == "" {
@@ -71,9 +71,10 @@ func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructu
 	return nil
 }
 
-// snapshotDriver returns the driver of a snapshot, or "" if it is unknown. content is the driver of
-// the snapshot's VolumeSnapshotContent. Unless the snapshot names its content, its class takes
-// precedence, because the client can create a content for any snapshot.
+// snapshotDriver returns the driver of a snapshot, or "" if the driver is unknown. content is the
+// driver of the snapshot's VolumeSnapshotContent. Unless the snapshot's spec names its content, the
+// snapshot's class takes precedence over content, because the client can create a
+// VolumeSnapshotContent for any snapshot.
 func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unstructured, content string) (string, error) {
 	if nested(snapshot, "spec", "source", "volumeSnapshotContentName") != "" {
 		return content, nil
@@ -103,7 +104,8 @@ func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unst
 	return driver, err
 }
 
-// contentDriver returns the driver of the snapshot's VolumeSnapshotContent, or "" if there is none.
+// contentDriver returns the driver of the snapshot's VolumeSnapshotContent, or "" if the snapshot
+// has no content.
 func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstructured) (string, error) {
 	name := nested(snapshot, "spec", "source", "volumeSnapshotContentName")
 	if name == "" {

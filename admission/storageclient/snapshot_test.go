@@ -20,7 +20,7 @@ func object(kind, name string, fields map[string]any) *unstructured.Unstructured
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// snapshots returns the plugin in a cluster with classes and contents of two drivers.
+// snapshots returns a plugin for a cluster with snapshot classes and contents of two drivers.
 func snapshots() *plugin {
 	p := limited(claim("local", "local-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "local-claim" }), claim("nfs", "nfs-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "nfs-claim" }))
 	kinds := map[schema.GroupVersionResource]string{
@@ -35,7 +35,8 @@ func snapshots() *plugin {
 	return p
 }
 
-// snapshot returns a snapshot with a UID, which names the content, a class, and a source.
+// snapshot returns a snapshot with the given UID, from which its content's name is derived, the
+// given class, and the given source field and value.
 func snapshot(uid, class, field, source string) *unstructured.Unstructured {
 	spec := map[string]any{"source": map[string]any{field: source}}
 	if class != "" {

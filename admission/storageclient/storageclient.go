@@ -1,9 +1,9 @@
-// Package storageclient limits the client of the local storage driver to objects of this driver.
+// Package storageclient restricts the local storage driver's client to the driver's own objects.
 //
-// RBAC cannot distinguish PersistentVolumes. Without this plugin, the holder of the client's key
-// could create a PersistentVolume for any directory of any node, or a PersistentVolume that names
-// any secret. It could also make the garbage collector delete any claim by setting an owner that
-// does not exist.
+// RBAC cannot distinguish between PersistentVolumes. Without this plugin, anyone with the client's
+// key could create a PersistentVolume for any directory on any node, or a PersistentVolume that
+// names any secret. They could also make the garbage collector delete any claim by setting an owner
+// reference to an object that does not exist.
 package storageclient
 
 import (
@@ -30,12 +30,12 @@ const Name = "slipway.io/StorageClient"
 
 // Limits defines what the clients of a CSI driver may change.
 type Limits struct {
-	// Group is the group of the clients, and Driver the name of their driver.
+	// Group is the clients' group, and Driver is the name of their driver.
 	Group, Driver string
-	// ClaimFinalizers and ClaimAnnotations are the only metadata of claims that the clients may
-	// change, SnapshotFinalizers the only metadata of VolumeSnapshots.
+	// ClaimFinalizers and ClaimAnnotations are the only claim metadata that the clients may change.
+	// SnapshotFinalizers are the only VolumeSnapshot metadata that they may change.
 	ClaimFinalizers, ClaimAnnotations, SnapshotFinalizers []string
-	// CapacityNamespace is the namespace of their CSIStorageCapacity objects.
+	// CapacityNamespace is the namespace of the clients' CSIStorageCapacity objects.
 	CapacityNamespace string
 }
 
@@ -67,10 +67,10 @@ func newPlugin(limits Limits) *plugin {
 // SetExternalKubeClientSet stores the client that reads classes, claims and volumes.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.kube = client }
 
-// SetDynamicClient stores the client that reads the classes and contents of snapshots.
+// SetDynamicClient stores the client that reads snapshot classes and contents.
 func (p *plugin) SetDynamicClient(client dynamic.Interface) { p.dynamic = client }
 
-// ValidateInitialization fails without clients.
+// ValidateInitialization returns an error if a client is missing.
 func (p *plugin) ValidateInitialization() error {
 	if p.kube == nil || p.dynamic == nil {
 		return fmt.Errorf("initialize admission plugin %s: no client", Name)
@@ -78,7 +78,7 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests about objects of other drivers, and changes of users' objects that the
+// Validate rejects requests for other drivers' objects, and changes to users' objects that the
 // driver never makes.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !slices.Contains(a.GetUserInfo().GetGroups(), p.Group) {
@@ -108,7 +108,8 @@ func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
 	return nil
 }
 
-// check checks that an object belongs to the driver. object is nil if the request has none.
+// check returns an error unless an object belongs to the driver. object is nil if the request has
+// no object.
 func (p *plugin) check(resource schema.GroupResource, object runtime.Object) error {
 	if object == nil {
 		return nil
@@ -157,8 +158,8 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 	return nil
 }
 
-// checkCapacity accepts capacities only in the namespace of the clients, because the scheduler
-// selects nodes by the capacities of all drivers.
+// checkCapacity accepts capacities only in the clients' namespace, because the scheduler uses the
+// capacities of all drivers to select nodes.
 func (p *plugin) checkCapacity(namespace string) error {
 	if namespace != p.CapacityNamespace {
 		return fmt.Errorf("the client of local storage can only have CSIStorageCapacities in namespace %q", p.CapacityNamespace)

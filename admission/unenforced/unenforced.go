@@ -1,5 +1,5 @@
 // Package unenforced warns users who create or change objects that the cluster stores but does not
-// enforce, if they could rely on these objects for protection.
+// enforce, if users might rely on these objects for protection.
 package unenforced
 
 import (
@@ -49,7 +49,7 @@ func (w *warner) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// Text returns the warning for objects of a kind.
+// Text returns the warning for objects of the given kind.
 func Text(kind, reason string) string {
 	return fmt.Sprintf("%s: this cluster stores objects of this kind but does not enforce them, because %s", kind, reason)
 }
