@@ -22,15 +22,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// manager is the field manager that applies the objects.
+// manager is the field manager for server-side apply.
 const manager = "slipway-bootstrap"
 
-// onceAnnotation marks objects that are only created if they do not exist. Later changes by an
-// administrator are kept.
+// onceAnnotation marks objects that are created if they do not exist but never updated.
+// Administrators' changes are kept.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
-// contentAnnotation is a hash of an object's default content. Without it, an object of another
-// version that has more fields would not be applied again.
+// contentAnnotation contains a hash of an object's default content. Without this annotation, an
+// object would not be applied again if another version of Slipway had written it with more fields.
 const contentAnnotation = "bootstrap.slipway.io/content"
 
 // setContent sets contentAnnotation, unless the object has onceAnnotation.
@@ -62,8 +62,9 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects, several at a time. It first applies the kinds that others need: namespaces
-// and definitions of kinds. It returns the objects whose kind the API server does not serve yet.
+// apply applies objects concurrently. It first applies the kinds that other objects need:
+// namespaces and custom resource definitions. It returns the objects whose kind the API server does
+// not serve yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	var first, others []*unstructured.Unstructured
 	for _, object := range objects {
@@ -83,7 +84,7 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 	return remaining, nil
 }
 
-// applyTogether applies objects that need no particular order.
+// applyTogether applies objects that need no particular order, concurrently.
 func (a *applier) applyTogether(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(writers)
@@ -111,8 +112,8 @@ func (a *applier) applyTogether(ctx context.Context, objects []*unstructured.Uns
 	return remaining, work.Wait()
 }
 
-// insist applies objects until the API server serves all of their kinds. The API server serves a
-// kind about a second after its definition is created.
+// insist retries until the API server serves all kinds of the objects and it has applied them. The
+// API server serves a kind about a second after its definition is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const maximum = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, maximum) {
@@ -132,10 +133,10 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// apply applies an object unless the cluster already has its content. If the object has
-// onceAnnotation, apply only creates it if it is missing.
+// apply applies an object unless the cluster already has the same content. If the object has
+// onceAnnotation, apply creates it if it does not exist and never updates it.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
-	// A start that changes nothing only reads, which takes a tenth of the time.
+	// A start that changes nothing only reads, which takes a tenth of the time of writes.
 	stored, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -155,8 +156,8 @@ func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unst
 	return err
 }
 
-// contains reports whether a stored value has all of the content of a default one. Maps can have
-// more keys, such as fields with default values.
+// contains reports whether a stored value contains all of a default value's content. Stored maps
+// may have more keys, such as fields that the server defaulted.
 func contains(stored, value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

@@ -1,6 +1,6 @@
 // Package bootstrap maintains the objects that every cluster starts with. At each start, the
 // control plane applies the embedded manifests with server-side apply and reconciles the default
-// roles and bindings. Additions of an administrator are kept, and missing content is restored.
+// roles and bindings. It keeps an administrator's additions and restores missing content.
 package bootstrap
 
 import (
@@ -30,10 +30,10 @@ type Objects struct {
 	Without []string
 }
 
-// LocalStorage is the name of the manifest of the default storage class and its driver.
+// LocalStorage is the name of the manifest that contains the default storage class and its driver.
 const LocalStorage = "40-local-storage.yaml"
 
-// TemplateBroker is the name of the manifest that registers the template service broker in the
+// TemplateBroker is the name of the manifest that registers the template service broker with the
 // service catalog.
 const TemplateBroker = "65-template-service-broker-registration.yaml"
 
@@ -43,14 +43,15 @@ const AnsibleBroker = "66-ansible-service-broker.yaml"
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits until ctx is done. It applies objects
-// whose kinds other objects define after ready, when the API server serves the kinds.
+// Run applies every object once, calls ready, and then waits until ctx is done. Objects whose kinds
+// are defined by other objects are applied after ready is called, as soon as the API server serves
+// their kinds.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {
 		return err
 	}
-	// The policy comes first, because components of the nodes wait for their roles.
+	// The policy comes first, because node components wait for their roles.
 	err = reconcile(ctx, o.Deps)
 	applier := newApplier(o.Deps)
 	remaining, applyErr := applier.apply(ctx, objects)
@@ -67,8 +68,8 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reconcile restores missing objects and rules of the default policy, and missing security context
-// constraints.
+// reconcile restores missing objects and rules of the default policy, and creates missing security
+// context constraints.
 func reconcile(ctx context.Context, deps *controller.Deps) error {
 	if err := reconcilePolicy(ctx, deps.Kube); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 const infrastructure = "openshift-infra"
 
 // createConstraints creates missing default security context constraints. It does not change
-// existing ones; `oc adm policy reconcile-sccs` restores their defaults.
+// existing constraints; `oc adm policy reconcile-sccs` restores their defaults.
 func createConstraints(ctx context.Context, client dynamic.Interface) error {
 	resource := client.Resource(securityv1.GroupVersion.WithResource("securitycontextconstraints"))
 	list, err := resource.List(ctx, metav1.ListOptions{})

@@ -61,7 +61,7 @@ func TestLocalStorageCanBeDisabled(t *testing.T) {
 	}
 }
 
-// TestUnchangedObjectsAreNotApplied counts the writes of a second start.
+// TestUnchangedObjectsAreNotApplied checks that a second start does not write unchanged objects.
 func TestUnchangedObjectsAreNotApplied(t *testing.T) {
 	maps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	object := func(data map[string]any) *unstructured.Unstructured {

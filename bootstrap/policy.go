@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// writers limits the number of concurrent requests.
+// writers is the maximum number of concurrent requests.
 const writers = 8
 
-// reconcilePolicy creates the default cluster roles and bindings, and adds the default rules and
-// subjects that existing ones lack. It keeps additions of an administrator, and does not change
-// protected roles and bindings.
+// reconcilePolicy creates the default cluster roles and bindings, and adds missing default rules
+// and subjects to existing roles and bindings. It keeps an administrator's additions, and does not
+// change protected roles and bindings.
 func reconcilePolicy(ctx context.Context, client kubernetes.Interface) error {
 	roles, err := policy.Roles()
 	if err != nil {
@@ -83,7 +83,7 @@ func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBi
 	return nil
 }
 
-// current contains the cluster's roles and bindings, as listed at the start.
+// current contains the cluster's roles and bindings as they were listed at the start.
 type current struct {
 	roles    map[string]*rbacv1.ClusterRole
 	bindings map[string]*rbacv1.ClusterRoleBinding
@@ -108,8 +108,8 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*current, e
 	return existing, nil
 }
 
-// firstRole serves the first request for a role from current, and later requests from the server. A
-// start that changes nothing therefore sends two requests instead of a hundred.
+// firstRole serves the first request for a role from current, and later requests from the server.
+// With this cache, a start that changes nothing sends two requests instead of a hundred.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier
 	current   *current
@@ -129,7 +129,7 @@ func (f *firstRole) Get(namespace, name string) (reconciliation.RuleOwner, error
 	return reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, nil
 }
 
-// firstBinding does the same as firstRole for bindings.
+// firstBinding works like firstRole, but for bindings.
 type firstBinding struct {
 	reconciliation.ClusterRoleBindingClientAdapter
 	current   *current

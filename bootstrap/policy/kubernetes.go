@@ -11,14 +11,14 @@ import (
 	"k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// kubernetesText is the default policy of Kubernetes. It is embedded because oc does not link
-// k8s.io/kubernetes. TestDefaultPolicyMatchesKubernetes in package kube checks it and, with
+// kubernetesText is Kubernetes' default policy in JSON. It is embedded because oc does not link
+// k8s.io/kubernetes. TestDefaultPolicyMatchesKubernetes in package kube checks the file and, with
 // -update, writes it.
 //
 //go:embed kubernetes.json
 var kubernetesText []byte
 
-// Kubernetes is the default policy of Kubernetes, which its API server creates.
+// Kubernetes is the default policy that the Kubernetes API server creates.
 type Kubernetes struct {
 	Roles    []rbacv1.ClusterRole        `json:"roles"`
 	Bindings []rbacv1.ClusterRoleBinding `json:"bindings"`
@@ -32,8 +32,8 @@ func kubernetes() (*Kubernetes, error) {
 	return policy, nil
 }
 
-// AllRoles returns the cluster roles of a new cluster: Roles, and the roles of Kubernetes. It fails
-// only if an embedded table is invalid.
+// AllRoles returns a new cluster's cluster roles: the result of Roles and Kubernetes' own roles. It
+// returns an error only if an embedded table is invalid.
 func AllRoles() ([]rbacv1.ClusterRole, error) {
 	upstream, err := kubernetes()
 	if err != nil {
@@ -50,8 +50,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 			all = append(all, role)
 			continue
 		}
-		// Kubernetes' roles have no descriptions. The labels decide to which roles aggregation adds the
-		// rules.
+		// Kubernetes' roles have no descriptions. Labels determine into which roles a role's rules
+		// are aggregated.
 		both := &all[i]
 		both.Annotations = join(both.Annotations, role.Annotations)
 		both.Labels = join(both.Labels, role.Labels)
@@ -64,8 +64,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 	return all, nil
 }
 
-// AllBindings returns the cluster role bindings of a new cluster: Bindings, and the bindings of
-// Kubernetes. It fails only if an embedded table is invalid.
+// AllBindings returns a new cluster's cluster role bindings: the result of Bindings and Kubernetes'
+// own bindings. It returns an error only if an embedded table is invalid.
 func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
 	upstream, err := kubernetes()
 	if err != nil {

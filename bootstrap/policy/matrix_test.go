@@ -17,9 +17,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestMatrixOfRolesResourcesAndVerbs checks every default role for every verb on every resource
-// that a role names, and on one resource that no role names. The golden file contains the allowed
-// verbs. A role without a line in it allows nothing. Resources of the empty group are listed as
-// "core".
+// that a role names, and on one resource that no role names. The golden file lists the allowed
+// verbs. A role that the file does not list allows nothing. Resources in the empty API group are
+// listed as "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {
@@ -75,7 +75,7 @@ func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	}
 }
 
-// compact joins adjacent lines that differ only in the resource.
+// compact merges adjacent lines that differ only in the resource.
 func compact(lines []string) []string {
 	var joined []string
 	for _, line := range lines {

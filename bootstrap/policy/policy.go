@@ -1,9 +1,9 @@
-// Package policy contains the cluster roles and cluster role bindings that every cluster starts
-// with, as data.
+// Package policy contains, as data, the cluster roles and cluster role bindings that every cluster
+// starts with.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user),
-// and 3.11 Cluster Administration, chapter 10 (the bindings). For roles that these documents only
-// name, the rules are those of OpenShift 3.11.
+// and 3.11 Cluster Administration, chapter 10 (the bindings). Roles that these documents name
+// without listing their rules have the rules of OpenShift 3.11.
 package policy
 
 import (
@@ -22,24 +22,26 @@ var rolesText string
 //go:embed bindings.txt
 var bindingsText string
 
-// Annotations of default roles.
+// These are the annotations of default roles.
 const (
 	descriptionAnnotation = "openshift.io/description"
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"
 )
 
-// protectAnnotation, with the value "true", prevents changes of a default object, as the annotation
-// rbac.authorization.kubernetes.io/autoupdate: "false" does for roles and bindings.
+// protectAnnotation, with the value "true", protects a default object from reconciliation. The
+// annotation rbac.authorization.kubernetes.io/autoupdate: "false" does the same for roles and
+// bindings.
 const protectAnnotation = "openshift.io/reconcile-protect"
 
-// Protected reports whether an administrator has excluded a default object from reconciliation with
-// protectAnnotation.
+// Protected reports whether an administrator has used protectAnnotation to exclude a default object
+// from reconciliation.
 func Protected(object metav1.Object) bool {
 	return object.GetAnnotations()[protectAnnotation] == "true"
 }
 
-// projectRoles are Kubernetes' roles for members of projects. Aggregation adds OpenShift's rules to
-// them, and this table adds their descriptions. Kubernetes sets their labels; see AllRoles.
+// projectRoles returns Kubernetes' roles for project members, to which OpenShift's rules are
+// aggregated. The embedded table contains their descriptions. Kubernetes sets their labels; see
+// AllRoles.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole
 	for _, role := range []struct{ name, text string }{
@@ -64,7 +66,8 @@ func newRole(name string) rbacv1.ClusterRole {
 	}
 }
 
-// Roles returns the default cluster roles. It fails only if the embedded table is invalid.
+// Roles returns the default cluster roles. It returns an error only if the embedded table is
+// invalid.
 func Roles() ([]rbacv1.ClusterRole, error) {
 	roles := projectRoles()
 	var names []string
@@ -99,7 +102,7 @@ func Roles() ([]rbacv1.ClusterRole, error) {
 	return roles, err
 }
 
-// parseRule parses VERBS GROUPS RESOURCES...
+// parseRule parses a line of the form VERBS GROUPS RESOURCES...
 func parseRule(line string) (rbacv1.PolicyRule, error) {
 	words := strings.Fields(line)
 	if len(words) < 3 {
@@ -139,8 +142,8 @@ func verbs(list string) []string {
 	return expanded
 }
 
-// Bindings returns the default cluster role bindings. It fails only if the embedded table is
-// invalid.
+// Bindings returns the default cluster role bindings. It returns an error only if the embedded
+// table is invalid.
 func Bindings() ([]rbacv1.ClusterRoleBinding, error) {
 	var bindings []rbacv1.ClusterRoleBinding
 	err := eachLine(bindingsText, func(line string) error {

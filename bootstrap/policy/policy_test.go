@@ -11,7 +11,7 @@ import (
 )
 
 // specified contains the rules of admin and basic-user that OpenShift 3.11 Cluster Administration,
-// 10.2.1, prints. Its columns are role, resource with its group, name and verbs.
+// 10.2.1, lists. Its columns are role, resource with group, name and verbs.
 //
 //go:embed testdata/specified.tsv
 var specified string

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// stream is an image stream of an image.
+// stream is an image stream for an image.
 type stream struct {
 	*Image
 	// Name is the name of the stream.
 	Name string
 }
 
-// Languages returns the languages that the stream builds. With a version, the first language
-// contains the version.
+// Languages returns the languages that the stream can build. If version is set, the first language
+// includes the version.
 func (s stream) Languages(version string) []string {
 	languages := append([]string{s.Name}, s.Supports...)
 	if version == "" {
@@ -36,32 +36,34 @@ func streams(images []*Image) (all []stream) {
 
 // entry is a template of the catalog.
 type entry struct {
-	// file is the text in the folder templates, name the name of the template.
+	// file is the name of the source text in the templates folder. name is the template's name.
 	file, name string
 	values     any
 }
 
-// database is a template that starts a database, or the database of an application.
+// database is a template that starts a database, or the database part of an application template.
 type database struct {
 	stream
 	// Persistent is set if a volume keeps the data.
 	Persistent bool
-	// Prefix begins the names of parameters and variables. Label is the label of the database.
+	// Prefix is the prefix of parameter and environment variable names. Label is the database's
+	// label.
 	Prefix string
 	// Scheme is the URL scheme of the service.
 	Scheme string
-	// Keys are the values in the secret of the database.
+	// Keys are the keys of the database's secret.
 	Keys []key
 }
 
-// key is a value in the secret of a database.
+// key is a key of a database's secret.
 type key struct {
-	// Name is the key in the secret. Parameter is the parameter of templates for a database, without
-	// the prefix, and Variable the environment variable of the image.
+	// Name is the key in the secret. Parameter is the parameter of database templates, without the
+	// prefix. Variable is the image's environment variable.
 	Name, Parameter, Variable string
-	// DisplayName and Description describe the parameter.
+	// DisplayName and Description describe the template parameter.
 	DisplayName, Description string
-	// Value is the default. From generates the default.
+	// Value is the parameter's default value. From is the expression that generates the default
+	// value.
 	Value, From string
 }
 
@@ -70,7 +72,7 @@ const (
 	passwordPattern = "[a-zA-Z0-9]{16}"
 )
 
-// keysOf are the keys of databases by the prefix of their parameters.
+// keysOf maps a parameter prefix to the database's secret keys.
 var keysOf = map[string][]key{
 	"POSTGRESQL": {
 		{"database-user", "USER", "POSTGRESQL_USER", "PostgreSQL Connection Username", "The user that owns the database.", "", userPattern},
@@ -88,19 +90,19 @@ var keysOf = map[string][]key{
 	},
 }
 
-// exposed returns the name of a key's value in a binding, by the parameter of the key.
+// exposed returns the name under which a binding exposes the key with the given parameter.
 func exposed(parameter string) string {
 	names := map[string]string{"USER": "username", "DATABASE": "database_name"}
 	return cmp.Or(names[parameter], strings.ToLower(parameter))
 }
 
-// prefixes are the prefixes of parameters by the stream of a database.
+// prefixes maps a database's image stream to its parameter prefix.
 var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL", "mysql": "MYSQL", "redis": "REDIS"}
 
-// schemes are the schemes of databases' addresses by their prefixes.
+// schemes maps a parameter prefix to the URL scheme of the database's service.
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
-// templates returns the templates that the images support.
+// templates returns the templates for which images exist.
 func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {
@@ -135,11 +137,11 @@ func databaseOf(stream stream, persistent bool) database {
 // application is a template that builds an application from source.
 type application struct {
 	stream
-	// Persistent is set if the application keeps data on a volume.
+	// Persistent is set if the application stores data on a volume.
 	Persistent bool
 }
 
-// named is a template whose name differs from its stream's.
+// named is a template whose name differs from the name of its stream.
 type named struct {
 	stream
 	Template string

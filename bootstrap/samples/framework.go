@@ -2,39 +2,43 @@ package samples
 
 import "fmt"
 
-// framework is the template of an application with a database.
+// framework is a template for an application with a database.
 type framework struct {
-	// Name is the name of the template. Framework is the first part of it, and the user of the
-	// database.
+	// Name is the template's name. Framework is the first part of this name, and the database
+	// user's name.
 	Name, Framework, DisplayName, Icon string
-	// Builder, BuilderName and BuilderVersion are the image stream of the language.
+	// Builder, BuilderName and BuilderVersion identify the image stream of the language.
 	Builder, BuilderName, BuilderVersion string
 	Database                             database
-	// Repository is the source by default. Health is the path of the health checks. Hook is the
-	// command that prepares the database before a deployment, or "".
+	// Repository is the default source repository. Health is the URL path for health checks. Hook
+	// is the command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	// Prefixed is set if pods get the values of the database also under the names of its variables.
+	// Prefixed is set if the pods also get the database's values as environment variables with the
+	// database's own names.
 	Prefixed   bool
 	Parameters []setting
 }
 
-// setting is a parameter of an application. It becomes a variable of its pods, of builds, or both.
+// setting is an application parameter. It becomes an environment variable of the application's
+// pods, its builds, or both.
 type setting struct {
-	// Name is the name of the parameter. Variable is a variable of the pods, Build one of builds.
-	// Secret is the key in the secret of the application, or "".
+	// Name is the parameter's name. Variable is the pods' environment variable, and Build is the
+	// builds' environment variable. Secret is the key in the application's secret, or "".
 	Name, Variable, Build, Secret string
 	DisplayName, Description      string
-	// Value is the default. From generates the default.
+	// Value is the parameter's default value. From is the expression that generates the default
+	// value.
 	Value, From string
 }
 
 const tokenPattern = "[a-zA-Z0-9]{50}"
 
-// kinds are the frameworks, without their database and builder.
+// kinds contains the frameworks, without their databases and builders.
 var kinds = []struct {
 	framework
 	database string
-	// names are the names of the templates with an ephemeral and with a persistent database.
+	// names contains the template's name with an ephemeral database and its name with a persistent
+	// database.
 	names [2]string
 }{
 	{
@@ -93,7 +97,7 @@ var kinds = []struct {
 	},
 }
 
-// frameworks returns the templates that the streams support.
+// frameworks returns the framework templates for which streams exist.
 func frameworks(streams []stream) (all []entry, err error) {
 	byName := map[string]stream{}
 	for _, stream := range streams {

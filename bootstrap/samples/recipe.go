@@ -13,12 +13,12 @@ import (
 	"strings"
 )
 
-// Archive is the file in the directory of a recipe that contains the packages, as Unpack writes
-// them.
+// Archive is the name of the file in a recipe's directory that contains the unpacked packages, as
+// written by Unpack.
 const Archive = "rootfs.tar"
 
-// WriteRecipe writes a Dockerfile, and the files that it copies, into a directory. The caller adds
-// Archive, unless the image has a base.
+// WriteRecipe writes a Dockerfile, and the files that it copies, into a directory. The caller must
+// add Archive, unless the image has a base.
 func (i *Image) WriteRecipe(dir string) error {
 	copies, err := i.writeRoot(filepath.Join(dir, "root"))
 	for _, directory := range i.Writable {
@@ -37,7 +37,7 @@ func (i *Image) WriteRecipe(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644)
 }
 
-// writeRoot writes the files of the image's own into a directory. It reports whether there are any.
+// writeRoot writes the image's own files into a directory. It reports whether the image has any.
 func (i *Image) writeRoot(dir string) (exist bool, err error) {
 	err = i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
 		exist = true
@@ -50,7 +50,7 @@ func (i *Image) writeRoot(dir string) (exist bool, err error) {
 	return exist, err
 }
 
-// writeDirectory creates a directory that the group root can write in the image.
+// writeDirectory creates a directory that is writable by the group root in the image.
 func writeDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
@@ -58,7 +58,7 @@ func writeDirectory(path string) error {
 	return os.Chmod(path, 0o775)
 }
 
-// dockerfile returns the Dockerfile. If copies is set, the image has files of its own.
+// dockerfile returns the Dockerfile. copies is set if the image has files of its own.
 func (i *Image) dockerfile(copies bool) (string, error) {
 	lines := []string{"FROM scratch", "ADD " + Archive + " /"}
 	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": i.Home, "LANG": "C.UTF-8"}
@@ -97,7 +97,7 @@ func (i *Image) dockerfile(copies bool) (string, error) {
 	return strings.Join(lines, "\n") + "\n", nil
 }
 
-// labels returns the labels of the image. An apb.yml next to its image.yaml makes it a bundle.
+// labels returns the image's labels. An image with an apb.yml next to its image.yaml is a bundle.
 func (i *Image) labels() (map[string]string, error) {
 	labels := map[string]string{
 		"io.k8s.display-name": i.DisplayName + " " + i.Version,

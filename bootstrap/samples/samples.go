@@ -1,7 +1,7 @@
-// Package samples contains the images that Slipway can create from Debian's packages, and the
-// initial image streams and templates of the project openshift. Each image is a folder below
-// images: the table image.yaml, files of the image in root, and apb.yml if the image is an Ansible
-// playbook bundle.
+// Package samples contains the images that Slipway can create from Debian packages, and the initial
+// image streams and templates in the openshift project. Each image is a folder below images. It
+// contains the table image.yaml, the image's own files in root, and apb.yml if the image is an
+// Ansible playbook bundle.
 package samples
 
 import (
@@ -23,55 +23,57 @@ import (
 //go:embed images templates base shared
 var files embed.FS
 
-// Image is an image that Build creates: the content of an image.yaml, named for its folder.
+// Image is an image that Build creates: the content of an image.yaml. Its name is the folder's
+// name.
 type Image struct {
 	Name string `json:"-"`
-	// DisplayName, Description, Icon and Tags are for the catalog of the web console. Icon is an icon
+	// DisplayName, Description, Icon and Tags are for the web console's catalog. Icon is an icon
 	// class of OpenShift's console, without the prefix icon-.
 	DisplayName, Description, Icon string
 	Tags                           []string
 	// Version is the image stream tag in addition to latest.
 	Version string
-	// Streams are the image streams that get the image; by default, one with the image's name.
+	// Streams are the names of the image's image streams. The default is the image's name.
 	Streams []string
-	// Supports are the languages for which a builder is chosen, in addition to the names of its
-	// streams.
+	// Supports are the languages for which the catalog offers this builder, in addition to its
+	// stream names.
 	Supports []string
-	// Example is the folder of the example application in the repository of Slipway, if the image is
-	// a builder.
+	// If the image is a builder, Example is the folder of the example application in Slipway's
+	// repository.
 	Example string
-	// Base is the name of the image to which this image adds files, or "". Such an image has no
-	// packages, and the settings of its base.
+	// Base is the name of the image to which this image adds files, or "". An image with a base has
+	// no packages and inherits its base's settings.
 	Base string
-	// Packages are the names of Debian packages. Omit are patterns of paths in them that the image
-	// does not get, Keep patterns of exceptions.
+	// Packages are the names of Debian packages. Omit contains patterns for package paths that the
+	// image omits. Keep contains patterns for exceptions from Omit.
 	Packages, Omit, Keep []string
-	// Programs are the names of programs of Slipway that the image gets in /usr/bin.
+	// Programs are the names of Slipway programs that are installed in the image's /usr/bin.
 	Programs []string
-	// Include lists folders of shared whose files the image gets in addition to those of its root.
+	// Include lists folders in shared whose files are added to the image, in addition to the files
+	// in its root.
 	Include []string
-	// UID is the user of the image, and User its name. Clusters choose another user, in the group
-	// root.
+	// UID is the image's user ID, and User is the user's name. Clusters choose another user ID, in
+	// the group root.
 	UID  int
 	User string
-	// Home is the home directory of the user. The group root can write it, and the directories
+	// Home is the user's home directory. The group root can write to it and to the directories in
 	// Writable.
 	Home     string
 	Writable []string
-	// Volume is a directory for data, or "".
+	// Volume is the data directory, or "".
 	Volume string
-	// Port and Service are the number and the name of the port of the image.
+	// Port and Service are the number and the name of the image's port.
 	Port    int
 	Service string
-	// Env contains variables of the image. Command is a program without arguments. Entrypoint is a
-	// program that gets the arguments of the container.
+	// Env contains the image's environment variables. Command is a program without arguments.
+	// Entrypoint is a program that gets the container's arguments.
 	Env                 map[string]string
 	Command, Entrypoint string
-	// Compile contains shell commands like Setup, which run when the image is created. The variable
-	// IMAGE_ROOT is a directory with the image's own files.
+	// Compile contains shell commands that, like Setup, run when the image is created. The
+	// environment variable IMAGE_ROOT is a directory with the image's own files.
 	Compile string
-	// Setup contains shell commands, which run in the directory of the image's file system when the
-	// packages are unpacked.
+	// Setup contains shell commands that run in the image's root directory after the packages are
+	// unpacked.
 	Setup string
 
 	base *Image
@@ -117,7 +119,7 @@ func Images() (images []*Image, err error) {
 	return images, nil
 }
 
-// complete finds the base of an image without packages, and sets the defaults of any other image.
+// complete finds the base of an image without packages, and sets the defaults of other images.
 func (i *Image) complete(images []*Image) error {
 	if i.Base != "" {
 		at := slices.IndexFunc(images, func(image *Image) bool { return image.Name == i.Base })
@@ -131,8 +133,9 @@ func (i *Image) complete(images []*Image) error {
 	return nil
 }
 
-// Select returns the images with these names, in this order, or all images if there are no names.
-// The base of an image precedes it. The name of an image's second stream is a name, too.
+// Select returns the images with the given names, in the given order, or all images if there are no
+// names. An image's base precedes it. Each image can also be selected by the name of its second
+// stream.
 func Select(names []string) ([]*Image, error) {
 	all, err := Images()
 	if err != nil {
@@ -203,7 +206,7 @@ func Manifests() (manifests []Manifest, err error) {
 	return manifests, nil
 }
 
-// rootFiles calls add with each file of the image's own, whose path is relative to the root.
+// rootFiles calls add for each of the image's own files. The file's path is relative to the root.
 func (i *Image) rootFiles(add func(name string, content []byte, mode fs.FileMode) error) error {
 	roots := []string{path.Join("images", i.Name, "root")}
 	for _, folder := range i.Include {
@@ -234,7 +237,7 @@ func filesBelow(root string, add func(name string, content []byte, mode fs.FileM
 	})
 }
 
-// prometheusConfiguration returns the configuration of a Prometheus that runs in a pod.
+// prometheusConfiguration returns the configuration for a Prometheus that runs in a pod.
 func prometheusConfiguration() string {
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	return monitoring.Configuration(monitoring.Files{
