@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects decodes the manifests of a kind strictly, by name.
+// objects strictly decodes the manifests of the given kind and returns them by name.
 func objects[T any](t *testing.T, kind string) map[string]*T {
 	t.Helper()
 	manifests, err := Manifests()
@@ -179,11 +179,11 @@ func TestTemplatesUseAllTheirParameters(t *testing.T) {
 	}
 }
 
-// metric matches the name of a metric with its labels, or the name of a function with its opening
-// parenthesis.
+// metric matches a metric name with its labels, or a function name with its opening parenthesis.
 var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
 
-// Services of tenants can have metrics of any name, and could thus cause or prevent alerts.
+// Tenants' services can expose metrics with any name, which could otherwise trigger or suppress
+// alerts.
 func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
 	template := objects[templatev1.Template](t, "Template")["prometheus-persistent"]
 	var rules struct {

@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// release is the release of Debian.
+// release is the Debian release.
 const release = "bookworm"
 
-// basePackages are in every image. Bash is for scripts of applications. Time zones are for the
-// variable TZ, and for frameworks such as Rails that do not start without them.
+// basePackages are the packages in every image. Bash is for application scripts. Time zone data is
+// for the environment variable TZ, and for frameworks such as Rails, which do not start without it.
 const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates,tzdata"
 
-// baseOmitted are paths that no image gets.
+// baseOmitted contains paths that every image omits.
 const baseOmitted = "/usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/* /usr/share/lintian/*"
 
-// errNoTool is the error of Unpack on a system without mmdebstrap.
+// errNoTool is the error that Unpack returns if mmdebstrap is not installed.
 var errNoTool = errors.New("the program mmdebstrap is not installed: install the package mmdebstrap, " +
 	"or run `slipway samples download` on a machine with Debian and build with --from")
 
-// Unpack writes the file system of an image to a tar file: its packages of Debian, configured. It
-// needs root, mmdebstrap, and a mirror of Debian: the usual one if mirror is empty, or a URL or a
-// line of sources.list. An existing file is replaced only after success.
+// Unpack writes an image's file system, with its Debian packages unpacked and set up, to a tar
+// file. It requires root, mmdebstrap, and a Debian mirror. mirror is a URL or a sources.list line;
+// if it is empty, Unpack uses the default mirror. An existing file is replaced only on success.
 func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	tool, err := exec.LookPath("mmdebstrap")
 	if err != nil {
@@ -62,8 +62,8 @@ func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	return os.Rename(part, file)
 }
 
-// unpackArguments returns the arguments of mmdebstrap. Packages are not configured, so that the
-// image contains no package management. The hook replaces the configuration.
+// unpackArguments returns mmdebstrap's arguments. dpkg does not configure the packages, so that the
+// image contains no package management. The hook replaces the configuration step.
 func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	arguments := []string{
 		"--quiet", "--mode=root", "--format=tar", "--variant=extract", "--aptopt=Acquire::Retries \"5\"",
@@ -83,7 +83,7 @@ func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	return arguments
 }
 
-// lastLines returns the end of a program's output.
+// lastLines returns the last lines of a program's output.
 func lastLines(output string) string {
 	lines := strings.Split(strings.TrimSpace(output), "\n")
 	return strings.Join(lines[max(0, len(lines)-5):], "; ")

@@ -1,13 +1,13 @@
-// Command pause is the process of a pod sandbox. It keeps the namespaces that the containers of a
-// pod share.
+// Command pause is the process in a pod sandbox. It holds the namespaces that the pod's containers
+// share.
 //
-// If the containers share the process namespace, pause is process 1 in it and inherits every
-// orphan. pause ignores SIGCHLD, so that the kernel reaps each process that ends (wait(2), notes).
-// This needs no loop and no memory.
+// If the containers share the PID namespace, pause is its process 1 and inherits all orphans. pause
+// ignores SIGCHLD, so the kernel reaps each process that exits (wait(2), notes). This needs no loop
+// and no memory.
 //
-// pause ends on SIGTERM and SIGINT by the default action of the Go runtime, which also ends a
-// process 1 (with exit status 2; other processes get 143 and 130). With os/signal the status would
-// be 0, but each pod would need 100 kB and two threads more.
+// pause exits on SIGTERM and SIGINT by the Go runtime's default action, which also terminates a
+// process 1 (with exit status 2; other processes get 143 and 130). With os/signal, the exit status
+// would be 0, but each pod would need an additional 100 kB and two more threads.
 package main
 
 import (
@@ -15,10 +15,11 @@ import (
 	"unsafe"
 )
 
-// sigIgn is SIG_IGN of signal(7).
+// sigIgn is SIG_IGN; see signal(7).
 const sigIgn = 1
 
-// sigaction is the kernel's struct sigaction of rt_sigaction(2), the same on amd64 and arm64.
+// sigaction is the kernel's struct sigaction for rt_sigaction(2). It is the same on amd64 and
+// arm64.
 type sigaction struct {
 	handler  uintptr
 	flags    uint64
@@ -35,7 +36,7 @@ func main() {
 		syscall.Exit(1)
 	}
 	for {
-		// Without descriptors and without a timeout, ppoll returns only when a signal arrives. The
+		// Without file descriptors and a timeout, ppoll returns only when a signal arrives. The
 		// runtime would report select{} as a deadlock.
 		syscall.Syscall6(syscall.SYS_PPOLL, 0, 0, 0, 0, 0, 0)
 	}

@@ -57,7 +57,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		}
 		return len(strings.Fields(string(data)))
 	}
-	// A child that ended and was not reaped would be listed until pause ends.
+	// A child that exited and was not reaped would be listed until pause exits.
 	eventually.True(t, "reaping of the ended child only", func() bool { return children() == 1 })
 }
 

@@ -1,5 +1,5 @@
-// Command slipway-oauth-proxy is the sidecar of the image openshift3/oauth-proxy. It is a small,
-// separate program because it runs in each pod that uses it. See package proxy.
+// Command slipway-oauth-proxy is the sidecar in the image openshift3/oauth-proxy. It is a small,
+// separate program because each pod with the sidecar runs it. See package proxy.
 package main
 
 import "github.com/slipway-platform/slipway/oauth/proxy"

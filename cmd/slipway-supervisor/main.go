@@ -1,5 +1,5 @@
-// Command slipway-supervisor starts the processes of a host, restarts those that end, and serves
-// their status. It is a small, separate program because it runs as long as the host. `slipway run`
+// Command slipway-supervisor starts a host's processes, restarts those that exit, and serves their
+// status. It is a small, separate program because it runs as long as the host does. `slipway run`
 // executes it with a plan; see package plan.
 package main
 
@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// run runs the processes of a plan until SIGTERM, SIGINT or the request of a client. If the
+// run runs a plan's processes until it receives SIGTERM, SIGINT or a client's stop request. If the
 // machine's address changes, it executes the command that creates a new plan.
 func run(file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

@@ -50,12 +50,14 @@ func backupCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// archiveName returns the name of an archive without its extension: prefix, host and time.
+// archiveName returns an archive's name without its extension. It consists of prefix, host and
+// time.
 func archiveName(prefix string, h *platform.Host, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", prefix, h.Node.NodeName, now.UTC().Format("20060102T150405Z"))
 }
 
-// archivePath returns the path of an archive. It gets the name in a directory.
+// archivePath returns the path of an archive. If path is a directory, the archive gets the given
+// name in it.
 func archivePath(path, name string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, name+".tar.gz")

@@ -68,7 +68,7 @@ func catalogCheckCommand() *cobra.Command {
 	return command
 }
 
-// complete reads the files and creates the client.
+// complete reads the files named by the flags and creates the client.
 func (c *catalogCheck) complete() error {
 	secret := ""
 	if file := c.passwordFile + c.tokenFile; file != "" {
@@ -111,7 +111,7 @@ func (c *catalogCheck) complete() error {
 	return nil
 }
 
-// run prints a line for each rule.
+// run prints one line for each rule.
 func (c *catalogCheck) run(ctx context.Context, out io.Writer) error {
 	results, err := conformance.Run(ctx, c.Config)
 	violations := 0

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// certificatesCommand returns the command that manages the certificates of this host.
+// certificatesCommand returns the command that manages this host's certificates.
 func certificatesCommand(opts *options) *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",

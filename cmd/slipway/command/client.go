@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// errNotRunning means that no supervisor runs for the data directory.
+// errNotRunning is returned if no supervisor is running for the data directory.
 var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
 
-// errNotRoot means that the user may not connect to the supervisor of this host.
+// errNotRoot is returned if the user may not connect to this host's supervisor.
 var errNotRoot = errors.New("only root has access to the platform of this host; run the command with sudo")
 
-// supervisorStatus returns the status of the host, or errNotRunning or errNotRoot.
+// supervisorStatus returns the host's status, or errNotRunning or errNotRoot.
 func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status, error) {
 	status, err := supervisor.NewClient(h.Socket()).Status(ctx)
 	if errors.Is(err, fs.ErrPermission) {
@@ -31,8 +31,8 @@ func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status,
 	return status, err
 }
 
-// clusterConfig returns the client configuration for a cluster: from a kubeconfig or, if file is
-// empty, for the pod's service account.
+// clusterConfig returns the client configuration for a cluster. It reads a kubeconfig or, if file
+// is empty, uses the pod's service account.
 func clusterConfig(file string) (*rest.Config, error) {
 	if file == "" {
 		config, err := rest.InClusterConfig()

@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// maxClockDifference is the largest difference of clocks at which a host is healthy.
+// maxClockDifference is the maximum clock difference for a healthy host.
 const maxClockDifference = time.Minute
 
 // clusterState is the output of `slipway status --cluster -o json`.
@@ -34,22 +34,22 @@ type clusterState struct {
 	masters.View
 }
 
-// hostState is one host of the cluster.
+// hostState is the state of one host in the cluster.
 type hostState struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
 	Ready   bool   `json:"ready"`
 	Address string `json:"address"`
 	Version string `json:"version"`
-	// CertificateEnd is the end of the certificate of the host's server: of the API server of a
-	// master, or of the kubelet.
+	// CertificateEnd is the expiry time of the host's serving certificate: the API server's on a
+	// master, or the kubelet's on a node.
 	CertificateEnd *time.Time `json:"certificateEnd,omitempty"`
-	// ClockDifference is the difference between its clock and this host's.
+	// ClockDifference is the difference between the host's clock and this machine's clock.
 	ClockDifference string `json:"clockDifference,omitempty"`
 	Problem         string `json:"problem,omitempty"`
 }
 
-// printCluster prints the state of all hosts. It returns errNotReady if something has a problem.
+// printCluster prints the state of all hosts. It returns errNotReady if anything has a problem.
 func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
 	if h.Joined() {
 		return errors.New("--cluster works on masters; this host is only a node")
@@ -107,7 +107,7 @@ func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*c
 	return state, nil
 }
 
-// probeHost connects to the API server of a master, or to the kubelet of a node.
+// probeHost connects to a master's API server or a node's kubelet.
 func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) hostState {
 	state := hostState{Name: node.Name, Role: "node", Version: node.Status.NodeInfo.KubeletVersion}
 	for _, address := range node.Status.Addresses {
@@ -135,8 +135,8 @@ func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) ho
 	return state
 }
 
-// probe reads the certificate and the clock of a server. Nothing secret is sent, so the certificate
-// need not be valid.
+// probe reads a server's certificate and clock. It sends no secrets, so the certificate need not be
+// valid.
 func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	// A hostile node must not redirect this host's requests to servers that trust this host.
@@ -154,7 +154,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 	end := response.TLS.PeerCertificates[0].NotAfter
 	s.CertificateEnd = &end
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		// The header has whole seconds.
+		// The header has a resolution of one second.
 		difference := date.Sub(start).Round(time.Second)
 		s.ClockDifference = difference.String()
 		if difference.Abs() > maxClockDifference {

@@ -1,4 +1,4 @@
-// Package command contains the verbs of the slipway command line, each in a file.
+// Package command contains the verbs of the slipway command line, each in its own file.
 package command
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// options are the flags that all verbs have.
+// options holds the flags that all verbs share.
 type options struct {
 	dataDir string
 	file    string
 }
 
-// load reads the configuration of this host.
+// load reads this host's configuration.
 func (o *options) load() (*platform.Host, error) { return platform.Load(o.dataDir, o.file) }
 
-// loadMaster is load for verbs that need a control plane on this host.
+// loadMaster works like load, for verbs that need a control plane on this host.
 func (o *options) loadMaster() (*platform.Host, error) {
 	h, err := o.load()
 	if err == nil && h.Joined() {
@@ -33,8 +33,8 @@ func (o *options) loadMaster() (*platform.Host, error) {
 	return h, err
 }
 
-// loadInvalid is load for verbs that only read. It accepts a configuration that became invalid
-// while the host runs, and prints the errors in it to out.
+// loadInvalid works like load, for verbs that only read. It accepts a configuration that became
+// invalid while the host was running, and prints the configuration's errors to out.
 func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	c, err := config.LoadAnyway(o.dataDir, o.file)
 	if c == nil {
@@ -49,7 +49,7 @@ func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	return platform.New(c, o.file)
 }
 
-// New returns the command line. clients are added as verbs: `oc` and `kubectl`.
+// New returns the command line. It adds clients, which are `oc` and `kubectl`, as verbs.
 func New(clients ...*cobra.Command) *cobra.Command {
 	dataDir := os.Getenv("SLIPWAY_DATA_DIR")
 	if dataDir == "" {
@@ -63,7 +63,7 @@ func New(clients ...*cobra.Command) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	// Kubernetes registers a global flag with this name. This flag has precedence.
+	// Kubernetes registers a global flag with this name. This flag takes precedence.
 	root.Flags().Bool("version", false, "print the version")
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "This host:"},

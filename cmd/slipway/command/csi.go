@@ -48,8 +48,8 @@ func (f *csiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }
 
-// httpComponents returns the server for metrics and health if --http-endpoint is set, and a
-// function that closes its connections to the drivers.
+// httpComponents returns the component that serves metrics and health if --http-endpoint is set,
+// and a function that closes its connections to the drivers.
 func (f *csiFlags) httpComponents(collector *metrics.Metrics) (components []component.Component, closeAll func(), err error) {
 	if f.httpServer == "" {
 		return nil, func() {}, nil
@@ -83,7 +83,7 @@ func (f *csiFlags) httpComponents(collector *metrics.Metrics) (components []comp
 	return []component.Component{&httpServer{listener, mux}}, closeAll, nil
 }
 
-// httpServer is the component that serves metrics and health.
+// httpServer is the component that serves the metrics and health endpoints.
 type httpServer struct {
 	listener net.Listener
 	handler  http.Handler
@@ -92,7 +92,7 @@ type httpServer struct {
 // Name returns the component's name.
 func (*httpServer) Name() string { return "http" }
 
-// Run serves until ctx ends.
+// Run serves until ctx is done.
 func (h *httpServer) Run(ctx context.Context, ready func()) error {
 	server := &http.Server{Handler: h.handler, ReadHeaderTimeout: 10 * time.Second}
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()

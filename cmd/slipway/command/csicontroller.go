@@ -64,7 +64,7 @@ func csiControllerCommand() *cobra.Command {
 }
 
 // addCSIOptions adds the flags of all features. No flag is required, because a feature that the
-// driver does not support stays unused.
+// driver does not support is not used.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
 	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with those that the driver lists")
@@ -83,7 +83,7 @@ func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.DurationVar(&o.Health.Interval, "health-interval", time.Minute, "time between checks of the volumes' health")
 }
 
-// csiRetry contains the backoff for failed operations, which all features share.
+// csiRetry contains the backoff for failed operations. All features share it.
 type csiRetry struct{ minBackoff, maxBackoff time.Duration }
 
 func (r *csiRetry) add(set *pflag.FlagSet) {
@@ -99,7 +99,7 @@ func (r *csiRetry) apply(o *csi.Options) {
 	o.Snapshot.Retry = r.minBackoff
 }
 
-// csiObject contains the fields of the CSIDriver object that the driver itself does not report.
+// csiObject contains the CSIDriver object's fields that the driver itself does not report.
 type csiObject struct {
 	enabled    bool
 	podInfo    bool
@@ -112,7 +112,7 @@ func (c *csiObject) add(set *pflag.FlagSet) {
 	c.addFields(set)
 }
 
-// addFields adds the flags for the fields.
+// addFields adds the flags that set the fields.
 func (c *csiObject) addFields(set *pflag.FlagSet) {
 	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
 	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
@@ -120,8 +120,8 @@ func (c *csiObject) addFields(set *pflag.FlagSet) {
 }
 
 // spec returns the spec of the CSIDriver object, or nil if no object is to be created. If capacity
-// is not tracked, the spec sets StorageCapacity to false. Otherwise, the scheduler would not place
-// any pod.
+// is not tracked, the spec sets StorageCapacity to false, because the scheduler would otherwise not
+// place any pods.
 func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	if !c.enabled {
 		return nil, nil
@@ -129,7 +129,7 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	return c.fields(o.Capacity.Namespace != "")
 }
 
-// fields returns the spec with the values of the flags.
+// fields returns the spec with the flag values.
 func (c *csiObject) fields(hasCapacity bool) (*storagev1.CSIDriverSpec, error) {
 	policy := storagev1.FSGroupPolicy(c.fsGroup)
 	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}

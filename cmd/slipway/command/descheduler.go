@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/descheduler"
 )
 
-// requestsPerSecond limits the requests to the API server.
+// requestsPerSecond is the limit on requests to the API server.
 const requestsPerSecond = 50
 
 // NewDescheduler returns the verb `descheduler`, which is also the program in the descheduler's
@@ -64,7 +64,7 @@ func NewDescheduler() *cobra.Command {
 	return command
 }
 
-// evictionSummary prints evictions and counts the successful ones.
+// evictionSummary prints evictions and counts the successful evictions.
 type evictionSummary struct {
 	out    io.Writer
 	dryRun bool

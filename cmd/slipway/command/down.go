@@ -27,10 +27,10 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// podStopTimeout is how long a pod may take to stop before it is killed.
+// podStopTimeout is the maximum time that a pod may take to stop before it is killed.
 const podStopTimeout = 10 * time.Second
 
-// stopTimeout limits the time to wait until the supervisor has stopped its processes.
+// stopTimeout is the maximum time to wait until the supervisor has stopped its processes.
 const stopTimeout = time.Minute
 
 func downCommand(opts *options) *cobra.Command {
@@ -55,8 +55,8 @@ func downCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// down stops the host and removes its remains. After an error, it continues with the next step. It
-// returns all errors.
+// down stops the host and removes what it leaves behind. After an error, it continues with the next
+// step. It returns all errors.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(out, "%s does not exist.\n", opts.dataDir)
@@ -108,14 +108,14 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	return nil
 }
 
-// teardownHost removes the remains of a host from the machine. It writes warnings to out.
+// teardownHost removes what a host leaves behind on the machine. It writes warnings to out.
 type teardownHost struct {
 	*platform.Host
 	out io.Writer
 }
 
-// stopSupervisor requests that the supervisor stops, and waits until it has released its lock. It
-// first stops the systemd service, so that systemd does not restart the supervisor.
+// stopSupervisor asks the supervisor to stop, and waits until the supervisor has released its lock.
+// It first stops the systemd service, so that systemd does not restart the supervisor.
 func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -146,8 +146,8 @@ func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	}
 }
 
-// releasePods stops the pods, for which it runs containerd, and then unmounts and detaches
-// FlexVolumes. It does nothing if no container has ever run on this host.
+// releasePods stops the pods and then unmounts and detaches FlexVolumes. It runs containerd to stop
+// the pods. It is a no-op if no container has ever run on this host.
 func (h teardownHost) releasePods(ctx context.Context) error {
 	if _, err := os.Stat(h.ContainerdState()); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -201,7 +201,7 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 	return err
 }
 
-// removeNetwork removes the network. Without purge, it keeps iptables rules of administrators.
+// removeNetwork removes the network. Without purge, it keeps administrators' iptables rules.
 func (h teardownHost) removeNetwork(ctx context.Context, purge bool) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
 		Bridge:     h.Node.Slipway.Bridge,
@@ -218,7 +218,7 @@ func (h teardownHost) removeState(context.Context) error {
 	return errors.Join(os.RemoveAll(containerd.Runtime{State: h.ContainerdState()}.ShimSocketDir()), os.RemoveAll(h.RunDir()))
 }
 
-// purge removes all data of this host, including data outside the data directory.
+// purge removes all of this host's data, including data outside the data directory.
 func (h teardownHost) purge() error {
 	errs := []error{
 		teardown.DevicePlugins(pluginapi.DevicePluginPath), teardown.ContainerLogs(teardown.ContainerLogsDir, h.Node.VolumeDirectory),

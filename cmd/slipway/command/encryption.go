@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// encryptionCommand returns the command that manages the keys that encrypt secrets.
+// encryptionCommand returns the command that manages the encryption keys for secrets.
 func encryptionCommand(opts *options) *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",
@@ -56,11 +56,12 @@ it. That takes about a minute.`,
 	return command
 }
 
-// loadTimeout limits the time until all API servers have read a new key. Each reads the file once a
-// minute.
+// loadTimeout is the maximum time until all API servers have read a new key. Each API server reads
+// the file once a minute.
 const loadTimeout = 4 * time.Minute
 
-// rotateOnAll adds a key on all masters, and lets them use it when all have read it.
+// rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them
+// encrypt with it.
 func rotateOnAll(ctx context.Context, h *platform.Host) error {
 	config, err := h.AdminClient()
 	if err != nil {
@@ -97,8 +98,8 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
 }
 
-// allServers returns connections to the API servers of all masters. A master that is down would not
-// get the key.
+// allServers returns connections to all masters' API servers. A master that is down would not get
+// the key.
 func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {

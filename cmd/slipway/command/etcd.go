@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdTimeout limits a request of `slipway etcd` to a member.
+// etcdTimeout is the timeout for a request that `slipway etcd` sends to a member.
 const etcdTimeout = 5 * time.Second
 
-// etcdCommand shows and maintains the members of etcd.
+// etcdCommand returns the command that shows and maintains the etcd members.
 func etcdCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{Use: "etcd", Short: "Inspect and maintain etcd, which stores all objects", GroupID: "host"}
 	command.AddCommand(
@@ -47,7 +47,7 @@ func etcdCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// etcdClient returns the client of the cluster of this master.
+// etcdClient returns a client for this master's etcd cluster.
 func etcdClient(opts *options) (etcdmember.Client, error) {
 	h, err := opts.loadMaster()
 	if err != nil {
@@ -110,7 +110,7 @@ func checkMembers(cmd *cobra.Command, opts *options) error {
 	return nil
 }
 
-// defragmentTimeout limits the work on one member.
+// defragmentTimeout is the maximum time to defragment one member.
 const defragmentTimeout = 2 * time.Minute
 
 func defragment(cmd *cobra.Command, opts *options) error {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// etcdConfCommand translates an etcd.conf.
+// etcdConfCommand returns the command that converts an etcd.conf.
 func etcdConfCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "conf FILE",
@@ -39,7 +39,7 @@ func etcdConfCommand() *cobra.Command {
 	}
 }
 
-// readVariables reads the lines NAME=VALUE of a file in the format of systemd's EnvironmentFile.
+// readVariables reads NAME=VALUE lines from a file in the format of systemd's EnvironmentFile.
 func readVariables(in io.Reader) (map[string]string, error) {
 	variables := map[string]string{}
 	lines := bufio.NewScanner(in)
@@ -57,7 +57,8 @@ func readVariables(in io.Reader) (map[string]string, error) {
 	return variables, lines.Err()
 }
 
-// replacedVariables maps prefixes of variables in etcd.conf to the settings that replace them.
+// replacedVariables maps prefixes of etcd.conf's environment variables to the settings that replace
+// them.
 var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_NAME", "a member has the name of its node: nodeName in node-config.yaml"},
 	{"ETCD_INITIAL_", "members find each other: slipway token create --role master, then slipway up --join"},
@@ -77,7 +78,7 @@ var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_AUTO_COMPACTION", "previous revisions are removed after five minutes"},
 }
 
-// printEtcdConf prints a part of a MasterConfig.
+// printEtcdConf prints the part of a MasterConfig that corresponds to the environment variables.
 func printEtcdConf(out io.Writer, variables map[string]string) error {
 	settings := map[string]string{}
 	var comments []string
@@ -110,7 +111,7 @@ func printEtcdConf(out io.Writer, variables map[string]string) error {
 	return nil
 }
 
-// listenAddress returns the host:port of the first of several URLs.
+// listenAddress returns the host:port of the first URL in a comma-separated list.
 func listenAddress(urls string) (string, error) {
 	first, _, _ := strings.Cut(urls, ",")
 	u, err := url.Parse(strings.TrimSpace(first))
@@ -120,7 +121,7 @@ func listenAddress(urls string) (string, error) {
 	return u.Host, nil
 }
 
-// remedyOf returns the setting that replaces a variable.
+// remedyOf returns the setting that replaces an environment variable.
 func remedyOf(name string) string {
 	for _, replaced := range replacedVariables {
 		if strings.HasPrefix(name, replaced.prefix) {
