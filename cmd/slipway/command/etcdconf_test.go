@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// documentConf is an etcd.conf with the variables of the administration guide of OpenShift 3.11.
+// documentConf is an etcd.conf with the environment variables in OpenShift 3.11's administration
+// guide.
 const documentConf = `# [member]
 ETCD_NAME=master-0.example.com
 ETCD_LISTEN_PEER_URLS=https://192.0.2.11:2380

@@ -11,7 +11,8 @@ import (
 	"go.etcd.io/etcd/etcdctl/v3/ctlv3"
 )
 
-// etcdctlCommand runs etcd's own client with the credentials and the address of this master.
+// etcdctlCommand returns the command that runs etcd's own client with this master's credentials and
+// address.
 func etcdctlCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "etcdctl COMMAND",
@@ -39,7 +40,8 @@ func etcdctlCommand(opts *options) *cobra.Command {
 					args = append([]string{"--" + flag.name + "=" + flag.value}, args...)
 				}
 			}
-			// etcdctl's client warns of a variable that is not a flag.
+			// etcdctl warns about an ETCDCTL_ environment variable that does not correspond to a
+			// flag.
 			if err := os.Unsetenv("ETCDCTL_API"); err != nil {
 				return fmt.Errorf("etcdctl: %w", err)
 			}
@@ -49,13 +51,13 @@ func etcdctlCommand(opts *options) *cobra.Command {
 	}
 }
 
-// formerFlags are flags of etcdctl's API version 2 with their counterparts.
+// formerFlags maps flags of etcdctl's API version 2 to their replacements.
 var formerFlags = map[string]string{
 	"-C": "--endpoints", "--peers": "--endpoints", "--peer": "--endpoints", "--endpoint": "--endpoints",
 	"--ca-file": "--cacert", "--cert-file": "--cert", "--key-file": "--key",
 }
 
-// formerCommands are commands that etcdctl no longer has, with their remedies.
+// formerCommands maps commands that etcdctl no longer has to their remedies.
 var formerCommands = map[string]string{
 	"backup": "use `slipway etcd snapshot save`",
 	"ls":     "the store of version 2 is empty; use `get --prefix --keys-only`",
@@ -64,7 +66,7 @@ var formerCommands = map[string]string{
 	"rm":     "the store of version 2 is empty; use `del`",
 }
 
-// etcdctlArguments converts arguments of API version 2 or 3 to arguments of etcdctl.
+// etcdctlArguments converts arguments for API version 2 or 3 to arguments for the current etcdctl.
 func etcdctlArguments(args []string, api string) ([]string, error) {
 	if api != "" && api != "3" && api != "2" {
 		return nil, fmt.Errorf("ETCDCTL_API=%s is unknown; unset it", api)
@@ -89,7 +91,7 @@ func etcdctlArguments(args []string, api string) ([]string, error) {
 	return append(flags, words...), err
 }
 
-// etcdctlWords returns the command and its arguments in version 3.
+// etcdctlWords returns the version 3 command and its arguments.
 func etcdctlWords(words []string) ([]string, error) {
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") { // flags of version 3 before the command
 		return words, nil

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdAddCommand adds a member whose host has its own etcd. Hosts of the cluster join instead.
+// etcdAddCommand returns the command that adds a member whose host runs its own etcd. Hosts in the
+// cluster join instead.
 func etcdAddCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "add NAME PEER-URL", Short: "Add a learner, and print the settings of its etcd", Args: cobra.ExactArgs(2),
@@ -36,7 +37,7 @@ func etcdAddCommand(opts *options) *cobra.Command {
 	}
 }
 
-// memberSettings returns the variables of etcd for a new member.
+// memberSettings returns etcd's environment variables for a new member.
 func memberSettings(name, peer string, members []etcdmember.Member) string {
 	var cluster []string
 	for _, m := range members {
@@ -53,7 +54,7 @@ func memberSettings(name, peer string, members []etcdmember.Member) string {
 		name, strings.Join(cluster, ","), peer)
 }
 
-// etcdUpdateCommand changes the address of a member.
+// etcdUpdateCommand returns the command that changes a member's address.
 func etcdUpdateCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "update NAME PEER-URL", Short: "Change the address at which the other members reach a member", Args: cobra.ExactArgs(2),
@@ -76,7 +77,7 @@ func etcdUpdateCommand(opts *options) *cobra.Command {
 	}
 }
 
-// removeMember removes the member with a name or an ID.
+// removeMember removes the member with the given name or ID.
 func removeMember(cmd *cobra.Command, opts *options, name string) error {
 	return withMember(cmd.Context(), opts, name, func(ctx context.Context, client etcdmember.Client, member etcdmember.Member) error {
 		if err := client.Remove(ctx, member.ID); err != nil {
@@ -87,7 +88,7 @@ func removeMember(cmd *cobra.Command, opts *options, name string) error {
 	})
 }
 
-// peerURL checks the address of a member.
+// peerURL validates a member's address.
 func peerURL(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "https" || parsed.Port() == "" || parsed.Path != "" {
@@ -96,7 +97,7 @@ func peerURL(text string) (string, error) {
 	return text, nil
 }
 
-// withEtcd runs a function with the client of this master's cluster.
+// withEtcd calls a function with a client for this master's etcd cluster.
 func withEtcd(ctx context.Context, opts *options, run func(context.Context, etcdmember.Client) error) error {
 	client, err := etcdClient(opts)
 	if err != nil {
@@ -107,7 +108,7 @@ func withEtcd(ctx context.Context, opts *options, run func(context.Context, etcd
 	return run(ctx, client)
 }
 
-// withMember runs a function with the member with a name or an ID.
+// withMember calls a function with the member that has the given name or ID.
 func withMember(ctx context.Context, opts *options, name string, run func(context.Context, etcdmember.Client, etcdmember.Member) error) error {
 	return withEtcd(ctx, opts, func(ctx context.Context, client etcdmember.Client) error {
 		members, err := client.List(ctx)

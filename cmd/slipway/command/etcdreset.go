@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// resetTimeout limits the time until the control plane serves after a reset.
+// resetTimeout is the maximum time until the control plane serves after a reset.
 const resetTimeout = 3 * time.Minute
 
-// resetCommand makes etcd continue on one master.
+// resetCommand returns the command that makes etcd continue on a single master.
 func resetCommand(opts *options) *cobra.Command {
 	var yes, force bool
 	command := &cobra.Command{
@@ -68,7 +68,8 @@ func confirm(in io.Reader, out io.Writer, yes bool, question string) error {
 	return nil
 }
 
-// memberNames returns the names of members, with their addresses if they never started.
+// memberNames returns the members' names. For members that never started, it returns their
+// addresses.
 func memberNames(members []etcdmember.Member) string {
 	var names []string
 	for _, m := range members {
@@ -81,7 +82,7 @@ func memberNames(members []etcdmember.Member) string {
 	return strings.Join(names, ", ")
 }
 
-// resetEtcd records the reset, and starts the control plane again if it runs.
+// resetEtcd records the reset and restarts the control plane if it is running.
 func resetEtcd(ctx context.Context, opts *options, h *platform.Host, lost []etcdmember.Member, out io.Writer) error {
 	if err := h.ResetEtcd(); err != nil {
 		return err
@@ -104,7 +105,7 @@ func resetEtcd(ctx context.Context, opts *options, h *platform.Host, lost []etcd
 	return nil
 }
 
-// waitReset waits until the control plane has finished the reset and everything is ready.
+// waitReset waits until the control plane has completed the reset and all components are ready.
 func waitReset(ctx context.Context, opts *options, h *platform.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()

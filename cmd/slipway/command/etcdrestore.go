@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// snapshotRestoreCommand replaces the data of etcd.
+// snapshotRestoreCommand returns the command that replaces etcd's data with a snapshot.
 func snapshotRestoreCommand(opts *options) *cobra.Command {
 	var yes, force, skipHash bool
 	command := &cobra.Command{

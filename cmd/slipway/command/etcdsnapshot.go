@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/platform/snapshot"
 )
 
-// snapshotTimeout limits the copy of a database.
+// snapshotTimeout is the maximum time to copy a database.
 const snapshotTimeout = 10 * time.Minute
 
-// snapshotCommand saves and restores copies of etcd's database.
+// snapshotCommand returns the command that saves and restores copies of etcd's database.
 func snapshotCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{Use: "snapshot", Short: "Save, check and restore copies of the database"}
 	command.AddCommand(
@@ -41,7 +41,7 @@ func snapshotCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// saveSnapshot saves a copy and prints its size.
+// saveSnapshot saves a copy of the database and prints the copy's size.
 func saveSnapshot(cmd *cobra.Command, opts *options, path string) error {
 	client, err := etcdClient(opts)
 	if err != nil {
@@ -55,7 +55,7 @@ func saveSnapshot(cmd *cobra.Command, opts *options, path string) error {
 	return nil
 }
 
-// snapshotSource returns the database of the local member.
+// snapshotSource returns a source that reads the local member's database.
 func snapshotSource(client etcdmember.Client) snapshot.Source {
 	return func(ctx context.Context, out io.Writer) error { return client.Snapshot(ctx, snapshotTimeout, out) }
 }

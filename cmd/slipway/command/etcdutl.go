@@ -7,10 +7,10 @@ import (
 	"go.etcd.io/etcd/etcdutl/v3/etcdutl"
 )
 
-// etcdutlTimeout limits the wait for the lock of a database that another process uses.
+// etcdutlTimeout is the maximum time to wait for the lock on a database that another process uses.
 const etcdutlTimeout = 10 * time.Second
 
-// etcdutlCommand runs etcd's program for files of the database.
+// etcdutlCommand returns the command that runs etcd's own tool for database files.
 func etcdutlCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "etcdutl COMMAND",
@@ -39,8 +39,8 @@ func etcdutlCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// newEtcdutl returns etcdutl, whose own command is part of a main package. Its flags are variables
-// of the package etcdutl.
+// newEtcdutl returns the etcdutl command. Upstream's root command is part of a main package. Its
+// flags are variables in package etcdutl.
 func newEtcdutl() *cobra.Command {
 	root := &cobra.Command{Use: "etcdutl", Short: "An administrative command line tool for files of etcd", SilenceUsage: true, SilenceErrors: true}
 	flags := root.PersistentFlags()

@@ -25,7 +25,7 @@ type flexvolumeHost struct{ dir, plugins, kubelet, config string }
 
 func newFlexvolumeHost(t *testing.T) flexvolumeHost {
 	t.Helper()
-	// Not t.TempDir, because the path of the host's socket must be short.
+	// t.TempDir is not used, because the path of the host's socket must be short.
 	dir, err := os.MkdirTemp("", "flexvolume-")
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func (h flexvolumeHost) run(args ...string) (string, error) {
 	return out.String(), err
 }
 
-// file writes a driver that responds to every call with response, and returns its path.
+// file writes a driver that responds to every call with response. It returns the driver's path.
 func (h flexvolumeHost) file(t *testing.T, response string) string {
 	t.Helper()
 	path := filepath.Join(h.dir, "loop")
@@ -245,7 +245,8 @@ func TestFailedCallReturnsError(t *testing.T) {
 
 func TestCheckFailsFromVerdictInFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
-	// The driver does not report an unsupported operation, which the check reports as a risk.
+	// The driver does not report an unsupported operation as such, which the check reports as a
+	// risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
 	for _, test := range []struct {
 		failOn string

@@ -16,8 +16,8 @@ import (
 // errCallFailed makes `slipway flexvolume call` exit with 1 after it has printed the result.
 var errCallFailed = errors.New("the call did not succeed")
 
-// jsonArgument returns the index of the JSON object in the arguments of an operation, and the
-// number of arguments. ok is false if the operation has no such argument.
+// jsonArgument returns the index of the JSON object in an operation's arguments, and the number of
+// arguments. ok is false if the operation has no JSON argument.
 func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	switch op {
 	case flexvolume.OpGetVolumeName:
@@ -36,7 +36,7 @@ func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	return 0, 0, false
 }
 
-// volumeFlags describe the volume for a JSON object that the user omits.
+// volumeFlags describes the volume. It is used to create the JSON object if the user omits it.
 type volumeFlags struct {
 	name, fsType string
 	readOnly     bool
@@ -93,7 +93,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// complete adds the JSON object to the arguments if only that is missing.
+// complete adds the JSON object to the arguments if only the JSON object is missing.
 func (v volumeFlags) complete(op flexvolume.Operation, args []string) ([]string, error) {
 	index, count, ok := jsonArgument(op)
 	if !ok || len(args) != count-1 {
@@ -111,7 +111,7 @@ func (v volumeFlags) complete(op flexvolume.Operation, args []string) ([]string,
 	return slices.Insert(slices.Clone(args), index, input), nil
 }
 
-// printOutcome prints a call, its output, and how Slipway interprets it.
+// printOutcome prints a call, the call's output, and Slipway's interpretation of it.
 func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flexvolume.TrialResult) {
 	fmt.Fprintf(out, "driver    %s, version %.12s\n", installed.Driver, installed.Version)
 	fmt.Fprintf(out, "command   %s", installed.Path)
@@ -125,7 +125,7 @@ func printOutcome(out io.Writer, installed flexvolume.Installation, outcome flex
 	fmt.Fprintf(out, "taken as  %s\n", takenAs(outcome))
 }
 
-// takenAs returns how Slipway interprets the result of a call.
+// takenAs returns Slipway's interpretation of a call's result.
 func takenAs(outcome flexvolume.TrialResult) string {
 	switch {
 	case errors.Is(outcome.Err, flexvolume.ErrNotSupported):
@@ -159,7 +159,7 @@ func shellQuote(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// indent aligns the second and later lines of a driver's output with the first.
+// indent aligns the second and later lines of a driver's output with the first line.
 func indent(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
 }

@@ -31,7 +31,7 @@ type flexvolumeCheck struct {
 	secrets             map[string]string
 }
 
-// failures returns, for each value of --fail-on, the results that make the exit status 1.
+// failures returns the results that cause exit status 1, by the value of --fail-on.
 func failures() map[string][]conformance.Verdict {
 	return map[string][]conformance.Verdict{
 		"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,
@@ -84,8 +84,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// complete validates the flags and sets the driver to check. target is the name of a driver or a
-// file.
+// complete validates the flags and sets the driver to check. target is a driver name or a file.
 func (c *flexvolumeCheck) complete(opts *options, target string) error {
 	if _, ok := failures()[c.failOn]; !ok {
 		return fmt.Errorf("read --fail-on %q: use wrong, risk or never", c.failOn)
@@ -127,7 +126,7 @@ func (c *flexvolumeCheck) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// check runs the checks. On a terminal, it shows the most recent one.
+// check runs the checks. On a terminal, it shows the most recent check.
 func (c *flexvolumeCheck) check(ctx context.Context) (conformance.Report, error) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		c.Done = func(result conformance.Result) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s ...", result.Check) }
@@ -138,7 +137,7 @@ func (c *flexvolumeCheck) check(ctx context.Context) (conformance.Report, error)
 	return conformance.Run(ctx, c.Config)
 }
 
-// addOptions adds the volume options in --option, which have the form key=value.
+// addOptions adds the volume options from --option, which have the form key=value.
 func addOptions(check *conformance.Config, options []string) error {
 	for _, option := range options {
 		key, value, ok := strings.Cut(option, "=")
@@ -154,7 +153,7 @@ func addOptions(check *conformance.Config, options []string) error {
 }
 
 // checkTarget sets the driver to check. target is a file if it exists or begins with a dot or a
-// slash, and otherwise the name of an installed driver.
+// slash. Otherwise, it is the name of an installed driver.
 func (o *options) checkTarget(check *conformance.Config, target string) error {
 	info, err := os.Stat(target)
 	if err == nil && info.Mode().IsRegular() || strings.HasPrefix(target, "/") || strings.HasPrefix(target, ".") {

@@ -49,8 +49,8 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// pastCalls returns the recorded calls of the driver or for the volume subject, or all calls if
-// subject is "". They are sorted by start time, with running calls last.
+// pastCalls returns the recorded calls of a driver or for a volume, named by subject, or all calls
+// if subject is "". The calls are sorted by start time, with running calls last.
 func pastCalls(h *platform.Host, subject string) ([]flexvolume.PastCall, error) {
 	all := []flexvolume.PastCall{}
 	for _, process := range []string{platform.ControlPlane, platform.Node} {
@@ -89,7 +89,7 @@ func printCalls(out io.Writer, calls []flexvolume.PastCall) error {
 	return table.Flush()
 }
 
-// resultOf returns the result of a call as one line.
+// resultOf returns a call's result as a single line.
 func resultOf(c flexvolume.PastCall) string {
 	switch {
 	case c.PID > 0:

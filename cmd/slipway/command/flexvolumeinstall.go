@@ -52,11 +52,11 @@ func flexvolumeInstallCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// initTimeout limits how long awaitDriver waits.
+// initTimeout is the maximum time that awaitDriver waits.
 const initTimeout = 15 * time.Second
 
-// awaitDriver waits until the control plane and the node of a running host have initialized this
-// version of a driver. Each then has a last-good copy of it.
+// awaitDriver waits until a running host's control plane and node have initialized this version of
+// a driver. Each of them then has a last-good copy of the driver.
 func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {

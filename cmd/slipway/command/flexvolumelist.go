@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// driverStatus describes a driver in `slipway flexvolume list`.
+// driverStatus describes a driver in the output of `slipway flexvolume list`.
 type driverStatus struct {
 	Driver       string                          `json:"driver"`
 	State        flexvolume.State                `json:"state"`
@@ -28,10 +28,11 @@ type driverStatus struct {
 	Capabilities *flexvolume.Capabilities        `json:"capabilities,omitempty"`
 	Volumes      flexvolume.Usage                `json:"volumes"`
 	Latency      map[string]volumeplugin.Latency `json:"latency,omitempty"`
-	// Running are the calls that have been running for at least slowCall, such as an unmount that
-	// hangs.
+	// Running contains the calls that have been running for at least slowCall, such as a hanging
+	// unmount.
 	Running []flexvolume.PastCall `json:"running,omitempty"`
-	// Error is the reason why the driver cannot be used. LastFailure is its most recent failed call.
+	// Error is the reason why the driver cannot be used. LastFailure is the driver's most recent
+	// failed call.
 	Error       string              `json:"error,omitempty"`
 	LastFailure *flexvolume.Failure `json:"lastFailure,omitempty"`
 }
@@ -66,7 +67,7 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// writeDrivers writes the drivers that list returns, as JSON or with print.
+// writeDrivers writes the drivers that list returns, either as JSON or with print.
 func writeDrivers[T any](
 	ctx context.Context, out io.Writer, h *platform.Host, format string,
 	list func(context.Context, *platform.Host) ([]T, error), print func(io.Writer, []T) error,
@@ -86,8 +87,8 @@ func writeDrivers[T any](
 	return print(out, drivers)
 }
 
-// listDrivers returns all installed drivers, and the removed drivers that have a last-good copy
-// on the node.
+// listDrivers returns all installed drivers, and the removed drivers of which the node has a
+// last-good copy.
 func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) {
 	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.DriverSettings)
 	if err != nil {
@@ -127,7 +128,7 @@ func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) 
 // slowCall is the duration after which a running call is listed.
 const slowCall = 10 * time.Second
 
-// slowCalls returns the calls of a driver that have been running for at least slowCall.
+// slowCalls returns a driver's calls that have been running for at least slowCall.
 func slowCalls(h *platform.Host, driver string) (calls []flexvolume.PastCall) {
 	for _, process := range []string{platform.ControlPlane, platform.Node} {
 		calls = append(calls, flexvolume.RunningCalls(h.DriverCopies(process), driver)...)
@@ -135,7 +136,7 @@ func slowCalls(h *platform.Host, driver string) (calls []flexvolume.PastCall) {
 	return slices.DeleteFunc(calls, func(c flexvolume.PastCall) bool { return c.Seconds < slowCall.Seconds() })
 }
 
-// lastFailure returns the most recent failed call of a driver by the control plane or the node, or
+// lastFailure returns a driver's most recent failed call in the control plane or on the node, or
 // nil.
 func lastFailure(h *platform.Host, driver string) *flexvolume.Failure {
 	var last *flexvolume.Failure
@@ -176,8 +177,8 @@ func printDrivers(out io.Writer, drivers []driverStatus) error {
 	return nil
 }
 
-// driverLatencies returns the latencies in the metrics of the API server and of this host's
-// kubelet. It omits those of a process that does not respond.
+// driverLatencies returns the latencies from the metrics of the API server and this host's kubelet.
+// It omits the latencies of a process that does not respond.
 func driverLatencies(ctx context.Context, h *platform.Host) volumeplugin.Latencies {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -198,7 +199,7 @@ func driverLatencies(ctx context.Context, h *platform.Host) volumeplugin.Latenci
 	return latencies
 }
 
-// slowestOperation returns the operation with the longest mean duration, and this duration.
+// slowestOperation returns the operation with the highest mean duration, and this duration.
 func slowestOperation(latencies map[string]volumeplugin.Latency) string {
 	if len(latencies) == 0 {
 		return ""

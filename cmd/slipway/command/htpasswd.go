@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 )
 
-// htpasswdCommand returns the command that manages the file of an HTPasswd identity provider.
+// htpasswdCommand returns the command that manages an HTPasswd identity provider's file.
 func htpasswdCommand(opts *options) *cobra.Command {
 	var file string
 	command := &cobra.Command{
@@ -63,7 +63,8 @@ A change applies to the next login. It ends no session and revokes no token: to 
 	return command
 }
 
-// htpasswdFile returns the file in --file, or the file of the only HTPasswd provider.
+// htpasswdFile returns the file from --file or, if the flag is not set, the file of the only
+// HTPasswd provider.
 func htpasswdFile(opts *options, flag string) (string, error) {
 	if flag != "" {
 		return flag, nil
@@ -82,8 +83,8 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 }
 
-// changePasswords changes a file of this master. If the file is in the data directory, it also
-// changes the file of all other masters.
+// changePasswords changes a file on this master. If the file is in the data directory, it also
+// changes the file on all other masters.
 func changePasswords(cmd *cobra.Command, opts *options, path string, edit func() error) error {
 	h, err := opts.load()
 	if err != nil || !h.SeveralMasters() {

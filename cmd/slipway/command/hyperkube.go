@@ -10,7 +10,7 @@ import (
 )
 
 // NewHyperkube returns the command line of OpenShift 3.11's program `hyperkube`, which contained
-// the components of Kubernetes. It prints the options of the kubelet, and client runs kubectl.
+// the Kubernetes components. It prints the kubelet's options and runs kubectl by calling client.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.11.1.
 func NewHyperkube(client func(name string, args []string) error) *cobra.Command {
@@ -31,8 +31,8 @@ func NewHyperkube(client func(name string, args []string) error) *cobra.Command 
 	return root
 }
 
-// hyperkubeKubelet prints the options of the kubelet. It starts no kubelet, because the node
-// process contains it.
+// hyperkubeKubelet returns the command that prints the kubelet's options. It does not start a
+// kubelet, because the node process contains the kubelet.
 func hyperkubeKubelet() *cobra.Command {
 	command := &cobra.Command{
 		Use: "kubelet", Short: "Print the options of the kubelet",

@@ -90,8 +90,8 @@ func loadImages(cmd *cobra.Command, opts *options, files []string) error {
 	return nil
 }
 
-// loadProgress returns a function that shows how much of an archive is read. It returns nil if
-// standard error is not a terminal.
+// loadProgress returns a function that shows how much of an archive has been read. It returns nil
+// if standard error is not a terminal.
 func loadProgress(file string, start time.Time) image.Progress {
 	if !term.IsTerminal(int(os.Stderr.Fd())) {
 		return nil

@@ -19,10 +19,11 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// publisher is the service account that pushes images into a project. Builds use it, too.
+// publisher is the service account that pushes images to a project. Builds also use it.
 const publisher = "builder"
 
-// publishTokenSeconds is the lifetime of its token in seconds, enough to push a large image.
+// publishTokenSeconds is the lifetime, in seconds, of the publisher's token. It is long enough to
+// push a large image.
 const publishTokenSeconds = 3600
 
 func publishCommand(opts *options) *cobra.Command {
@@ -82,7 +83,7 @@ func publish(ctx context.Context, h *platform.Host, name, to string) (published,
 	return to, id.String(), err
 }
 
-// publisherToken returns a token of the project's publisher.
+// publisherToken returns a token for the project's publisher account.
 func publisherToken(ctx context.Context, admin *rest.Config, project string) (string, error) {
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {

@@ -31,7 +31,7 @@ func installCommand(opts *options) *cobra.Command {
 	}
 }
 
-// installationRequest describes the installation of this program.
+// installationRequest returns the request to install this program.
 func installationRequest(opts *options, root *cobra.Command) (installation.Request, error) {
 	program, err := os.Executable()
 	if err != nil {

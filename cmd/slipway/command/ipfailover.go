@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/network/vrrp"
 )
 
-// ipfailoverCommand returns the program in the pods of `oc adm ipfailover`. It executes keepalived.
+// ipfailoverCommand returns the command that runs in the pods of `oc adm ipfailover`. It executes
+// keepalived.
 func ipfailoverCommand() *cobra.Command {
 	var dir string
 	command := &cobra.Command{

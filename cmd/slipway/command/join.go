@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// joinFlags are the flags of `slipway up` for joining a cluster.
+// joinFlags holds the flags of `slipway up` for joining a cluster.
 type joinFlags struct {
 	master, token, file string
 	router              bool
@@ -27,7 +27,7 @@ func (j *joinFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.router, "router", false, "with --join: run a router on this host, too")
 }
 
-// run joins the cluster of --join, if that is set.
+// run joins the cluster named by --join, if the flag is set.
 func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io.Writer) error {
 	if j.master == "" {
 		if j.token != "" || j.file != "" || j.router {
@@ -60,7 +60,7 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	return nil
 }
 
-// readToken returns the token of --token or --token-file.
+// readToken returns the token from --token or --token-file.
 func (j *joinFlags) readToken(in io.Reader, out io.Writer) (token join.Token, err error) {
 	flag, text := "--token", j.token
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// runVerb runs a verb for the host with a data directory, and returns its error.
+// runVerb runs a verb for the host with the given data directory. It returns the verb's error.
 func runVerb(dataDir string, args ...string) error {
 	root := New()
 	root.SetArgs(append(args, "--data-dir", dataDir))

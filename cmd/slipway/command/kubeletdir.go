@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// usualKubeletDir is the kubelet's directory in other distributions, and in pods.
+// usualKubeletDir is the kubelet's directory in other distributions and inside pods.
 const usualKubeletDir = "/var/lib/kubelet"
 
-// kubeletDir returns the kubelet's directory in the configuration of this host. If it does not
-// exist, as in a pod, kubeletDir returns the usual directory.
+// kubeletDir returns the kubelet's directory from this host's configuration. If this directory does
+// not exist, as in a pod, kubeletDir returns the usual directory.
 func (o *options) kubeletDir() (string, error) {
 	h, err := o.load()
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	routermasters "github.com/slipway-platform/slipway/router/masters"
 )
 
-// balancerFlags are the flags of `slipway lb config`.
+// balancerFlags holds the flags of `slipway lb config`.
 type balancerFlags struct {
 	masters       []string
 	listen, stats string
@@ -57,7 +57,7 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// addAddresses adds the flags of HAProxy's addresses.
+// addAddresses adds the flags for HAProxy's addresses.
 func (f *balancerFlags) addAddresses(set *pflag.FlagSet) {
 	set.StringVar(&f.listen, "listen", routermasters.DefaultListen, "address for clients")
 	set.StringVar(&f.stats, "stats", routermasters.DefaultStats, "address of HAProxy's statistics, and of /status")
@@ -105,7 +105,7 @@ func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error
 	return err
 }
 
-// checkBalancer returns HAProxy's error if it does not accept a configuration.
+// checkBalancer returns HAProxy's error if HAProxy rejects a configuration.
 func checkBalancer(ctx context.Context, text []byte) error {
 	program, err := haproxy.FindProgram()
 	if err != nil {
@@ -156,7 +156,7 @@ func clusterMasters(ctx context.Context, opts *options) ([]routermasters.Server,
 	return servers, nil
 }
 
-// nodeWith returns the name of the node with the host of a host:port address, or "".
+// nodeWith returns the name of the node that has the host in a host:port address, or "".
 func nodeWith(nodes []corev1.Node, address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// balancerDir returns the directory of a load balancer.
+// balancerDir returns a load balancer's directory.
 func balancerDir(opts *options) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(opts.dataDir, "lb"))
 	if err != nil {
@@ -79,7 +79,7 @@ func lbKubeconfigCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// kubeconfigTimeout limits the creation of a kubeconfig.
+// kubeconfigTimeout is the maximum time to create a kubeconfig.
 const kubeconfigTimeout = time.Minute
 
 func balancerKubeconfig(ctx context.Context, opts *options) ([]byte, error) {

@@ -63,8 +63,8 @@ func leaveCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// leaveClient returns the connection with which this host leaves. A master connects to another
-// master, because its own API server ends when its etcd member is removed.
+// leaveClient returns the connection that this host uses to leave. A master connects to another
+// master, because its own API server stops when its etcd member is removed.
 func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 	config, err := h.StatusClient()
 	if err != nil || h.Joined() {
@@ -92,7 +92,7 @@ func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 	return nil, errors.New("no other master serves the API: start another one first")
 }
 
-// leave requests that the master removes the node, and waits until the node no longer exists.
+// leave asks the master to remove the node, and waits until the node no longer exists.
 func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout time.Duration, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -119,7 +119,7 @@ func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout t
 }
 
 // requestRemoval annotates the node, unless *requested is true, and reports whether the node no
-// longer exists. The API server can also respond to a removed host that it is unauthorized.
+// longer exists. The API server may also respond with Unauthorized to a host that has been removed.
 func requestRemoval(ctx context.Context, client kubernetes.Interface, name string, requested *bool) (gone bool, err error) {
 	if !*requested {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hosts.LeaveAnnotation)
