@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// linkDir is the directory for the links. It is in every PATH, and only root can write to it.
+	// linkDir is the directory for the links. It is in every PATH and writable only by root.
 	linkDir = "/usr/local/bin"
-	// linkRecord is a file in the data directory that lists the created links, one on each line. It
-	// exists after the administrator's reply, so that the command asks only once.
+	// linkRecord is the name of a file in the data directory that lists the created links, one per
+	// line. The file is created when the administrator has replied, so that the command asks only
+	// once.
 	linkRecord = "links"
 )
 
@@ -26,14 +27,14 @@ const (
 type linker struct {
 	// dataDir contains linkRecord. dir contains the links.
 	dataDir, dir string
-	// programs contains the targets of the links by name.
+	// programs maps each link's name to its target.
 	programs map[string]string
 	in       io.Reader
 	out      io.Writer
 }
 
-// newLinker returns a linker for the running program and the client oc, which is in the same
-// directory or else the program itself.
+// newLinker returns a linker for the running program and for the oc client, which is either in the
+// same directory or the program itself.
 func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -76,7 +77,7 @@ func (l linker) offer() error {
 	if reply = strings.ToLower(strings.TrimSpace(reply)); reply != "y" && reply != "yes" {
 		return os.WriteFile(record, nil, 0o600)
 	}
-	// Write the record before the links, so that all links are recorded if this process is killed.
+	// Write the record first, so that it lists all links even if this process is killed.
 	var links []string
 	for _, name := range missing {
 		links = append(links, filepath.Join(l.dir, name))
@@ -92,8 +93,7 @@ func (l linker) offer() error {
 	return nil
 }
 
-// missing returns the names of the programs that are neither in PATH nor in the directory for
-// links.
+// missing returns the names of the programs that are neither in PATH nor in the link directory.
 func (l linker) missing() (names []string) {
 	for _, name := range []string{"slipway", "oc"} {
 		_, err := os.Lstat(filepath.Join(l.dir, name))
@@ -104,7 +104,7 @@ func (l linker) missing() (names []string) {
 	return names
 }
 
-// removeLinks removes the recorded links, except those that were replaced.
+// removeLinks removes the recorded links, except links that were replaced.
 func removeLinks(dataDir string) error {
 	content, err := os.ReadFile(filepath.Join(dataDir, linkRecord))
 	if errors.Is(err, fs.ErrNotExist) {

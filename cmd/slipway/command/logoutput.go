@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// setLogOutput sets the output of this process's logs, including klog, which upstream libraries
-// use. It redacts every line, and adds the component that writes it. Call it before any other
-// goroutine logs.
+// setLogOutput sets the output for this process's logs, including klog, which upstream libraries
+// use. It redacts every line and adds the component that logs it. It must be called before any
+// other goroutine logs.
 func setLogOutput(out io.Writer) {
 	out = labelWriter{redact.Writer(out)}
 	log.SetOutput(out)
@@ -24,8 +24,8 @@ func setLogOutput(out io.Writer) {
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 }
 
-// labelWriter adds the attribute component to lines that do not have it. Loggers write a line in
-// the goroutine that logs it.
+// labelWriter adds the component attribute to lines that lack it. Loggers write a line in the
+// goroutine that logs it.
 type labelWriter struct{ out io.Writer }
 
 // Write implements io.Writer.

@@ -74,7 +74,8 @@ func logsCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// processOf returns the process to which the component name belongs. name can also be a process.
+// processOf returns the process to which a component belongs. name can also be the name of a
+// process.
 func processOf(h *platform.Host, name string) (string, error) {
 	if name == platform.Supervisor {
 		return name, nil

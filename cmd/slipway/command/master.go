@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// masterCommand stops and starts components of the control plane.
+// masterCommand returns the command that stops and starts control plane components.
 func masterCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{Use: "master", Short: "Stop and start components of the control plane of this host", GroupID: "host"}
 	part := strings.Join(platform.StoppableParts(), "|")
@@ -35,7 +35,7 @@ func masterCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// setStopped stops or starts a component of the control plane.
+// setStopped stops or starts a control plane component.
 func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
 	if !slices.Contains(platform.StoppableParts(), part) {
 		return fmt.Errorf("the component %q cannot be stopped; use one of %q", part, platform.StoppableParts())
@@ -68,7 +68,7 @@ func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error
 	return nil
 }
 
-// etcdStandsBy reports whether the control plane runs without etcd.
+// etcdStandsBy reports whether the control plane is running without etcd.
 func etcdStandsBy(status supervisor.Status) bool {
 	for _, process := range status.Processes {
 		for _, c := range process.Components {
@@ -80,7 +80,7 @@ func etcdStandsBy(status supervisor.Status) bool {
 	return false
 }
 
-// restartUntil restarts the control plane and waits until another process is in a state.
+// restartUntil restarts the control plane and waits until the new process has reached a state.
 func restartUntil(ctx context.Context, h *platform.Host, reached func(supervisor.Status) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()

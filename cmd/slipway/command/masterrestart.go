@@ -12,13 +12,14 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// restartTimeout limits the time until the control plane is ready after a restart.
+// restartTimeout is the maximum time until the control plane is ready after a restart.
 const restartTimeout = 3 * time.Minute
 
-// masterComponents are the arguments of OpenShift 3.11's master-restart, and the scheduler.
+// masterComponents contains the arguments of OpenShift 3.11's master-restart, and the scheduler.
 var masterComponents = []string{"api", "controllers", "scheduler", "etcd"}
 
-// masterRestartCommand restarts the control plane, as OpenShift 3.11's program master-restart does.
+// masterRestartCommand returns the command that restarts the control plane, as OpenShift 3.11's
+// program master-restart does.
 func masterRestartCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "master-restart api|controllers|scheduler|etcd",
@@ -44,7 +45,7 @@ func masterRestartCommand(opts *options) *cobra.Command {
 	}
 }
 
-// restartControlPlane restarts the control plane and waits until another process is ready.
+// restartControlPlane restarts the control plane and waits until the new process is ready.
 func restartControlPlane(ctx context.Context, h *platform.Host) error {
 	return restartUntil(ctx, h, func(status supervisor.Status) bool { return status.Ready })
 }

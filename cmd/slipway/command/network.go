@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// networkTimeout limits the search for a pod, and a connection.
+// networkTimeout is the maximum time to find a pod, and to connect.
 const networkTimeout = 10 * time.Second
 
 func networkCommand(opts *options) *cobra.Command {
@@ -30,8 +30,8 @@ func networkCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// networkPlace is the place where a command of `slipway network` acts: on the host, or in the
-// network of a pod.
+// networkPlace is the place where a `slipway network` command acts: on the host, or in a pod's
+// network namespace.
 type networkPlace struct {
 	pod string // NAMESPACE/NAME, or empty for the host
 
@@ -42,7 +42,7 @@ func (p *networkPlace) addFlag(command *cobra.Command) {
 	command.Flags().StringVar(&p.pod, "pod", "", "act in the network of this pod of this host, NAMESPACE/NAME, instead of the host's")
 }
 
-// open finds the network of the pod. The caller closes it.
+// open finds the pod's network namespace. The caller must close it.
 func (p *networkPlace) open(ctx context.Context, opts *options) error {
 	if p.pod == "" {
 		return nil
@@ -67,7 +67,7 @@ func (p *networkPlace) close() {
 	}
 }
 
-// do runs a function on a thread with the network.
+// do calls a function on a thread in the network namespace.
 func (p *networkPlace) do(f func() error) error {
 	if p.namespace == nil {
 		return f()
@@ -75,7 +75,8 @@ func (p *networkPlace) do(f func() error) error {
 	return p.namespace.Do(f)
 }
 
-// dial returns a function that connects from this place to an address, whose host is an IP address.
+// dial returns a function that connects from this place to an address. The host in the address must
+// be an IP address.
 func (p *networkPlace) dial(ctx context.Context, address string) func(network string) (net.Conn, error) {
 	return func(network string) (conn net.Conn, err error) {
 		ctx, cancel := context.WithTimeout(ctx, networkTimeout)
@@ -88,7 +89,7 @@ func (p *networkPlace) dial(ctx context.Context, address string) func(network st
 	}
 }
 
-// listen returns listeners of TCP and UDP on one port.
+// listen returns TCP and UDP listeners on the same port.
 func (p *networkPlace) listen(address string) (listener net.Listener, packets net.PacketConn, err error) {
 	err = p.do(func() error {
 		if listener, err = net.Listen("tcp", address); err != nil {
@@ -102,7 +103,7 @@ func (p *networkPlace) listen(address string) (listener net.Listener, packets ne
 	return listener, packets, err
 }
 
-// untilInterrupt returns a context that ends with a signal, such as Ctrl-C.
+// untilInterrupt returns a context that is canceled by a signal, such as Ctrl-C.
 func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 }

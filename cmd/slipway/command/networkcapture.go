@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/network/capture"
 )
 
-// podDevice is the network device of a pod.
+// podDevice is the name of a pod's network device.
 const podDevice = "eth0"
 
 // packetCapture contains the flags of `slipway network capture`.
@@ -51,7 +51,7 @@ func networkCaptureCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// validate checks the flags and returns the filter.
+// validate validates the flags and returns the filter.
 func (c *packetCapture) validate() (filter capture.Filter, err error) {
 	var errs []error
 	if c.device == "" && c.place.pod == "" {

@@ -120,7 +120,7 @@ func (m *measurement) run(cmd *cobra.Command, opts *options, host string) error 
 	return nil
 }
 
-// formatRate prints a number of bits per second in a suitable unit.
+// formatRate formats a number of bits per second with a suitable unit.
 func formatRate(bits float64) string {
 	switch {
 	case bits >= 1e9:

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// traceTimeout limits the wait for a packet that another host sends.
+	// traceTimeout is the maximum time to wait for a packet that another host sends.
 	traceTimeout = time.Minute
-	// attemptTimeout limits the wait for the response to a packet.
+	// attemptTimeout is the maximum time to wait for the response to a packet.
 	attemptTimeout = 700 * time.Millisecond
 )
 
@@ -60,7 +60,7 @@ func networkTraceCommand(opts *options) *cobra.Command {
 	}
 }
 
-// traceConnection prints the rules that the first packet of a connection matches.
+// traceConnection prints the rules that a connection's first packet matches.
 func traceConnection(ctx context.Context, opts *options, from, to string, port uint16, out, messages io.Writer) error {
 	var source networkPlace
 	defer func() { source.close() }()
@@ -91,10 +91,10 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket is the result of a connection that another host starts.
+// errNoPacket is the result for a connection that another host starts.
 var errNoPacket = errors.New("this host did not send the packet")
 
-// familyOf returns the IP family of a connection: IPv6 if one of its ends is such an address.
+// familyOf returns the IP family of a connection: IPv6 if one of its ends is an IPv6 address.
 func familyOf(ends ...string) ipfamily.Family {
 	for _, end := range ends {
 		if address, err := netip.ParseAddr(end); err == nil && address.Is6() {
@@ -104,8 +104,8 @@ func familyOf(ends ...string) ipfamily.Family {
 	return ipfamily.IPv4
 }
 
-// find opens the network of a pod and returns its address in an IP family. An IP address has no
-// network.
+// find opens a pod's network namespace and returns the pod's address in an IP family. name can also
+// be an IP address, which has no network namespace.
 func (p *networkPlace) find(ctx context.Context, opts *options, name string, family ipfamily.Family) (address netip.Addr, err error) {
 	if address, err := netip.ParseAddr(name); err == nil {
 		if ipfamily.Of(address) != family {
@@ -139,7 +139,7 @@ func (p *networkPlace) find(ctx context.Context, opts *options, name string, fam
 	return address, err
 }
 
-// attempt opens a connection and closes it.
+// attempt opens and closes a connection.
 func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -152,10 +152,10 @@ func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	})
 }
 
-// errDropped makes the command end with 1 after it has printed the rule.
+// errDropped makes the command exit with 1 after it has printed the rule.
 var errDropped = errors.New("a rule of this host drops the packet")
 
-// printTrace prints the steps, and a conclusion from the steps and the response.
+// printTrace prints the steps, and a conclusion drawn from the steps and the response.
 func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	if len(steps) == 0 {
 		return errors.New("no packet reached the rules of this host: it was not sent, or the check of source addresses at the pod's device dropped it")
@@ -185,8 +185,8 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	return nil
 }
 
-// policies names the policies that contributed to the decision of the last step: the comments of
-// the chains of its table that the packet passed.
+// policies returns the names of the policies that contributed to the last step's verdict. They are
+// the comments of the chains that the packet traversed in the last step's table.
 func policies(steps []trace.Step) string {
 	var names []string
 	for _, step := range steps {

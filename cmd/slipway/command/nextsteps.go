@@ -10,8 +10,8 @@ import (
 )
 
 // printNextSteps prints examples for a running cluster. It prints the developer's password only to
-// a terminal, because logs of the output can be readable for users who cannot read the password
-// file.
+// a terminal, because users who cannot read the password file may be able to read logs of the
+// output.
 func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 	if h.Joined() {
 		fmt.Fprintf(out, "This host is the node %s. On a master, try:\n  slipway oc get nodes\n", h.Node.NodeName)

@@ -11,22 +11,22 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// nodeStatus is the status of a node, as its Node object reports it.
+// nodeStatus is a node's status, as reported in its Node object.
 type nodeStatus struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
 	Message string `json:"message,omitempty"`
 	Address string `json:"address,omitempty"`
 	Pods    int    `json:"pods"`
-	// Refuses lists the reasons why the node gets no more pods, each with its remedy.
+	// Refuses lists the reasons why no more pods are scheduled to the node, each with its remedy.
 	Refuses []string `json:"refuses,omitempty"`
 }
 
-// apiTimeout limits the requests of `slipway status` to the API server.
+// apiTimeout is the timeout for requests from `slipway status` to the API server.
 const apiTimeout = 3 * time.Second
 
-// clusterStatus returns the status of the nodes. It returns nothing if the API server does not
-// respond, because the status of the components then shows the reason.
+// clusterStatus returns the status of the nodes. It returns nil if the API server does not respond,
+// because the components' status shows the reason in this case.
 func clusterStatus(ctx context.Context, h *platform.Host) []nodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -44,8 +44,8 @@ func clusterStatus(ctx context.Context, h *platform.Host) []nodeStatus {
 	return nodes(ctx, client, "", "")
 }
 
-// nodes returns the nodes that match selector, and counts the pods that match podSelector. Both are
-// field selectors.
+// nodes returns the nodes that match selector, and counts their pods that match podSelector. Both
+// are field selectors.
 func nodes(ctx context.Context, client kubernetes.Interface, selector, podSelector string) []nodeStatus {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// NewOpenShift returns the command line of OpenShift 3's program `openshift`, whose verbs run verbs
-// of slipway and oc. client runs the client with a name, such as oc.
+// NewOpenShift returns the command line of OpenShift 3's program `openshift`, whose verbs run
+// slipway and oc verbs. client runs the client with the given name, such as oc.
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
 		Use: "openshift", Short: "The verbs of OpenShift 3's program",
@@ -36,8 +36,8 @@ func NewOpenShift(client func(name string, args []string) error) *cobra.Command 
 	return root
 }
 
-// openShiftVersion returns `openshift version`, with the lines of OpenShift 3.11 and one about
-// Slipway.
+// openShiftVersion returns `openshift version`, which prints the lines of OpenShift 3.11 and a line
+// about Slipway.
 func openShiftVersion() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the versions of OpenShift, Kubernetes and etcd", Args: cobra.NoArgs,
@@ -49,7 +49,7 @@ func openShiftVersion() *cobra.Command {
 	}
 }
 
-// openShiftCompletion returns `openshift completion`. It fails with the errors of `oc completion`.
+// openShiftCompletion returns `openshift completion`. It returns the errors of `oc completion`.
 func openShiftCompletion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "Print the shell code for the completion of commands: bash or zsh",

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// openshift runs the program `openshift` and returns the client that it runs, with its arguments.
+// openshift runs the program `openshift`. It returns the client that the program runs, with the
+// client's arguments.
 func openshift(t *testing.T, args ...string) (client []string, err error) {
 	t.Helper()
 	command := NewOpenShift(func(name string, args []string) error {

@@ -6,19 +6,19 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// openShiftPath is a path in OpenShift 3's documents, with its counterpart on a host.
+// openShiftPath is a path in OpenShift 3's documentation, with its counterpart on a host.
 type openShiftPath struct {
-	// documented is the path in the documents.
+	// documented is the path in the documentation.
 	documented string
-	// path is its counterpart, or "" if there is none.
+	// path is the counterpart, or "" if there is none.
 	path string
-	// content describes the file, or explains why there is none.
+	// content describes the file, or explains why there is no counterpart.
 	content string
 }
 
-// openShiftPaths returns the paths of OpenShift 3's documents that have a counterpart on a host, or
-// that a host does not need. Paths inside of containers are as in OpenShift 3. A host without a
-// control plane has none of the paths of masters.
+// openShiftPaths returns the paths in OpenShift 3's documentation that have a counterpart on a
+// host, or that a host does not need. Paths inside containers are the same as in OpenShift 3. A
+// host without a control plane has none of the master paths.
 func openShiftPaths(h *platform.Host) []openShiftPath {
 	if h.Joined() {
 		return nodePaths(h)
@@ -26,7 +26,7 @@ func openShiftPaths(h *platform.Host) []openShiftPath {
 	return append(masterPaths(h), nodePaths(h)...)
 }
 
-// masterPaths lists the paths of masters.
+// masterPaths returns the paths on masters.
 func masterPaths(h *platform.Host) []openShiftPath {
 	pki := func(name string) string { return filepath.Join(h.PKIDir(), name) }
 	file := h.MasterFile()
@@ -49,7 +49,7 @@ func masterPaths(h *platform.Host) []openShiftPath {
 	}
 }
 
-// nodePaths lists the paths of nodes.
+// nodePaths returns the paths on nodes.
 func nodePaths(h *platform.Host) []openShiftPath {
 	manifests, _ := h.Node.ManifestDir()
 	return []openShiftPath{

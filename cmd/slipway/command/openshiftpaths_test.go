@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// documentedPaths returns the counterparts on a host by the paths in the documents.
+// documentedPaths maps the documented paths to their counterparts on a host.
 func documentedPaths(t *testing.T, dataDir string) map[string]string {
 	t.Helper()
 	h, err := platform.Load(dataDir, "")
@@ -57,7 +57,7 @@ func TestNodeHasNoPathOfMasters(t *testing.T) {
 	}
 }
 
-// writeMembership records that the host of a data directory is a node of another cluster.
+// writeMembership records that the host with the given data directory is a node of another cluster.
 func writeMembership(t *testing.T, dataDir string) {
 	t.Helper()
 	file := filepath.Join(dataDir, "node", "membership.json")

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// start contains the state of `openshift start` and of the commands below it.
+// start contains the state of `openshift start` and its subcommands.
 type start struct {
 	options
 	settings config.StartSettings
@@ -72,12 +72,12 @@ func (s *start) run(cmd *cobra.Command, _ []string) error {
 	return run(ctx, &s.options, false)
 }
 
-// networkParts are the components of OpenShift 3's `openshift start network`.
+// networkParts contains the components of OpenShift 3's `openshift start network`.
 var networkParts = []string{"dns", "plugins", "proxy"}
 
-// startNetwork returns `openshift start network`. OpenShift 3.11 runs it in a pod, next to a
-// separate kubelet. In Slipway the node contains the network, so the command only checks its
-// flags, and names the command that starts both.
+// startNetwork returns `openshift start network`. OpenShift 3.11 runs this command in a pod, next
+// to a separate kubelet. In Slipway, the node process contains the network, so the command only
+// checks its flags and names the command that starts both.
 func startNetwork(file *string) *cobra.Command {
 	var enable, disable []string
 	command := &cobra.Command{

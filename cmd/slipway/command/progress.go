@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// progress shows how the components start: on a terminal as a table that it redraws in place,
-// otherwise as a line for each component that becomes ready or fails.
+// progress shows how the components start. On a terminal, it is a table that is redrawn in place.
+// Otherwise, it prints a line for each component that becomes ready or fails.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -27,10 +27,10 @@ func newProgress(out *os.File, start time.Time) *progress {
 	return &progress{out: out, terminal: term.IsTerminal(int(out.Fd())), start: start, printed: map[[2]string]string{}}
 }
 
-// elapsed formats the time since the start in seconds, with one decimal.
+// elapsed formats the time since the start in seconds, with one decimal place.
 func (p *progress) elapsed() string { return fmt.Sprintf("%5.1fs", time.Since(p.start).Seconds()) }
 
-// printf prints a line above the table, which the next call of show draws again.
+// printf prints a line above the table. The next call of show redraws the table.
 func (p *progress) printf(format string, values ...any) {
 	p.erase()
 	fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), fmt.Sprintf(format, values...))
@@ -97,7 +97,7 @@ func (p *progress) redraw(status supervisor.Status) {
 	p.lines = lines
 }
 
-// clip returns the first line of a text, shortened to width characters.
+// clip returns the first line of a text, truncated to width characters.
 func clip(text string, width int) string {
 	text, _, _ = strings.Cut(text, "\n")
 	if runes := []rune(text); len(runes) > width {

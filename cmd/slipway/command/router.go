@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// haproxyRouter and f5Router are the kinds of routers.
+// haproxyRouter and f5Router are the router kinds.
 const haproxyRouter, f5Router = "haproxy-router", "f5-router"
 
 func routerCommand() *cobra.Command {
@@ -70,7 +70,7 @@ func routerCommand() *cobra.Command {
 	return command
 }
 
-// environment returns the environment variables of this process.
+// environment returns this process's environment variables.
 func environment() map[string]string {
 	variables := map[string]string{}
 	for _, variable := range os.Environ() {
@@ -80,7 +80,7 @@ func environment() map[string]string {
 	return variables
 }
 
-// routerLogCommand returns the program of the container syslog in the pods of a router.
+// routerLogCommand returns the command that runs in the syslog container of router pods.
 func routerLogCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "syslog SOCKET",

@@ -88,13 +88,13 @@ func samplesDownloadCommand() *cobra.Command {
 	return command
 }
 
-// archiveOf returns the file with the packages of a sample.
+// archiveOf returns the path of the file that contains a sample's packages.
 func archiveOf(dir string, s *samples.Image) string { return filepath.Join(dir, s.Name+".tar") }
 
-// stepper runs a step and prints its name and how long it took.
+// stepper runs a step. It prints the step's name and duration.
 type stepper func(name string, run func() error) error
 
-// eachSample runs do for the named samples, with a stepper that prints the progress.
+// eachSample calls do for each of the named samples, with a stepper that prints the progress.
 func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, stepper) error) error {
 	if os.Geteuid() != 0 {
 		return errNotRoot
@@ -119,8 +119,8 @@ func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, step
 	return nil
 }
 
-// buildSample creates an image and publishes it in its streams. It reads the packages from the
-// directory from, unless that is empty.
+// buildSample creates an image and publishes it to its streams. If from is not empty, it reads the
+// packages from this directory.
 func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, mirror string, step stepper) error {
 	work, err := os.MkdirTemp(h.DataDir, "sample-")
 	if err != nil {
@@ -170,7 +170,7 @@ func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, 
 	return err
 }
 
-// copyProgram copies a program that is next to this one, or in the search path.
+// copyProgram copies a program that is in the same directory as this program, or in PATH.
 func copyProgram(name, to string) error {
 	own, err := os.Executable()
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/term"
 )
 
-// readSecret prompts for a secret, such as a password, if in is a terminal. Otherwise, it reads a
-// line.
+// readSecret prompts for a secret, such as a password, if in is a terminal. Otherwise, it reads one
+// line from in.
 func readSecret(in io.Reader, out io.Writer, prompt string) (string, error) {
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintf(out, "%s: ", prompt)

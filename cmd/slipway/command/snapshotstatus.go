@@ -8,17 +8,17 @@ import (
 	"github.com/slipway-platform/slipway/platform/snapshot"
 )
 
-// snapshotStatus describes the scheduled copies of etcd on this master.
+// snapshotStatus describes the scheduled etcd snapshots on this master.
 type snapshotStatus struct {
 	Disabled  bool   `json:"disabled,omitempty"`
 	Directory string `json:"directory"`
 	Count     int    `json:"count"`
-	// Newest is the time of the newest copy; nil if there is none.
+	// Newest is the time of the newest snapshot, or nil if there are no snapshots.
 	Newest *time.Time `json:"newest,omitempty"`
 }
 
-// snapshotsOf returns the copies of this master; nil if the host is only a node, or if the user
-// has no access to them.
+// snapshotsOf returns the status of this master's snapshots. It returns nil if the host is only a
+// node, or if the user has no access to the snapshots.
 func snapshotsOf(h *platform.Host) *snapshotStatus {
 	if h.Joined() {
 		return nil
@@ -35,7 +35,7 @@ func snapshotsOf(h *platform.Host) *snapshotStatus {
 	return status
 }
 
-// String returns a line for `slipway status`.
+// String returns the status as a line for `slipway status`.
 func (s *snapshotStatus) String() string {
 	text := fmt.Sprintf("etcd snapshots: %d in %s", s.Count, s.Directory)
 	if s.Newest != nil {

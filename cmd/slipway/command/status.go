@@ -23,9 +23,9 @@ var errNotReady = errors.New("not everything is ready")
 type hostStatus struct {
 	supervisor.Status
 	Nodes []nodeStatus `json:"nodes,omitempty"`
-	// Stopped are the components of the control plane that the administrator has stopped.
+	// Stopped contains the control plane components that the administrator has stopped.
 	Stopped []string `json:"stopped,omitempty"`
-	// Snapshots are the scheduled copies of etcd; nil on a host that is only a node.
+	// Snapshots describes the scheduled etcd snapshots. It is nil on a host that is only a node.
 	Snapshots *snapshotStatus `json:"etcdSnapshots,omitempty"`
 }
 
@@ -73,12 +73,13 @@ func statusCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// printStatus prints the state of the host.
+// printStatus prints the host's state.
 func printStatus(out io.Writer, status hostStatus) error {
 	return printEscaped(out, func(out io.Writer) error { return writeStatus(out, status) })
 }
 
-// printEscaped prints what write writes, with control characters escaped: nodes report some of it.
+// printEscaped prints the output of write, with control characters escaped. Some of the output
+// comes from nodes.
 func printEscaped(out io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
 	if err := write(&text); err != nil {
@@ -112,7 +113,7 @@ func writeStatus(out io.Writer, status hostStatus) error {
 	return nil
 }
 
-// stoppedOf returns the components of the control plane that the administrator has stopped.
+// stoppedOf returns the control plane components that the administrator has stopped.
 func stoppedOf(h *platform.Host) []string {
 	parts, err := h.StoppedParts()
 	if err != nil || h.Joined() {
@@ -121,7 +122,7 @@ func stoppedOf(h *platform.Host) []string {
 	return parts
 }
 
-// printProblems prints problems on which an administrator might have to act.
+// printProblems prints problems that may require an administrator's action.
 func printProblems(out io.Writer, status hostStatus) {
 	for _, part := range status.Stopped {
 		fmt.Fprintf(out, "\n%s is stopped on this host; to start it, run: slipway master start %[1]s\n", part)
