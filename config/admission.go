@@ -14,20 +14,20 @@ type AdmissionPlugin struct {
 	Name string
 	// Disabled turns the plugin off.
 	Disabled bool
-	// Configuration is the plugin's own configuration as JSON. It is nil if the file only enables
+	// Configuration is the plugin's own configuration in JSON. It is nil if the file only enables
 	// or disables the plugin.
 	Configuration []byte
 }
 
 // BuildDefaults and BuildOverrides are configured as admission plugins, as in OpenShift 3. Slipway
-// applies them when it creates a build's pod.
+// applies them when it creates a build pod.
 const (
 	BuildDefaults  = "BuildDefaults"
 	BuildOverrides = "BuildOverrides"
 )
 
-// admissionPlugins returns the plugins that can be configured: Kubernetes' plugins that read a
-// configuration or are off by default, and Slipway's plugins.
+// admissionPlugins returns the configurable plugins: Kubernetes' plugins that read a configuration
+// or are off by default, and Slipway's plugins.
 func admissionPlugins() []string {
 	return []string{
 		"AlwaysPullImages", "DefaultTolerationSeconds", "EventRateLimit",
@@ -43,8 +43,8 @@ func admissionPlugins() []string {
 	}
 }
 
-// AdmissionPlugins returns the supported plugins of admissionConfig.pluginConfig, sorted by name.
-// It fails if it cannot read a plugin's file.
+// AdmissionPlugins returns the supported plugins in admissionConfig.pluginConfig, sorted by name.
+// It returns an error if it cannot read a plugin's file.
 func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {
 	var plugins []AdmissionPlugin
 	for _, name := range slices.Sorted(maps.Keys(c.AdmissionConfig.PluginConfig)) {

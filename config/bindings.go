@@ -9,35 +9,36 @@ import (
 	"strconv"
 )
 
-// Binding is an address that a component binds.
+// Binding is an address to which a component binds.
 type Binding struct {
 	// Use is the purpose, such as "API".
 	Use string
 	// Network is the protocol: "tcp" or "udp".
 	Network string
 	Address netip.AddrPort
-	// Setting is the key of the address, and File the file that contains it.
+	// Setting is the configuration key of the address, and File is the file that contains it.
 	Setting, File string
 }
 
-// binding is a Binding whose address is not parsed.
+// binding is a Binding whose address has not been parsed.
 type binding struct{ use, network, address, setting, file string }
 
-// Bindings returns the addresses in the configuration to which components bind. These include the
-// registry's, even if the registry is disabled, but not the ports of the router. file is the
-// configuration file that replaces the files of the data directory, or "".
+// Bindings returns the configured addresses to which components bind. They include the registry's
+// address even if the registry is disabled, but not the router's ports. file is the configuration
+// file that replaces the files in the data directory, or "".
 func (c *Config) Bindings(file string) ([]Binding, error) {
 	return parseBindings(append(c.masterBindings(file), c.nodeBindings(file)...))
 }
 
-// NodeBindings is Bindings for a host that is only a node. Its balancer has the port of the API.
+// NodeBindings works like Bindings, for a host that is only a node. The node's balancer uses the
+// API's port.
 func (c *Config) NodeBindings(file string) ([]Binding, error) {
 	_, port := c.Master.APIAddress()
 	api := binding{"API of the masters", "tcp", joined("127.0.0.1", port), "servingInfo.bindAddress", fileOr(file, MasterFile(c.DataDir))}
 	return parseBindings(append([]binding{api}, c.nodeBindings(file)...))
 }
 
-// MasterBindings is Bindings for one of several masters, whose node has a balancer.
+// MasterBindings works like Bindings, for one of several masters, whose node runs a balancer.
 func (c *Config) MasterBindings(file string) ([]Binding, error) {
 	api := binding{"API of all masters", "tcp", c.Node.Slipway.BalancerAddress, "slipway.balancerAddress", fileOr(file, NodeFile(c.DataDir))}
 	return parseBindings(slices.Concat(c.masterBindings(file), c.nodeBindings(file), []binding{api}))
@@ -73,7 +74,7 @@ func (c *Config) nodeBindings(file string) []binding {
 	return list
 }
 
-// fileOr returns file, or the default if file is "".
+// fileOr returns file, or defaultFile if file is "".
 func fileOr(file, defaultFile string) string {
 	if file != "" {
 		return file
@@ -92,14 +93,14 @@ func parseBindings(list []binding) (bindings []Binding, err error) {
 	return bindings, nil
 }
 
-// ProxyHealthAddress returns the address on which the service proxy serves its health.
+// ProxyHealthAddress returns the address on which the service proxy serves its health endpoint.
 func (c *NodeConfig) ProxyHealthAddress() string {
 	return last(c.ProxyArguments["healthz-bind-address"], "127.0.0.1:10256")
 }
 
 func joined(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// last returns the last value of an argument, which is the one that applies, or a default.
+// last returns an argument's last value, which takes precedence over the others, or the default.
 func last(values []string, defaultValue string) string {
 	if len(values) == 0 {
 		return defaultValue

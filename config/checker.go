@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// checker collects problems with the values of one document. Its methods take a key and its value.
+// checker collects problems with the values in one document. Its methods take a key and its value.
 // They treat an empty value as missing.
 type checker struct {
 	document *document
 	problems Problems
 }
 
-// fail records a problem with a key. It does nothing if the decoder already rejected the value.
+// fail records a problem with a key. It is a no-op if the decoder has already rejected the value.
 func (c *checker) fail(key, format string, args ...any) {
 	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
 		if c.document.broken[at] {
@@ -35,7 +35,7 @@ func (c *checker) fail(key, format string, args ...any) {
 	})
 }
 
-// listen checks an ip:port to listen on.
+// listen validates an ip:port to listen on.
 func (c *checker) listen(key, value string) {
 	if value == "" {
 		return
@@ -46,7 +46,7 @@ func (c *checker) listen(key, value string) {
 	}
 }
 
-// network checks the protocol of a listen address: OpenShift 3's bindNetwork.
+// network validates the protocol of a listen address: OpenShift 3's bindNetwork.
 func (c *checker) network(key, value, address string) {
 	ip, err := netip.ParseAddrPort(address)
 	switch {
@@ -58,7 +58,7 @@ func (c *checker) network(key, value, address string) {
 	}
 }
 
-// hostPort checks a host:port. The host is a name or an IP address.
+// hostPort validates a host:port. The host is a name or an IP address.
 func (c *checker) hostPort(key, value string) {
 	if value == "" {
 		return
@@ -70,7 +70,7 @@ func (c *checker) hostPort(key, value string) {
 	}
 }
 
-// ip checks an IP address. It returns the zero Addr if value is empty or invalid.
+// ip validates an IP address. It returns the zero Addr if value is empty or invalid.
 func (c *checker) ip(key, value string) netip.Addr {
 	if value == "" {
 		return netip.Addr{}
@@ -82,7 +82,7 @@ func (c *checker) ip(key, value string) netip.Addr {
 	return address
 }
 
-// cidr checks an IPv4 network. It returns the zero Prefix if value is empty or invalid.
+// cidr validates an IPv4 network. It returns the zero Prefix if value is empty or invalid.
 func (c *checker) cidr(key, value string) netip.Prefix {
 	if isIPv6(value) {
 		c.fail(key, "is %q, must be an IPv4 network", value)
@@ -91,7 +91,8 @@ func (c *checker) cidr(key, value string) netip.Prefix {
 	return c.anyCIDR(key, value)
 }
 
-// anyCIDR checks a network. It returns the zero Prefix if value is empty or invalid.
+// anyCIDR validates a network of either IP family. It returns the zero Prefix if value is empty or
+// invalid.
 func (c *checker) anyCIDR(key, value string) netip.Prefix {
 	network, err := netip.ParsePrefix(value)
 	switch {
@@ -135,7 +136,7 @@ func (c *checker) notNegative(key string, value int) {
 	}
 }
 
-// device checks the name of a network device against the kernel's rules.
+// device validates a network device name against the kernel's rules.
 func (c *checker) device(key, name string) {
 	if len(name) > 15 || name == "." || name == ".." || strings.ContainsAny(name, "/: \t\n\x00") {
 		c.fail(key, "is %q, must be a network device name: at most 15 characters, "+
@@ -143,15 +144,15 @@ func (c *checker) device(key, name string) {
 	}
 }
 
-// exclusive reports two keys that exclude each other if both are set.
+// exclusive reports a problem if two mutually exclusive keys are both set.
 func (c *checker) exclusive(first string, firstSet bool, second string, secondSet bool) {
 	if firstSet && secondSet {
 		c.fail(second, "excludes %s; keep one of the two", first)
 	}
 }
 
-// arguments checks the names of flags for an upstream program. The program itself checks their
-// values when it starts.
+// arguments validates the flag names for an upstream program. The program itself validates the
+// flags' values when it starts.
 func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
 	for name := range arguments {
 		switch {
@@ -163,7 +164,7 @@ func (c *checker) arguments(key string, arguments legacyv1.ExtendedArguments) {
 	}
 }
 
-// claim is a port that a component of the host listens on.
+// claim is a port on which a component on the host listens.
 type claim struct {
 	document *document
 	kind     string
@@ -171,7 +172,7 @@ type claim struct {
 	address  string
 }
 
-// checkPorts reports components that listen on the same port of the same address.
+// checkPorts reports components that listen on the same address and port.
 func checkPorts(claims []claim) Problems {
 	var problems Problems
 	for i, a := range claims {
@@ -200,10 +201,10 @@ func unspecified(host string) bool {
 	return err == nil && ip.IsUnspecified()
 }
 
-// indexed returns the key of a list item.
+// indexed returns the key for a list item.
 func indexed(key string, i int) string { return key + "[" + strconv.Itoa(i) + "]" }
 
-// overlaps returns the first of networks that overlaps network.
+// overlaps returns the first entry in networks that overlaps network.
 func overlaps(network netip.Prefix, networks []netip.Prefix) (netip.Prefix, bool) {
 	i := slices.IndexFunc(networks, func(other netip.Prefix) bool {
 		return network.IsValid() && other.IsValid() && network.Overlaps(other)

@@ -8,26 +8,27 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Arguments of OpenShift 3's kubelet about CNI. Now they apply to the container runtime.
+// These are the CNI arguments of OpenShift 3's kubelet. In Slipway, they apply to the container
+// runtime.
 const (
 	networkPlugin = "network-plugin"
 	cniConfDir    = "cni-conf-dir"
 	cniBinDir     = "cni-bin-dir"
 )
 
-// HasOtherNetwork reports whether a CNI plugin of the administrator connects the pods.
+// HasOtherNetwork reports whether an administrator's CNI plugin connects the pods.
 func (c *MasterConfig) HasOtherNetwork() bool {
 	return c.NetworkConfig.NetworkPluginName == networkplugin.CNI
 }
 
-// CNIDirectories returns the directory with the configuration of an administrator's CNI plugin,
-// and the directories with its programs. The defaults are the same as in OpenShift 3's kubelet.
+// CNIDirectories returns the configuration directory of an administrator's CNI plugin and its
+// program directories. The defaults are the same as in OpenShift 3's kubelet.
 func (c *NodeConfig) CNIDirectories() (configuration string, programs []string) {
 	configuration = last(c.KubeletArguments[cniConfDir], "/etc/cni/net.d")
 	return configuration, strings.Split(last(c.KubeletArguments[cniBinDir], "/opt/cni/bin"), ",")
 }
 
-// KubeletFlags returns the arguments of the kubelet that are flags of this version of Kubernetes.
+// KubeletFlags returns the kubelet arguments that are flags in this Kubernetes version.
 func (c *NodeConfig) KubeletFlags() map[string][]string {
 	flags := map[string][]string{}
 	for name, values := range c.KubeletArguments {
@@ -38,7 +39,7 @@ func (c *NodeConfig) KubeletFlags() map[string][]string {
 	return flags
 }
 
-// cni checks the arguments of the kubelet about CNI.
+// cni validates the kubelet's CNI arguments.
 func (c *checker) cni(n *NodeConfig) {
 	for i, name := range n.KubeletArguments[networkPlugin] {
 		if name != networkplugin.CNI {
@@ -55,7 +56,7 @@ func (c *checker) cni(n *NodeConfig) {
 	}
 }
 
-// ignoredCNI lists the arguments about CNI that have no effect with Slipway's own network.
+// ignoredCNI returns the CNI arguments that have no effect with Slipway's own network.
 func (c *Config) ignoredCNI() (list []string) {
 	for _, name := range []string{cniConfDir, cniBinDir} {
 		if len(c.Node.KubeletArguments[name]) > 0 && !c.Master.HasOtherNetwork() {

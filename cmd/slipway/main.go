@@ -1,7 +1,7 @@
-// Command slipway is the whole platform in one program: the supervisor of a host, its processes,
-// and the clients oc and kubectl, which run if the program is called by their names. Under the
-// names openshift, oadm, hyperkube, master-restart, etcdctl and etcdutl, it runs as the programs of
-// these names.
+// Command slipway is the whole platform in one program: a host's supervisor and processes, and the
+// clients oc and kubectl, which run if the program is called by their names. If it is called as
+// openshift, oadm, hyperkube, master-restart, etcdctl or etcdutl, it runs as the program of that
+// name.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// run runs the program as the command name.
+// run runs the program under the given command name.
 func run(name string, args []string) error {
 	cobra.EnablePrefixMatching = false // the package of etcdctl changes it
 	switch name {

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/cmd/slipway/command"
 )
 
-// TestCommandsOfHostToolsHaveCounterparts checks the table of tools in docs/compat.md: it has all
-// programs that OpenShift 3's documents run on hosts, and the commands that replace them exist.
+// TestCommandsOfHostToolsHaveCounterparts checks the table of tools in docs/compat.md. The table
+// must list all programs that OpenShift 3's documentation runs on hosts, and the commands that
+// replace them must exist.
 func TestCommandsOfHostToolsHaveCounterparts(t *testing.T) {
 	content, err := os.ReadFile("../../docs/compat.md")
 	if err != nil {

@@ -25,7 +25,7 @@ func storageCommand(opts *options) *cobra.Command {
 	return storage
 }
 
-// storageResetCommand replaces OpenShift 3's reset of Docker storage.
+// storageResetCommand returns the command that replaces OpenShift 3's Docker storage reset.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.12.
 func storageResetCommand(opts *options) *cobra.Command {
@@ -58,7 +58,7 @@ func storageResetCommand(opts *options) *cobra.Command {
 }
 
 // resetStorage stops the host and empties containerd's directory. It keeps the directory itself,
-// because it can be a mount point.
+// because the directory can be a mount point.
 func resetStorage(ctx context.Context, opts *options, host *platform.Host, out io.Writer) error {
 	if err := down(ctx, opts, false, out); err != nil {
 		return fmt.Errorf("reset storage: %w", err)

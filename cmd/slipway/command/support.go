@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// supportLines is the number of last lines of each log that an archive of evidence contains.
+// supportLines is the maximum number of lines, counted from the end of each log, that a support
+// archive contains.
 const supportLines = 20_000
 
 func supportCommand(opts *options) *cobra.Command {
@@ -54,13 +55,13 @@ func supportCommand(opts *options) *cobra.Command {
 	}
 }
 
-// evidence is a file of the archive.
+// evidence is a file in a support archive.
 type evidence struct {
 	name string
 	read func(ctx context.Context, out io.Writer) error
 }
 
-// writeSupport writes the archive of a host. folder is the directory in it.
+// writeSupport writes a host's support archive. folder is the directory inside the archive.
 func writeSupport(ctx context.Context, h *platform.Host, path, folder string, now time.Time) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -20,17 +20,18 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// supportRows limits the objects of a table.
+// supportRows is the maximum number of objects in a table.
 const supportRows = "2000"
 
-// omitted are the resources whose tables an archive does not contain. The names of tokens are
-// secrets themselves. The last one is a view of ClusterResourceQuotas in a project.
+// omitted returns the resources whose tables are not part of an archive. Token names are secrets
+// themselves. AppliedClusterResourceQuotas are per-project views of ClusterResourceQuotas.
 func omitted() []string {
 	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens", "appliedclusterresourcequotas"}
 }
 
-// clusterEvidence returns a file for each resource of the cluster. A host that is only a node, or
-// whose API server does not respond, has none: problems then contains the reason.
+// clusterEvidence returns a file for each resource in the cluster. It returns no files on a host
+// that is only a node, or if the API server does not respond. In these cases, it writes the reason
+// to problems.
 func clusterEvidence(ctx context.Context, h *platform.Host, problems io.Writer) []evidence {
 	if h.Joined() {
 		fmt.Fprintln(problems, "cluster: this host is only a node; run the command on a master, too")
@@ -54,7 +55,7 @@ func tables(h *platform.Host) ([]evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Some groups can be missing while others respond.
+	// Discovery can fail for some groups while others respond.
 	groups, err := discovery.ServerPreferredResources(client.Discovery())
 	var list []evidence
 	for _, group := range groups {
@@ -67,7 +68,7 @@ func tables(h *platform.Host) ([]evidence, error) {
 	return list, err
 }
 
-// tableOf returns the file with the table of a resource, as the server creates it for `oc get`.
+// tableOf returns a file with a resource's table, as the server creates it for `oc get`.
 func tableOf(client rest.Interface, version, resource string) evidence {
 	prefix, group := "/apis", path.Dir(version)
 	if !strings.Contains(version, "/") {
@@ -87,7 +88,7 @@ func tableOf(client rest.Interface, version, resource string) evidence {
 	}}
 }
 
-// printTable prints a table like `oc get --all-namespaces -o wide`.
+// printTable prints a table in the format of `oc get --all-namespaces -o wide`.
 func printTable(out io.Writer, table *metav1.Table) error {
 	if len(table.Rows) == 0 {
 		fmt.Fprintln(out, "No resources found")

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// tokenCommand returns the command that manages the tokens with which hosts join.
+// tokenCommand returns the command that manages join tokens for hosts.
 func tokenCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{Use: "token", Short: "Manage the tokens with which other hosts join this cluster", GroupID: "host"}
 	command.AddCommand(
@@ -141,8 +141,8 @@ func listTokens(cmd *cobra.Command, opts *options) error {
 	return table.Flush()
 }
 
-// openTokens returns access to the join tokens of this master's cluster, and the cluster's CA
-// certificate in PEM.
+// openTokens returns access to the join tokens of this master's cluster, and the cluster's
+// PEM-encoded CA certificate.
 func openTokens(opts *options) (hosts.Tokens, []byte, error) {
 	h, err := opts.loadMaster()
 	if err != nil {

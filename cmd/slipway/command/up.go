@@ -20,10 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startTimeout limits a start. On a slow disk, the first start takes half a minute.
+// startTimeout is the maximum time for a start. On a slow disk, the first start takes half a
+// minute.
 const startTimeout = 5 * time.Minute
 
-// maxRestarts is the number of restarts of a process at which the start counts as failed.
+// maxRestarts is the number of restarts of a process after which the start counts as failed.
 const maxRestarts = 3
 
 func upCommand(opts *options) *cobra.Command {
@@ -82,8 +83,8 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	return watch(ctx, h, progress, done)
 }
 
-// startSupervisor starts the systemd service of this data directory, or a process if there is no
-// service. The channel is closed when the process ends; it is nil for the service.
+// startSupervisor starts the systemd service for this data directory, or a process if there is no
+// service. The channel is closed when the process exits; it is nil for the service.
 func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-chan struct{}, error) {
 	machine := installation.Host()
 	if installed, err := machine.Installed(h.DataDir); err != nil || !installed {
@@ -96,7 +97,7 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 }
 
 // spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
-// closed when the process ends.
+// closed when the process exits.
 func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -127,8 +128,8 @@ func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// watch shows the progress until everything is ready or the start has failed. After a failure, it
-// prints the last lines of the log. It stops the supervisor unless that has exited.
+// watch shows the progress until all components are ready or the start has failed. On failure, it
+// prints the last lines of the log and stops the supervisor, unless the supervisor has exited.
 func watch(ctx context.Context, h *platform.Host, progress *progress, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -169,7 +170,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 	}
 }
 
-// slowest returns a component that is starting or has failed, and its process.
+// slowest returns a component that is still starting or has failed, and the component's process.
 func slowest(status supervisor.Status) (name, process string) {
 	for _, p := range status.Processes {
 		for _, c := range p.Components {
@@ -181,7 +182,7 @@ func slowest(status supervisor.Status) (name, process string) {
 	return "the supervisor", platform.Supervisor
 }
 
-// startFailure prints the last lines of a log and returns the error of the start.
+// startFailure prints the last lines of a log and returns the start's error.
 func startFailure(out io.Writer, reason, log string) error {
 	fmt.Fprintf(out, "\nlast lines of %s:\n", log)
 	for _, line := range logfile.LastLines(log, 12) {

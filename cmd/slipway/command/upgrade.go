@@ -21,10 +21,11 @@ import (
 	"github.com/slipway-platform/slipway/platform/upgrade"
 )
 
-// upgradeTimeout limits the requests of the check.
+// upgradeTimeout is the timeout for the check's requests.
 const upgradeTimeout = 30 * time.Second
 
-// upgradeCommand returns the command that checks whether this program can replace the running one.
+// upgradeCommand returns the command that checks whether this program can replace the running
+// program.
 func upgradeCommand(opts *options) *cobra.Command {
 	check := false
 	command := &cobra.Command{
@@ -47,10 +48,10 @@ func upgradeCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// errUpgrade follows the printed problems.
+// errUpgrade is returned after the problems have been printed.
 var errUpgrade = errors.New("the cluster cannot be upgraded to this program yet: fix the errors above and run the command again")
 
-// checkUpgrade prints the problems of the cluster and of this machine.
+// checkUpgrade prints the problems with the cluster and this machine that prevent an upgrade.
 func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), upgradeTimeout)
 	defer cancel()
@@ -77,7 +78,7 @@ func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
 	return nil
 }
 
-// upgradeState reads the state of the cluster.
+// upgradeState reads the cluster's state.
 func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error) {
 	config, err := h.AdminClient()
 	if err != nil {
@@ -123,8 +124,8 @@ func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error)
 	return state, err
 }
 
-// deprecatedAPIs returns the deprecated APIs that clients have requested since the start of the API
-// server, from its metrics.
+// deprecatedAPIs extracts from the API server's metrics the deprecated APIs that clients have
+// requested since the API server started.
 func deprecatedAPIs(metrics []byte) (apis []upgrade.API, err error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// unit and balancerUnit are the systemd units of the services. COMMAND is a placeholder for the
-// command line.
+// unit and balancerUnit are the services' systemd units. COMMAND is a placeholder for the command
+// line.
 var (
 	//go:embed slipway.service
 	unit string
@@ -25,7 +25,7 @@ var (
 	balancerUnit string
 )
 
-// Directories for manual pages and completions, relative to Machine.Root.
+// These are the directories for manual pages and completions, relative to Machine.Root.
 const (
 	manDir  = "usr/local/share/man/man1"
 	bashDir = "etc/bash_completion.d"
@@ -61,7 +61,7 @@ func (m Machine) files(request Request) (files []file, err error) {
 	return files, nil
 }
 
-// commandLine returns the command line of the service, quoted for systemd.
+// commandLine returns the service's command line, quoted for systemd.
 func (r Request) commandLine() (string, error) {
 	words := []string{"/" + programPath, "run", "--data-dir", r.DataDir}
 	if r.LoadBalancer != nil {
@@ -81,8 +81,8 @@ func (r Request) commandLine() (string, error) {
 	return strings.Join(words, " "), nil
 }
 
-// texts returns the manual pages of a program, one for each command, and its completions for the
-// shells that are installed.
+// texts returns a program's manual pages, one for each command, and its completions for the
+// installed shells.
 func (m Machine) texts(name string, tree *cobra.Command) (files []file, err error) {
 	files, err = pages(tree)
 	if err != nil {
@@ -107,8 +107,8 @@ func (m Machine) texts(name string, tree *cobra.Command) (files []file, err erro
 	return files, nil
 }
 
-// pages returns the manual pages of a command and its subcommands. The page of `oc create route` is
-// oc-create-route.
+// pages returns the manual pages of a command and its subcommands. For example, the page for `oc
+// create route` is oc-create-route.
 func pages(command *cobra.Command) (files []file, err error) {
 	command.DisableAutoGenTag = true // it contains the date
 	name := strings.ReplaceAll(command.CommandPath(), " ", "-")

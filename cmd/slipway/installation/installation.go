@@ -1,5 +1,5 @@
-// Package installation installs Slipway as a systemd service, of a host or of a load balancer, with
-// its manual pages and shell completions, and removes them.
+// Package installation installs Slipway as a systemd service for a host or a load balancer, along
+// with manual pages and shell completions. It also removes them.
 package installation
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Service is the name of the systemd service of a host, and LoadBalancer the name of the service of
-// a load balancer. A machine has one of them.
+// Service is the name of a host's systemd service, and LoadBalancer is the name of a load
+// balancer's service. A machine has only one of them.
 const (
 	Service      = "slipway"
 	LoadBalancer = "slipway-lb"
 )
 
-// Paths relative to Machine.Root. recordPath is outside the data directory, because an
+// These paths are relative to Machine.Root. recordPath is outside the data directory, because an
 // administrator can remove that directory first.
 const (
 	recordPath  = "usr/local/share/slipway/installation.json"
@@ -36,7 +36,7 @@ const (
 	systemdPath = "run/systemd/system"
 )
 
-// unitPath returns the path of the unit of a service.
+// unitPath returns the path of a service's unit file.
 func unitPath(service string) string { return "etc/systemd/system/" + service + ".service" }
 
 // Machine is a machine on which Slipway is installed.
@@ -58,20 +58,20 @@ func Host() Machine {
 	}}
 }
 
-// Request describes the installation.
+// Request describes what to install.
 type Request struct {
 	// Program is the path of the program to copy.
 	Program string
 	// DataDir is the data directory. Config is the configuration file, or "". Both paths are absolute.
 	DataDir, Config string
-	// LoadBalancer are the flags of `slipway lb run`. If it is nil, the service runs a host.
+	// LoadBalancer contains the flags of `slipway lb run`. If it is nil, the service runs a host.
 	LoadBalancer []string
-	// Commands contains the commands that get manual pages and completions, by program.
+	// Commands maps each program to the command for which manual pages and completions are created.
 	Commands map[string]*cobra.Command
 }
 
-// record lists the installed files. It is written before the files, so that Remove also finds the
-// files of an installation that was killed.
+// record lists the installed files. It is written before the files, so that Remove finds all files
+// even if the installation was killed.
 type record struct {
 	DataDir string   `json:"dataDir"`
 	Files   []string `json:"files"`
@@ -79,7 +79,7 @@ type record struct {
 	Service string `json:"service,omitempty"`
 }
 
-// service returns the name of the service of a request.
+// service returns the name of the requested service.
 func (r Request) service() string {
 	if r.LoadBalancer != nil {
 		return LoadBalancer
@@ -87,7 +87,7 @@ func (r Request) service() string {
 	return Service
 }
 
-// file is a file to install. If target is set, it is a symbolic link to target.
+// file is a file to install. If target is set, the file is a symbolic link to target.
 type file struct {
 	path    string
 	content []byte
@@ -105,7 +105,7 @@ func (m Machine) Installed(dataDir string) (bool, error) {
 	return r != nil && filepath.Clean(r.DataDir) == path, err
 }
 
-// Install installs the files, and enables the service without starting it. It returns the paths of
+// Install installs the files and enables the service without starting it. It returns the paths of
 // the files. It replaces only files that an earlier installation created.
 func (m Machine) Install(ctx context.Context, request Request) ([]string, error) {
 	if _, err := os.Stat(m.path(systemdPath)); err != nil {
@@ -149,7 +149,7 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", request.service()))
 }
 
-// checkFree returns an error if path exists. A link to the program or oc is replaced, because
+// checkFree returns an error if path exists. Links to the program or to oc may be replaced, because
 // `slipway up --link` creates such links.
 func (m Machine) checkFree(path, program string) error {
 	if _, err := os.Lstat(m.path(path)); errors.Is(err, fs.ErrNotExist) {
@@ -161,8 +161,8 @@ func (m Machine) checkFree(path, program string) error {
 	return fmt.Errorf("/%s exists, and slipway install did not create it: remove it first", path)
 }
 
-// Remove stops and removes the service of a data directory, and removes all installed files. It
-// reports whether the service was installed.
+// Remove stops and removes a data directory's service, and removes all installed files. It reports
+// whether the service was installed.
 func (m Machine) Remove(ctx context.Context, dataDir string) (bool, error) {
 	if installed, err := m.Installed(dataDir); err != nil || !installed {
 		return false, err
@@ -217,7 +217,7 @@ func (m Machine) write(r record) error {
 	return atomicfile.Write(m.path(recordPath), append(content, '\n'), 0o644)
 }
 
-// put writes a file or creates a link. It replaces an existing one.
+// put writes a file or creates a link. It replaces an existing file or link.
 func (m Machine) put(f file) error {
 	path := m.path(f.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// machine is a Machine with a temporary root directory. It records the calls of systemctl.
+// machine is a Machine with a temporary root directory. It records the systemctl calls.
 type machine struct {
 	Machine
 	calls []string
@@ -176,15 +176,15 @@ func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	}
 }
 
-// TestServiceHasWatchdog expects a limit that is longer than the start of `slipway run`, which
-// replaces the supervisor when the address of the machine changes.
+// TestServiceHasWatchdog checks that the watchdog's timeout is longer than the start of `slipway
+// run`, which replaces the supervisor when the machine's address changes.
 func TestServiceHasWatchdog(t *testing.T) {
 	if !strings.Contains(unit, "\nWatchdogSec=60\n") {
 		t.Errorf("the unit has no watchdog of a minute:\n%s", unit)
 	}
 }
 
-// TestUnitIsValid checks the unit with systemd-analyze, if that is installed.
+// TestUnitIsValid checks the unit with systemd-analyze, if it is installed.
 func TestUnitIsValid(t *testing.T) {
 	program, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -206,7 +206,7 @@ func TestUnitIsValid(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(text, "COMMAND", "/bin/true", 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		// The output also contains problems of other units on this machine.
+		// The output also contains problems with other units on this machine.
 		if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), name+".service") {
 			t.Errorf("systemd-analyze verify: %v: %s", err, out)
 		}
