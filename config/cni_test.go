@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// loadCNI loads a configuration with a network plugin and arguments of the kubelet.
+// loadCNI loads a configuration with the given network plugin and kubelet arguments.
 func loadCNI(t *testing.T, plugin, arguments string) (*Config, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "both.yaml")

@@ -1,11 +1,11 @@
-// Package config reads the configuration of a host: OpenShift 3's MasterConfig and NodeConfig
+// Package config reads a host's configuration: OpenShift 3's MasterConfig and NodeConfig
 // (github.com/openshift/api/legacyconfig/v1), each with an additional block `slipway`.
 //
-// An unmodified master-config.yaml or node-config.yaml of OpenShift 3 is a valid configuration.
-// Decoding is strict: an unknown key, a wrong type, a duplicate key and an invalid value are
-// problems. Load reports all problems of all files together, each with file, line and key.
-// defaults.go completes the keys that a file omits. resolve.go resolves settings that OpenShift can
-// spell in two ways. ignored.go lists the settings that Slipway supports.
+// An unmodified master-config.yaml or node-config.yaml from OpenShift 3 is a valid configuration.
+// Decoding is strict: unknown keys, wrong types, duplicate keys and invalid values are problems.
+// Load reports the problems in all files together, each with file, line and key. defaults.go sets
+// the defaults for keys that a file omits. resolve.go resolves settings that OpenShift can spell in
+// two ways. ignored.go lists the settings that Slipway supports.
 package config
 
 import (
@@ -14,31 +14,32 @@ import (
 	"path/filepath"
 )
 
-// The kinds of document that a configuration file can contain.
+// These are the document kinds that a configuration file can contain.
 const (
 	masterKind = "MasterConfig"
 	nodeKind   = "NodeConfig"
 )
 
-// Config is the effective configuration of a host: the content of its files, and defaults.
+// Config is a host's effective configuration: the contents of its files, and defaults.
 type Config struct {
 	// DataDir is the absolute path of the data directory.
 	DataDir string
-	// Master configures the control plane, Node the node. Load sets both.
+	// Master configures the control plane, and Node configures the node. Load sets both.
 	Master *MasterConfig
 	Node   *NodeConfig
 	// Scheduler configures the scheduler.
 	Scheduler Scheduler
 
 	master, node *document
-	// graduated are the feature gates that removeGraduatedGates removed, as Ignored prints them.
+	// graduated contains the feature gates that removeGraduatedGates removed, as printed by
+	// Ignored.
 	graduated []string
 }
 
-// Load reads the configuration of the host whose data directory is dataDir.
+// Load reads the configuration of the host with the given data directory.
 //
 // If file is empty, Load reads `<dataDir>/master/master-config.yaml` and
-// `<dataDir>/node/node-config.yaml`. Otherwise it reads the YAML documents of file, and takes a
+// `<dataDir>/node/node-config.yaml`. Otherwise, it reads the YAML documents in file, and reads a
 // kind that file does not contain from the data directory. Load never writes files; see
 // WriteDefaults. Relative paths in a file are relative to the file's directory, as in OpenShift.
 //
@@ -51,8 +52,8 @@ func Load(dataDir, file string) (*Config, error) {
 	return c, nil
 }
 
-// LoadAnyway is Load for commands that only inspect a host. Together with an error of type
-// Problems, it returns everything that it could decode, completed with defaults.
+// LoadAnyway works like Load, for commands that only inspect a host. If it returns an error of type
+// Problems, it also returns everything that it could decode, with defaults applied.
 func LoadAnyway(dataDir, file string) (*Config, error) {
 	dataDir, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -82,7 +83,7 @@ func MasterFile(dataDir string) string {
 // NodeFile returns the path of the NodeConfig in a data directory.
 func NodeFile(dataDir string) string { return filepath.Join(dataDir, "node", "node-config.yaml") }
 
-// read decodes the documents of file. It reads missing kinds from the data directory.
+// read decodes the documents in file. It reads missing kinds from the data directory.
 func (c *Config) read(file string) Problems {
 	c.Master, c.Node = &MasterConfig{}, &NodeConfig{}
 	c.master, c.node = &document{file: MasterFile(c.DataDir)}, &document{file: NodeFile(c.DataDir)}
@@ -114,7 +115,7 @@ func (c *Config) read(file string) Problems {
 	return problems
 }
 
-// readFile decodes each document of a file into c.Master or c.Node. It rejects a kind that is not
+// readFile decodes each document in a file into c.Master or c.Node. It rejects kinds that are not
 // in kinds. It adds each kind that it decodes to seen.
 func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Problems {
 	roots, problems := parseFile(path)

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// load calls Load with a file of testdata and an empty data directory.
+// load calls Load with a file in testdata and an empty data directory.
 func load(t *testing.T, name string) (*Config, error) {
 	t.Helper()
 	return Load(t.TempDir(), filepath.Join("testdata", name))
@@ -38,7 +38,7 @@ func golden(t *testing.T, name, text string) {
 	}
 }
 
-// withoutFolder removes the machine-specific prefix from paths of testdata.
+// withoutFolder removes the machine-specific prefix from testdata paths.
 func withoutFolder(t *testing.T, text string) string {
 	t.Helper()
 	folder, err := filepath.Abs("testdata")
@@ -153,7 +153,7 @@ func TestFirstStartWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only the file has these blocks.
+	// Only the written default file sets these blocks.
 	first.Master.EtcdConfig.Address, first.Master.EtcdConfig.PeerAddress = "127.0.0.1:2379", "127.0.0.1:2380"
 	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053"}
 	if diff := cmp.Diff(first.Master, second.Master); diff != "" {
@@ -223,8 +223,8 @@ func TestNodeNameOf(t *testing.T) {
 	}
 }
 
-// loadNetwork loads a MasterConfig with these settings of the network; nil if they are rejected.
-// The error must contain want.
+// loadNetwork loads a MasterConfig with the given network settings. It returns nil if the settings
+// are rejected. The error must contain want.
 func loadNetwork(t *testing.T, settings, want string) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "master-config.yaml")

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// document records where a YAML document sets which key.
+// document records on which line a YAML document sets each key.
 type document struct {
 	file string
 	// lines maps each key path that the document sets to its line.
@@ -22,8 +22,8 @@ type document struct {
 	broken map[string]bool
 }
 
-// line returns the line of a key. For a key that the document omits, it returns the line of the
-// nearest enclosing key.
+// line returns the line of a key. If the document omits the key, it returns the line of the nearest
+// enclosing key.
 func (d *document) line(key string) int {
 	for key != "" {
 		if line, ok := d.lines[key]; ok {
@@ -34,25 +34,26 @@ func (d *document) line(key string) int {
 	return 0
 }
 
-// maxNodes limits the YAML nodes of a document after alias expansion. A full OpenShift
-// master-config.yaml has about 500.
+// maxNodes is the maximum number of YAML nodes in a document after alias expansion. A full
+// OpenShift master-config.yaml has about 500.
 const maxNodes = 50_000
 
-// maxDepth limits the nesting of values. Without it, an alias that contains itself would never end.
+// maxDepth is the maximum nesting depth of values. Without this limit, the decoder would not
+// terminate if an alias contains itself.
 const maxDepth = 100
 
 // decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired lists keys that OpenShift 3 accepted and that the types no longer have.
+	// retired contains keys that OpenShift 3 accepted but that the types no longer have.
 	retired  map[string]bool
 	nodes    int
 	depth    int
 	problems Problems
 }
 
-// decode fills target, a pointer to a struct with JSON tags, from the document at root. Keys are
-// case-sensitive. A null does not change a value. For a type with UnmarshalJSON, decode converts
+// decode decodes the document at root into target, a pointer to a struct with JSON tags. Keys are
+// case-sensitive. A null leaves a value unchanged. For a type with UnmarshalJSON, decode converts
 // the YAML to JSON.
 func decode(file string, root *yaml.Node, target any,
 	retired map[string]bool) (*document, Problems) {
@@ -74,8 +75,8 @@ func (d *decoder) fail(node *yaml.Node, key, format string, args ...any) {
 	})
 }
 
-// enter resolves an alias and counts the node as one level until leave. It returns nil if the
-// document is too large or too deeply nested.
+// enter resolves an alias, and increments the depth until leave is called. It returns nil if the
+// document is too large or nested too deeply.
 func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 	d.depth++
 	for node.Kind == yaml.AliasNode {
@@ -98,7 +99,7 @@ func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 
 func (d *decoder) leave() { d.depth-- }
 
-// value decodes node into v. v is settable.
+// value decodes node into v, which must be settable.
 func (d *decoder) value(node *yaml.Node, v reflect.Value, key string) {
 	node = d.enter(node, key)
 	defer d.leave()
@@ -173,7 +174,7 @@ func (d *decoder) list(node *yaml.Node, v reflect.Value, key string) {
 	}
 }
 
-// pairs calls visit for each key of a mapping. It skips and reports duplicates.
+// pairs calls visit for each key in a mapping. It skips and reports duplicate keys.
 func (d *decoder) pairs(node *yaml.Node, key string,
 	visit func(name, value *yaml.Node, path string)) {
 	if node.Kind != yaml.MappingNode {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// decodeMaster decodes the text of a MasterConfig without apiVersion and kind.
+// decodeMaster decodes the text of a MasterConfig that has no apiVersion and kind.
 func decodeMaster(t *testing.T, text string) (*MasterConfig, Problems) {
 	t.Helper()
 	roots, err := parse([]byte(text))

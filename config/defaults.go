@@ -20,17 +20,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// dnsAddress is the default address of the node's DNS server for pods: a link-local address that is
-// the same on each host.
+// dnsAddress is the default address of the node's DNS server for pods. It is a link-local address
+// that is the same on each host.
 const dnsAddress = "169.254.20.10:53"
 
-// ingressNetwork is the default network for services of type LoadBalancer. noIngressNetwork
-// disables addresses for these services.
+// ingressNetwork is the default network for LoadBalancer services. noIngressNetwork disables
+// addresses for these services.
 const ingressNetwork, noIngressNetwork = "172.29.0.0/16", "0.0.0.0/32"
 
-// DefaultMaster completes the keys that c omits with OpenShift 3's defaults. dataDir is absolute.
-// Three settings stay empty because each start determines them: masterPublicURL and
-// kubernetesMasterConfig.masterIP, which depend on the address of the machine, and the key files of
+// DefaultMaster sets the keys that c omits to OpenShift 3's defaults. dataDir must be absolute.
+// Three settings stay empty because they are determined at each start: masterPublicURL and
+// kubernetesMasterConfig.masterIP, which depend on the machine's address, and the key files in
 // serviceAccountConfig, which are generated with the certificates.
 func DefaultMaster(c *MasterConfig, dataDir string) {
 	c.Kind, c.APIVersion = masterKind, legacyv1.GroupVersion.Version
@@ -106,8 +106,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// defaultAudit returns the audit settings of a host without the block auditConfig: enabled, for at
-// most 600 MB and 30 days. OpenShift 3 disables auditing by default.
+// defaultAudit returns the audit settings for a host without the block auditConfig: auditing is
+// enabled, and the logs are limited to 600 MB and 30 days. OpenShift 3 disables auditing by
+// default.
 func defaultAudit() legacyv1.AuditConfig {
 	policy, err := yaml.YAMLToJSON(auditPolicy)
 	if err != nil {
@@ -119,7 +120,8 @@ func defaultAudit() legacyv1.AuditConfig {
 	}
 }
 
-// apart reports whether a network overlaps no network of the cluster. It skips invalid networks.
+// apart reports whether a network overlaps none of the cluster's networks. It skips invalid
+// networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
 	inUse := splitNetworks(c.ServiceNetworkCIDR)
 	for _, entry := range c.ClusterNetworks {
@@ -132,7 +134,7 @@ func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
 	})
 }
 
-// defaultImages completes the settings of images and the registry.
+// defaultImages sets the defaults for images and the registry.
 func defaultImages(c *MasterConfig, dataDir string) {
 	policy := &c.ImagePolicyConfig
 	fill(&policy.MaxImagesBulkImportedPerRepository, 50)
@@ -145,11 +147,11 @@ func defaultImages(c *MasterConfig, dataDir string) {
 	fill(&c.Slipway.Registry.ProjectQuota, "50Gi")
 }
 
-// usersFile returns the htpasswd file of the default provider.
+// usersFile returns the path of the default provider's htpasswd file.
 func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
 
-// defaultOAuth completes oauthConfig. A configuration without oauthConfig gets a provider with
-// users in a file. With an oauthConfig without providers, no user can log in.
+// defaultOAuth sets the defaults in oauthConfig. A configuration without oauthConfig gets a
+// provider that reads its users from a file. If oauthConfig has no providers, no user can log in.
 func defaultOAuth(c *MasterConfig, dataDir string) {
 	if c.OAuthConfig == nil {
 		if c.AuthConfig.OAuthMetadataFile != "" {
@@ -178,10 +180,9 @@ func defaultOAuth(c *MasterConfig, dataDir string) {
 	}
 }
 
-// DefaultNode completes the keys that c omits with OpenShift 3's defaults, as far as Slipway's node
-// has the same components. dataDir is absolute. hostName is the machine's name as a DNS subdomain.
-// nodeIP and networkConfig.mtu stay empty because the address of the machine can change between
-// starts.
+// DefaultNode sets the keys that c omits to OpenShift 3's defaults, as far as Slipway's node has
+// the same components. dataDir must be absolute. hostName is the machine's name as a DNS subdomain.
+// nodeIP and networkConfig.mtu stay empty because the machine's address can change between starts.
 func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	c.Kind, c.APIVersion = nodeKind, legacyv1.GroupVersion.Version
 	fill(&c.NodeName, hostName)
@@ -238,8 +239,8 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 // UsualDataDir is the default data directory.
 const UsualDataDir = "/var/lib/slipway"
 
-// cgroupRoot returns the cgroup of a host. Each host has its own cgroup because a node ends unknown
-// pods below it.
+// cgroupRoot returns a host's cgroup. Each host has its own cgroup, because a node terminates
+// unknown pods below its cgroup.
 func cgroupRoot(dataDir string) string {
 	if dataDir == UsualDataDir {
 		return "/slipway"
@@ -255,8 +256,8 @@ func fill[T comparable](value *T, fallback T) {
 	}
 }
 
-// hostName returns the machine's name as a node name: lower case, with '-' for each character that
-// is invalid in a DNS subdomain.
+// hostName returns the machine's name as a node name: in lower case, with '-' in place of each
+// character that is invalid in a DNS subdomain.
 func hostName() string {
 	name, err := os.Hostname()
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set: the port
-// of the first of etcdClientInfo.urls, which are the addresses of etcd in OpenShift 3, or else the
-// port of an all-in-one host of OpenShift 3.
+// etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set. It is
+// the port of the first URL in etcdClientInfo.urls, which are etcd's addresses in OpenShift 3.
+// Without URLs, it is the port on an all-in-one OpenShift 3 host.
 func (c *MasterConfig) etcdPort() string {
 	const usual = "4001"
 	if len(c.EtcdClientInfo.URLs) == 0 {
@@ -22,8 +22,8 @@ func (c *MasterConfig) etcdPort() string {
 	return u.Port()
 }
 
-// EtcdEndpoint returns the URL of this host's member of etcd for clients on the same host. One of
-// several masters also serves etcd on the loopback address.
+// EtcdEndpoint returns the URL of this host's etcd member for clients on the same host. If there
+// are several masters, each of them also serves etcd on the loopback address.
 func (c *MasterConfig) EtcdEndpoint(severalMasters bool) string {
 	host, port, err := net.SplitHostPort(c.EtcdAddress())
 	if err != nil {
@@ -35,8 +35,8 @@ func (c *MasterConfig) EtcdEndpoint(severalMasters bool) string {
 	return "https://" + net.JoinHostPort(host, port)
 }
 
-// etcdClient checks etcdClientInfo. Each master runs a member of etcd and uses it, with
-// certificates that Slipway issues: the block can only describe that.
+// etcdClient validates etcdClientInfo. Each master runs and uses its own etcd member, with
+// certificates that Slipway issues, so the block must match this setup.
 func (c *checker) etcdClient(config *Config) {
 	info := config.Master.EtcdClientInfo
 	for i, text := range info.URLs {
@@ -66,7 +66,7 @@ func (c *checker) etcdClient(config *Config) {
 	}
 }
 
-// isOwnName reports whether the configuration gives a name or address to this host.
+// isOwnName reports whether the configuration assigns a name or address to this host.
 func (c *Config) isOwnName(name string) bool {
 	if ip, err := netip.ParseAddr(name); name == "localhost" || err == nil && ip.IsLoopback() {
 		return true

@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// etcdMaintenance checks the settings of snapshots of etcd, and of the maintenance of its files.
+// etcdMaintenance validates the settings for etcd snapshots and for the maintenance of etcd's
+// files.
 func (c *checker) etcdMaintenance(m *MasterExtension) {
 	snapshots, maintenance := &m.EtcdSnapshots, &m.EtcdMaintenance
 	for key, interval := range map[string]time.Duration{
@@ -26,7 +27,7 @@ func (c *checker) etcdMaintenance(m *MasterExtension) {
 	}
 }
 
-// FreeBytes returns the minimum unused space, in bytes, of a file that is defragmented.
+// FreeBytes returns the minimum unused space, in bytes, in a file before the file is defragmented.
 func (m *EtcdMaintenance) FreeBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(m.FreeSpace)
 	if err != nil || quantity.Sign() <= 0 {

@@ -10,11 +10,11 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// featureGates is the name of the argument with feature gates.
+// featureGates is the name of the argument that sets feature gates.
 const featureGates = "feature-gates"
 
-// graduatedGates lists feature gates of OpenShift 3 that Kubernetes no longer has, because their
-// features are always in effect.
+// graduatedGates returns OpenShift 3 feature gates that Kubernetes no longer has because their
+// features are always enabled.
 func graduatedGates() []string {
 	return []string{
 		"AdvancedAuditing", "AttachVolumeLimit", "BlockVolume", "CPUManager", "CRIContainerLogRotation", "CSIBlockVolume",
@@ -29,7 +29,7 @@ func graduatedGates() []string {
 }
 
 // removeGraduatedGates removes graduated gates from the arguments, because Kubernetes rejects
-// unknown gates. Ignored lists them. A gate that disables its feature is a problem.
+// unknown gates. Ignored lists these gates. A gate that disables its feature is a problem.
 func (c *Config) removeGraduatedGates() Problems {
 	kube := &c.Master.KubernetesMasterConfig
 	var problems Problems
@@ -70,8 +70,8 @@ func (c *Config) removeGraduatedGates() Problems {
 	return problems
 }
 
-// ControlPlaneGates returns the feature gates of the arguments of the API server, the controllers
-// and the scheduler. They run in one process, which has one set of gates.
+// ControlPlaneGates returns the feature gates in the arguments of the API server, the controllers
+// and the scheduler. These components run in one process, which has a single set of gates.
 func (c *Config) ControlPlaneGates() (map[string]bool, error) {
 	kube := c.Master.KubernetesMasterConfig
 	return parseGates(map[string]legacyv1.ExtendedArguments{
@@ -81,7 +81,7 @@ func (c *Config) ControlPlaneGates() (map[string]bool, error) {
 	})
 }
 
-// NodeGates returns the feature gates of the arguments of the kubelet and of the service proxy.
+// NodeGates returns the feature gates in the arguments of the kubelet and the service proxy.
 func (c *Config) NodeGates() (map[string]bool, error) {
 	return parseGates(map[string]legacyv1.ExtendedArguments{"kubeletArguments": c.Node.KubeletArguments, "proxyArguments": c.Node.ProxyArguments})
 }

@@ -11,7 +11,7 @@ type taggedField struct {
 	index []int
 }
 
-// fields lists the keys of a struct, including keys of inlined structs, in the order of its
+// fields returns the keys of a struct, including keys of inlined structs, in the order of their
 // definition.
 func fields(t reflect.Type) []taggedField {
 	var list []taggedField
@@ -40,7 +40,7 @@ func suggestion(misspelt string, allowed []taggedField) string {
 			best = f.name
 			break
 		}
-		// An abbreviation, such as schedulerArgs for schedulerArguments.
+		// The name is an abbreviation, such as schedulerArgs for schedulerArguments.
 		if stem := strings.TrimSuffix(misspelt, "s"); len(stem) > 3 && strings.HasPrefix(f.name, stem) && best == "" {
 			best = f.name
 		}
@@ -54,8 +54,8 @@ func suggestion(misspelt string, allowed []taggedField) string {
 	return "; did you mean " + best + "?"
 }
 
-// editDistance returns the Levenshtein distance of a and b in bytes. For very long names it returns
-// the length of the longer one.
+// editDistance returns the Levenshtein distance between a and b in bytes. For very long names, it
+// returns the length of the longer name.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))

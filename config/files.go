@@ -6,7 +6,7 @@ import (
 )
 
 // Files returns the files and directories that the configuration names, as absolute paths:
-// certificates, keys, users, policies and pages. The audit log is not one of them. They need not
+// certificates, keys, users, policies and pages. The audit log is not included. The files need not
 // exist.
 func (c *Config) Files() []string {
 	var files []string

@@ -16,7 +16,7 @@ func FlexVolumeOperations() []string {
 	}
 }
 
-// flexVolumes checks slipway.flexVolume.
+// flexVolumes validates slipway.flexVolume.
 func (c *checker) flexVolumes(drivers map[string]FlexVolumeDriver) {
 	for _, name := range slices.Sorted(maps.Keys(drivers)) {
 		key, driver := join("slipway.flexVolume", name), drivers[name]

@@ -17,32 +17,33 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// GroupFile is a node-config.yaml that contains the configuration of a node group.
+// GroupFile is a node-config.yaml that contains a node group's configuration.
 type GroupFile struct {
-	// Content is the new file.
+	// Content is the content of the new file.
 	Content []byte
-	// Applied is the part of the group's configuration that Content contains, in JSON. The next call
-	// of MergeGroup needs it.
+	// Applied is the part of the group's configuration that Content contains, in JSON. It must be
+	// passed to the next call of MergeGroup.
 	Applied []byte
-	// Changed are the keys of the NodeConfig that change, without the labels of the node, which the
-	// control plane sets.
+	// Changed contains the NodeConfig keys that change, except the node's labels, which the control
+	// plane sets.
 	Changed []string
-	// Next is the configuration of the host with the new file.
+	// Next is the host's configuration with the new file.
 	Next *Config
 }
 
-// groupHead begins a file with the configuration of a group.
+// groupHead is the header of a file with a group's configuration.
 const groupHead = `# The ConfigMap of the node's group in the project openshift-node sets some of these keys.
 # Change them there. Changes of other keys in this file take effect at the next start.
 `
 
-// MergeGroup adds the configuration of a node group to the node-config.yaml of the host. Keys that
-// an earlier configuration added and that group omits are removed. applied is GroupFile.Applied of
+// MergeGroup merges a node group's configuration into the host's node-config.yaml. Keys that an
+// earlier configuration added and that group omits are removed. applied is the GroupFile.Applied of
 // the earlier configuration, or nil.
 //
-// A group can only set the keys of groupKeys. Others must have the value of the host, or OpenShift
-// 3's default, for which the host has its own value. Otherwise a user who can write the ConfigMap
-// could take over the host: paths of keys, programs and manifests of pods are among them.
+// A group can set only the keys in groupKeys. Any other key must have the host's value, or
+// OpenShift 3's default for a key that each host sets itself. Otherwise, a user who can write the
+// ConfigMap could take over the host, because the keys include paths of key files, programs and pod
+// manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err
@@ -79,8 +80,8 @@ func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	return file, nil
 }
 
-// DecodeGroup reads the configuration of a node group. It reports problems that do not depend on
-// the host.
+// DecodeGroup decodes a node group's configuration. It reports problems that do not depend on the
+// host.
 func DecodeGroup(content []byte) (*NodeConfig, error) {
 	roots, err := parse(content)
 	if err != nil {
@@ -100,8 +101,8 @@ func DecodeGroup(content []byte) (*NodeConfig, error) {
 	return config, err
 }
 
-// mergeFile returns the YAML of a configuration in which the settings of a group replace the
-// settings of its previous version.
+// mergeFile returns the YAML of a configuration in which a group's settings replace the settings of
+// the group's previous version.
 func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error) {
 	before, err := json.Marshal(current)
 	if err != nil {
@@ -125,9 +126,9 @@ func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error)
 	return append([]byte(groupHead), text...), nil
 }
 
-// loadNode returns the configuration of the host with another node-config.yaml.
+// loadNode returns the host's configuration with a different node-config.yaml.
 func (c *Config) loadNode(content []byte) (*Config, error) {
-	// In the same directory, because paths are relative to it.
+	// The file is in the same directory because its paths are relative to the directory.
 	candidate := filepath.Join(filepath.Dir(NodeFile(c.DataDir)), ".node-config.yaml")
 	if err := writeFile(candidate, content); err != nil {
 		return nil, fmt.Errorf("check configuration of node group: %w", err)
@@ -158,7 +159,7 @@ func readJSON(path string) (map[string]any, error) {
 	return values, nil
 }
 
-// groupSettings returns the changes of a group to the NodeConfig of a host, in JSON.
+// groupSettings returns a group's changes to a host's NodeConfig, in JSON.
 func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(group, &values); err != nil {
@@ -172,14 +173,14 @@ func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	return json.Marshal(settings)
 }
 
-// manifestPath is the argument with the directory of static pods, which can do everything on the
-// host. A group can only set OpenShift 3's directory, to which only root has access.
+// manifestPath is the argument that sets the static pod directory. Static pods have full control
+// over the host. A group can set only OpenShift 3's directory, to which only root has access.
 const (
 	manifestPath      = "kubeletArguments.pod-manifest-path"
 	manifestDirectory = "/etc/origin/node/pods"
 )
 
-// groupFilter selects the settings that a group can change.
+// groupFilter selects the settings that a group may change.
 type groupFilter struct{ problems Problems }
 
 func (f *groupFilter) values(path string, values, current map[string]any) map[string]any {
@@ -209,7 +210,7 @@ func (f *groupFilter) values(path string, values, current map[string]any) map[st
 	return settings
 }
 
-// isDefault reports whether a value is a default of OpenShift 3.11's node groups for a key that
+// isDefault reports whether a value is the default in OpenShift 3.11's node groups for a key that
 // each host sets itself.
 func isDefault(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 1 {

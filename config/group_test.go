@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sample is the ConfigMap of node-config-compute in 3.11 Cluster Administration, 2.11, without the
-// cloud.
+// sample is the ConfigMap node-config-compute from 3.11 Cluster Administration, 2.11, without the
+// cloud provider settings.
 const sample = `
 apiVersion: v1
 authConfig: {authenticationCacheSize: 1000, authenticationCacheTTL: 5m, authorizationCacheSize: 1000, authorizationCacheTTL: 5m}
@@ -38,7 +38,7 @@ volumeConfig: {localQuota: {perFSGroup: null}}
 volumeDirectory: /var/lib/origin/openshift.local.volumes
 `
 
-// newNode returns the configuration of a host with a node-config.yaml.
+// newNode returns the configuration of a host with the given node-config.yaml.
 func newNode(t *testing.T, text string) *Config {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func newNode(t *testing.T, text string) *Config {
 	return c
 }
 
-// merge merges a group and writes the file.
+// merge merges a group's configuration and writes the file.
 func (c *Config) merge(t *testing.T, applied []byte, group string) (*Config, *GroupFile) {
 	t.Helper()
 	file, err := c.MergeGroup(applied, []byte(group))

@@ -1,9 +1,9 @@
 package config
 
-// groupKeys are the keys of a NodeConfig that the ConfigMap of a node group can set. None names a
-// file with keys, a program, a directory of pods, an address at which the node listens, or a
-// check that protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf
-// is a file whose name servers and search domains pods get.
+// groupKeys returns the NodeConfig keys that a node group's ConfigMap can set. None of them names a
+// key file, a program, a pod directory, an address on which the node listens, or a check that
+// protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf is a file
+// whose name servers and search domains are passed to pods.
 func groupKeys() []string {
 	keys := []string{
 		"apiVersion", "kind", "authConfig", "dnsNameservers", "dockerConfig", "enableUnidling", "imageConfig", "iptablesSyncPeriod",
@@ -15,7 +15,7 @@ func groupKeys() []string {
 	return keys
 }
 
-// groupArguments are the arguments of the kubelet that a node group can set.
+// groupArguments returns the kubelet arguments that a node group can set.
 func groupArguments() []string {
 	return []string{
 		"authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",

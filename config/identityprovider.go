@@ -17,7 +17,7 @@ type IdentityProvider struct {
 	Settings any
 }
 
-// IdentityProviders returns the identity providers of oauthConfig in their order.
+// IdentityProviders returns the identity providers in oauthConfig, in their configured order.
 func (c *MasterConfig) IdentityProviders() []IdentityProvider {
 	if c.OAuthConfig == nil {
 		return nil
@@ -42,8 +42,7 @@ type OpenIDIdentityProvider struct {
 	Issuer string `json:"issuer"`
 }
 
-// providerType returns empty settings for a kind of provider. It returns nil if the kind is
-// unknown.
+// providerType returns empty settings for a provider kind. It returns nil if the kind is unknown.
 func providerType(kind string) any {
 	switch kind {
 	case "AllowAllPasswordIdentityProvider":
@@ -72,7 +71,7 @@ func providerType(kind string) any {
 	return nil
 }
 
-// providerSettings decodes the block of a provider. unknown are problems with single keys.
+// providerSettings decodes a provider's block. unknown contains problems with individual keys.
 func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown []error, err error) {
 	var kind struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(provider.Provider.Raw, &kind); err != nil {
@@ -90,14 +89,14 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	return settings, unknown, nil
 }
 
-// fileKeys are the keys of files in the settings of a provider. secretKeys are the keys of secrets,
-// which can be in files.
+// fileKeys contains the keys of provider settings that name files. secretKeys contains the keys of
+// secrets, which can be stored in files.
 var (
 	fileKeys   = []string{"file", "ca", "certFile", "keyFile", "clientCA"}
 	secretKeys = []string{"bindPassword", "clientSecret"}
 )
 
-// resolveProviders makes the paths of the providers absolute. They are relative to folder.
+// resolveProviders makes the providers' paths absolute. They are relative to folder.
 func (c *MasterConfig) resolveProviders(folder string) {
 	if c.OAuthConfig == nil {
 		return
@@ -120,7 +119,7 @@ func (c *MasterConfig) resolveProviders(folder string) {
 	}
 }
 
-// resolveBlock makes the values of keys absolute paths.
+// resolveBlock converts the values of the given keys to absolute paths.
 func resolveBlock(folder string, block map[string]any, keys ...string) {
 	for _, key := range keys {
 		if path, ok := block[key].(string); ok {
@@ -130,8 +129,9 @@ func resolveBlock(folder string, block map[string]any, keys ...string) {
 	}
 }
 
-// DeveloperFile returns the htpasswd file of the default provider, which the host fills at its
-// first start with a user `developer`. It returns "" if oauthConfig configures other providers.
+// DeveloperFile returns the default provider's htpasswd file. At its first start, the host adds a
+// user `developer` to this file. DeveloperFile returns "" if oauthConfig configures other
+// providers.
 func (c *Config) DeveloperFile() string {
 	path := usersFile(c.DataDir)
 	for _, provider := range c.Master.IdentityProviders() {

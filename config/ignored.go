@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// supported lists, by kind, the settings that this version supports. A setting includes all
+// supported returns the settings of a kind that this version supports. A setting includes all
 // settings below it.
 func supported(kind string) []string {
 	if kind == masterKind {
@@ -108,7 +108,7 @@ func supported(kind string) []string {
 	}
 }
 
-// pluginKeys returns the keys of the supported admission plugins.
+// pluginKeys returns the keys for the supported admission plugins.
 func pluginKeys() []string {
 	var keys []string
 	for _, name := range admissionPlugins() {
@@ -117,9 +117,9 @@ func pluginKeys() []string {
 	return keys
 }
 
-// Ignored lists the keys that the files set and this version ignores, such as `NodeConfig:
-// imageConfig`. If Ignored ignores all keys of a block, it lists only the
-// block. It omits keys with an empty value (null, false, 0, "", empty lists and mappings).
+// Ignored returns the keys that the files set but this version ignores, such as `NodeConfig:
+// imageConfig`. If all keys in a block are ignored, it returns only the block. It omits keys with
+// an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
 	if len(c.Master.NetworkConfig.ClusterNetworks) > len(c.Master.PodNetworks()) {
@@ -146,8 +146,8 @@ func (c *Config) Ignored() []string {
 	return list
 }
 
-// acceptedContentTypes returns the formats that the kubelet accepts in responses, which upstream
-// derives from contentType, and whether acceptContentTypes is empty or has this value.
+// acceptedContentTypes returns the response formats that the kubelet accepts, which upstream
+// derives from contentType. ok reports whether acceptContentTypes is empty or has this value.
 func (c *NodeConfig) acceptedContentTypes() (accepted string, ok bool) {
 	const protobuf, json = "application/vnd.kubernetes.protobuf", "application/json"
 	client := c.MasterClientConnectionOverrides
@@ -176,7 +176,7 @@ func ignored(kind string, d *document) []string {
 	return list
 }
 
-// highestIgnored returns the outermost block around path that contains no supported setting.
+// highestIgnored returns the outermost block that contains path and no supported setting.
 func highestIgnored(path string, settings []string) string {
 	for i, r := range path {
 		block := path[:i]
