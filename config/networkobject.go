@@ -2,9 +2,9 @@ package config
 
 import networkv1 "github.com/openshift/api/network/v1"
 
-// NetworkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it has
-// the network of pods in both forms. It has only one network of services, because the type has only
-// one.
+// NetworkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it
+// contains the pod network in both forms. It contains only one service network, because the type
+// has a field for only one.
 func (c *MasterConfig) NetworkObject() networkv1.ClusterNetwork {
 	pods, hostBits := c.ClusterNetwork()
 	entry := networkv1.ClusterNetworkEntry{CIDR: pods.String(), HostSubnetLength: uint32(hostBits)}

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// oauth checks oauthConfig.
+// oauth validates oauthConfig.
 func (c *checker) oauth(m *MasterConfig) {
 	oauth := m.OAuthConfig
 	if oauth == nil {
@@ -53,7 +53,7 @@ func (c *checker) oneOf(key, value string, allowed ...string) {
 	}
 }
 
-// provider checks the block of one provider.
+// provider validates the block of one provider.
 func (c *checker) provider(at string, provider legacyv1.IdentityProvider) {
 	settings, unknown, err := providerSettings(provider)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *checker) required(key, value string) {
 	}
 }
 
-// https checks the address of a server that receives secrets.
+// https validates the address of a server that receives secrets.
 func (c *checker) https(key, value string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
@@ -119,7 +119,7 @@ func (c *checker) https(key, value string) {
 	}
 }
 
-// registration checks the settings that all providers with a browser redirect share.
+// registration validates the settings that all providers with a browser redirect share.
 func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id string,
 	secret legacyv1.StringSource) {
 	c.required(at+".provider.clientID", id)

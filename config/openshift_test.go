@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestOpenShiftFilesDecodeLikeUpstream compares the strict decoder with the lenient decoder
-// of OpenShift 3.
+// TestOpenShiftFilesDecodeLikeUpstream compares the strict decoder with OpenShift 3's lenient
+// decoder.
 func TestOpenShiftFilesDecodeLikeUpstream(t *testing.T) {
 	master, node := &MasterConfig{}, &NodeConfig{}
 	for path, target := range map[string]any{"master-config.yaml": master, "node-config.yaml": node} {

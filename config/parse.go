@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseFile returns the root of each non-empty YAML document of a file.
+// parseFile returns the root of each non-empty YAML document in a file.
 func parseFile(path string) ([]*yaml.Node, Problems) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func parseFile(path string) ([]*yaml.Node, Problems) {
 	return roots, nil
 }
 
-// unreadable converts an error of os.ReadFile to a problem.
+// unreadable converts an error from os.ReadFile to a problem.
 func unreadable(path string, err error) Problem {
 	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
 		err = pathError.Err
@@ -52,7 +52,8 @@ func parse(data []byte) ([]*yaml.Node, error) {
 	}
 }
 
-// syntaxProblem converts the parser's `yaml: line 3: did not find ...` to a problem.
+// syntaxProblem converts the parser's error, such as `yaml: line 3: did not find ...`, to a
+// problem.
 func syntaxProblem(path string, err error) Problem {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	problem := Problem{File: path}
@@ -64,8 +65,8 @@ func syntaxProblem(path string, err error) Problem {
 	return problem
 }
 
-// kindOf returns the kind of a document. It rejects versions other than v1 and kinds that are not
-// in kinds.
+// kindOf returns a document's kind. It rejects versions other than v1 and kinds that are not in
+// kinds.
 func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	if root.Kind != yaml.MappingNode {
 		return "", &Problem{File: path, Line: root.Line, Text: "is " + describe(root) + ", must be a mapping with kind: " + strings.Join(kinds, " or ")}
@@ -86,7 +87,7 @@ func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	return kind.Value, nil
 }
 
-// field returns the value of a key of a mapping, or nil if the key is missing.
+// field returns the value of a key in a mapping, or nil if the key is missing.
 func field(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {

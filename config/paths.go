@@ -15,7 +15,7 @@ func resolve(folder string, paths []*string) {
 	}
 }
 
-// paths lists the files and directories of a MasterConfig that OpenShift 3 resolves.
+// paths returns the paths of files and directories in a MasterConfig that OpenShift 3 resolves.
 func (c *MasterConfig) paths() []*string {
 	kube, audit, accounts := &c.KubernetesMasterConfig, &c.AuditConfig, &c.ServiceAccountConfig
 	list := servingPaths(&c.ServingInfo.ServingInfo)
@@ -67,8 +67,8 @@ func (c *MasterConfig) paths() []*string {
 	return append(list, oauthPaths(c.OAuthConfig)...)
 }
 
-// paths lists the files and directories of a NodeConfig that OpenShift 3 resolves, and the ones in
-// the block slipway. Like OpenShift 3, it excludes arguments of the kubelet and proxy.
+// paths returns the paths of files and directories in a NodeConfig that OpenShift 3 resolves, and
+// the paths in the block slipway. As in OpenShift 3, kubelet and proxy arguments are excluded.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

@@ -11,7 +11,7 @@ import (
 type Problem struct {
 	// File is the file's path.
 	File string
-	// Line counts from 1. It is 0 if the problem concerns the whole file.
+	// Line is the line number, starting at 1. It is 0 if the problem concerns the whole file.
 	Line int
 	// Key is the path of the key, such as `networkConfig.clusterNetworks[0].cidr`. It is empty if
 	// the problem concerns the whole document.
@@ -20,7 +20,7 @@ type Problem struct {
 	Text string
 }
 
-// String returns `file:line: key: text`, without the line and the key if they are unset.
+// String returns `file:line: key: text`. It omits line and key if they are not set.
 func (p Problem) String() string {
 	var b strings.Builder
 	b.WriteString(p.File)
@@ -35,7 +35,7 @@ func (p Problem) String() string {
 	return b.String()
 }
 
-// Problems are all problems of a configuration, ordered by file and line.
+// Problems contains all problems in a configuration, ordered by file and line.
 type Problems []Problem
 
 // Error returns one problem per line.

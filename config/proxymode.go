@@ -2,15 +2,14 @@ package config
 
 import "slices"
 
-// proxyMode is the argument with the mode of the service proxy.
+// proxyMode is the argument that sets the service proxy's mode.
 const proxyMode = "proxy-mode"
 
-// userspace is the mode of OpenShift 3 in which a process accepts all connections to services.
+// userspace is the OpenShift 3 mode in which a process accepts all connections to services.
 // Kubernetes removed it in 1.26.
 const userspace = "userspace"
 
-// ProxyFlags returns the arguments of the service proxy that are flags of this version of
-// Kubernetes.
+// ProxyFlags returns the service proxy arguments that are flags in this Kubernetes version.
 func (c *NodeConfig) ProxyFlags() map[string][]string {
 	flags := map[string][]string{}
 	for name, values := range c.ProxyArguments {
@@ -24,7 +23,7 @@ func (c *NodeConfig) ProxyFlags() map[string][]string {
 	return flags
 }
 
-// ignoredProxyMode lists the mode of the service proxy if Kubernetes has removed it.
+// ignoredProxyMode returns the service proxy's mode if Kubernetes has removed that mode.
 func (c *NodeConfig) ignoredProxyMode() []string {
 	if !slices.Contains(c.ProxyArguments[proxyMode], userspace) {
 		return nil

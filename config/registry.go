@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// registry checks slipway.registry.
+// registry validates slipway.registry.
 func (c *checker) registry(r *Registry) {
 	c.listen("slipway.registry.bindAddress", r.BindAddress)
 	if _, _, err := r.Reserved(); err != nil {
@@ -17,11 +17,12 @@ func (c *checker) registry(r *Registry) {
 	}
 }
 
-// Reserved returns the disk space that pushes leave free: bytes, or a share of its size in [0, 1).
+// Reserved returns the disk space that pushes must leave free, in bytes or as a fraction of the
+// disk's size in [0, 1).
 func (r *Registry) Reserved() (bytes int64, share float64, err error) { return parseReserve(r.Reserve) }
 
-// Quota returns the size limit of a project's images in bytes. limited is false if there is no
-// limit.
+// Quota returns the limit on the size of a project's images, in bytes. limited is false if there is
+// no limit.
 func (r *Registry) Quota() (bytes int64, limited bool, err error) {
 	if r.ProjectQuota == "none" {
 		return 0, false, nil

@@ -14,16 +14,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// The methods in this file return plain values of settings that files spell as text or in more than
-// one way. Call them on a configuration that Load returned. For an invalid configuration they
-// return zero values.
+// The methods in this file return plain values for settings that files spell as text or in more
+// than one way. They must be called on a configuration that Load returned. For an invalid
+// configuration, they return zero values.
 
-// APIAddress returns the IP address and the port that the API server listens on.
+// APIAddress returns the IP address and port on which the API server listens.
 func (c *MasterConfig) APIAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
-// DNSPort returns the port of the master's DNS server, or 0 if other hosts cannot reach one.
+// DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server that
+// other hosts can reach.
 func (c *MasterConfig) DNSPort() int32 {
 	if c.DNSConfig == nil {
 		return 0
@@ -55,7 +56,7 @@ func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 	return network, int(first.HostSubnetLength)
 }
 
-// DualStack returns the pod networks. They include an IPv6 network if clusterNetworks has one.
+// DualStack returns the pod networks. They include an IPv6 network if clusterNetworks contains one.
 func (c *MasterConfig) DualStack() dualstack.Networks {
 	networks := dualstack.Networks{}
 	networks.IPv4, networks.HostBits4 = c.ClusterNetwork()
@@ -67,8 +68,8 @@ func (c *MasterConfig) DualStack() dualstack.Networks {
 	return networks
 }
 
-// PodNetworks returns the pod networks in use: the IPv4 network, and the IPv6 network if there is
-// one.
+// PodNetworks returns the pod networks in use: the IPv4 network and, if configured, the IPv6
+// network.
 func (c *MasterConfig) PodNetworks() []netip.Prefix {
 	networks := c.DualStack()
 	if networks.Enabled() {
@@ -77,8 +78,8 @@ func (c *MasterConfig) PodNetworks() []netip.Prefix {
 	return []netip.Prefix{networks.IPv4}
 }
 
-// ServiceNetworks returns the services' networks: the IPv4 network, and the IPv6 network if there
-// is one.
+// ServiceNetworks returns the service networks: the IPv4 network and, if configured, the IPv6
+// network.
 func (c *MasterConfig) ServiceNetworks() (networks []netip.Prefix) {
 	for _, text := range splitNetworks(c.NetworkConfig.ServiceNetworkCIDR) {
 		network, _ := netip.ParsePrefix(text)
@@ -87,10 +88,10 @@ func (c *MasterConfig) ServiceNetworks() (networks []netip.Prefix) {
 	return networks
 }
 
-// ServiceNetwork returns the services' IPv4 network.
+// ServiceNetwork returns the IPv4 service network.
 func (c *MasterConfig) ServiceNetwork() netip.Prefix { return c.ServiceNetworks()[0] }
 
-// SecondServiceNetwork returns the services' IPv6 network, or an invalid one.
+// SecondServiceNetwork returns the IPv6 service network, or an invalid prefix if there is none.
 func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
 	if networks := c.ServiceNetworks(); len(networks) > 1 {
 		return networks[1]
@@ -98,10 +99,10 @@ func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
 	return netip.Prefix{}
 }
 
-// splitNetworks returns the networks in a list with commas, at least one.
+// splitNetworks splits a comma-separated list of networks. The result has at least one element.
 func splitNetworks(list string) []string { return strings.Split(list, ",") }
 
-// PublicHosts returns the hosts in the public addresses of the API server, such as a load balancer.
+// PublicHosts returns the hosts in the API server's public addresses, such as a load balancer.
 func (c *MasterConfig) PublicHosts() (hosts []string) {
 	addresses := []string{c.MasterPublicURL}
 	if c.OAuthConfig != nil {
@@ -115,9 +116,9 @@ func (c *MasterConfig) PublicHosts() (hosts []string) {
 	return hosts
 }
 
-// CORSOrigins returns regular expressions of the origins whose pages can send requests to the API
-// server. An expression without anchors, as in the first versions of OpenShift, matches only a
-// whole host. Otherwise it would match longer host names, too.
+// CORSOrigins returns regular expressions for the origins whose pages can send requests to the API
+// server. An expression without anchors, as in the first OpenShift versions, is changed to match
+// only a whole host. Otherwise, it would also match longer host names.
 func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	for _, expression := range c.CORSAllowedOrigins {
 		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
@@ -130,8 +131,8 @@ func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	return expressions
 }
 
-// IngressNetwork returns the network for addresses of services of type LoadBalancer. An invalid
-// prefix means that such services get no address.
+// IngressNetwork returns the network from which LoadBalancer services get addresses. An invalid
+// prefix means that these services get no addresses.
 func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	text := c.NetworkConfig.IngressIPNetworkCIDR
 	if text == noIngressNetwork {
@@ -141,7 +142,7 @@ func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	return network
 }
 
-// endsHost reports whether an expression anchors the end of a host. It ignores the colons of a
+// endsHost reports whether an expression anchors the end of the host. It ignores the colons of a
 // scheme and of a group.
 func endsHost(expression string) bool {
 	if at := strings.LastIndex(expression, "//"); at >= 0 {
@@ -150,13 +151,13 @@ func endsHost(expression string) bool {
 	return strings.ContainsAny(strings.ReplaceAll(expression, "(?:", "("), ":$")
 }
 
-// APIServiceIP returns the address of the service `kubernetes`: the first one of the service
-// network.
+// APIServiceIP returns the cluster IP of the service `kubernetes`, which is the first address in
+// the service network.
 func (c *MasterConfig) APIServiceIP() netip.Addr {
 	return c.ServiceNetwork().Addr().Next()
 }
 
-// NodePorts returns the port range of NodePort services.
+// NodePorts returns the port range for NodePort services.
 func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	ports, err := utilnet.ParsePortRange(c.KubernetesMasterConfig.ServicesNodePortRange)
 	if err != nil {
@@ -165,9 +166,9 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	return *ports
 }
 
-// ServiceAccountKeys returns the key file that signs the tokens of service accounts, and the key
-// files that verify them: several during a change of the key. ownKey and ownPublicKey are the key
-// pair of the host, which applies if serviceAccountConfig names no private key.
+// ServiceAccountKeys returns the key file that signs service account tokens, and the key files that
+// verify them. There are several verification keys while the key is being rotated. ownKey and
+// ownPublicKey are the host's key pair, which is used if serviceAccountConfig names no private key.
 func (c *MasterConfig) ServiceAccountKeys(ownKey, ownPublicKey string) (signing string, verifying []string) {
 	configured := c.ServiceAccountConfig
 	switch {
@@ -208,14 +209,14 @@ func (c *MasterConfig) PodEvictionTimeout() time.Duration {
 	return timeout
 }
 
-// KubeletAddress returns the IP address and the port that the kubelet listens on.
+// KubeletAddress returns the IP address and port on which the kubelet listens.
 func (c *NodeConfig) KubeletAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
 // DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
-// can reach that address. Otherwise it is the default: files of OpenShift 3 bind 127.0.0.1:53
-// behind a dnsmasq that Slipway does not use.
+// can reach that address. Otherwise, it is the default, because OpenShift 3 files bind to
+// 127.0.0.1:53 behind a dnsmasq that Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)
 	if err == nil && (address.Addr().IsLoopback() || address.Addr().IsUnspecified()) {
@@ -224,7 +225,7 @@ func (c *NodeConfig) DNSAddress() string {
 	return c.DNSBindAddress
 }
 
-// ResolverIP returns the name server in the resolv.conf of pods: dnsIP, or the node's DNS server if
+// ResolverIP returns the name server for pods' resolv.conf: dnsIP, or the node's DNS server if
 // dnsIP is 0.0.0.0, which means "this node" in OpenShift 3.
 func (c *NodeConfig) ResolverIP() string {
 	if ip, err := netip.ParseAddr(c.DNSIP); err == nil && !ip.IsUnspecified() {
@@ -235,7 +236,7 @@ func (c *NodeConfig) ResolverIP() string {
 }
 
 // Nameservers returns the host:port of each recursive name server that the node's DNS server uses.
-// An empty list means the name servers in the machine's /etc/resolv.conf.
+// An empty list means that it uses the name servers in the machine's /etc/resolv.conf.
 func (c *NodeConfig) Nameservers() []string {
 	var list []string
 	for _, server := range c.DNSNameservers {
@@ -247,12 +248,13 @@ func (c *NodeConfig) Nameservers() []string {
 	return list
 }
 
-// RecursiveResolvConf returns the file with the name servers for names outside of the cluster
-// (dnsRecursiveResolvConf), which dnsNameservers replaces. It is empty if the file does not exist,
-// as on a host without OpenShift 3: the machine's own file then applies.
+// RecursiveResolvConf returns the file that contains the name servers for names outside the cluster
+// (dnsRecursiveResolvConf). dnsNameservers takes precedence over this file. RecursiveResolvConf
+// returns "" if the file does not exist, as on a host without OpenShift 3. In this case, the
+// machine's own file applies.
 func (c *NodeConfig) RecursiveResolvConf() string { return existing(c.DNSRecursiveResolvConf) }
 
-// KubeletClientCA returns the file with further authorities of clients of the kubelet
+// KubeletClientCA returns the file with additional CAs for the kubelet's clients
 // (servingInfo.clientCA), or "" if there is none.
 func (c *NodeConfig) KubeletClientCA() string { return existing(c.ServingInfo.ClientCA) }
 
@@ -264,20 +266,20 @@ func existing(path string) string {
 	return path
 }
 
-// ProvisionsJenkins reports whether a project with pipelines gets a Jenkins
-// (jenkinsPipelineConfig.autoProvisionEnabled). By default, it gets none: Slipway runs its
-// Jenkinsfiles.
+// ProvisionsJenkins reports whether a Jenkins server is created for a project with pipelines
+// (jenkinsPipelineConfig.autoProvisionEnabled). By default, none is created, because Slipway itself
+// runs Jenkinsfiles.
 func (c *MasterConfig) ProvisionsJenkins() bool {
 	enabled := c.JenkinsPipelineConfig.AutoProvisionEnabled
 	return enabled != nil && *enabled
 }
 
-// VolumePluginDir returns the directory of FlexVolume drivers, the kubelet's argument
+// VolumePluginDir returns the FlexVolume driver directory, which is the kubelet argument
 // volume-plugin-dir.
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }
 
-// ManifestDir returns the absolute path of the file or directory of static pods and its polling
-// interval. The path is empty if there is none. The kubelet's argument pod-manifest-path takes
+// ManifestDir returns the absolute path of the static pod file or directory, and its polling
+// interval. The path is empty if there is none. The kubelet argument pod-manifest-path takes
 // precedence over podManifestConfig.
 func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	const usual = 20 * time.Second
@@ -290,8 +292,8 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
-// CacheTTLs returns how long the kubelet caches the authentication and the authorization of a
-// client. nil means the default of Kubernetes.
+// CacheTTLs returns how long the kubelet caches a client's authentication and authorization. nil
+// means Kubernetes' default.
 func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) {
 	read := func(text string) *time.Duration {
 		ttl, err := time.ParseDuration(text)
@@ -303,7 +305,7 @@ func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) 
 	return read(c.AuthConfig.AuthenticationCacheTTL), read(c.AuthConfig.AuthorizationCacheTTL)
 }
 
-// SyncPeriod returns the longest time after which the node repairs rules of packets that another
+// SyncPeriod returns the maximum time until the node repairs packet filter rules that another
 // program has changed (iptablesSyncPeriod).
 func (c *NodeConfig) SyncPeriod() time.Duration {
 	const usual = 30 * time.Second
@@ -324,8 +326,8 @@ func splitAddress(address string) (host string, port int) {
 	return host, port
 }
 
-// GroupQuota returns the bytes that the pods of an FSGroup keep in volumes of the type emptyDir, 0
-// if there is no limit.
+// GroupQuota returns the limit, in bytes, on the data that pods with the same FSGroup store in
+// emptyDir volumes. It returns 0 if there is no limit.
 func (c *NodeConfig) GroupQuota() int64 {
 	if quota := c.VolumeConfig.LocalQuota.PerFSGroup; quota != nil {
 		return quota.Value()

@@ -55,7 +55,7 @@ func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
 	d.record(key, !v.IsZero())
 }
 
-// unmarshal decodes a node as JSON, for types that implement json.Unmarshaler.
+// unmarshal converts a node to JSON and decodes it, for types that implement json.Unmarshaler.
 func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string) {
 	value := d.free(node, key)
 	data, err := json.Marshal(value)
@@ -76,8 +76,8 @@ func (d *decoder) unmarshal(node *yaml.Node, target json.Unmarshaler, key string
 	d.fail(node, key, "is %s, must be %s", describe(node), form)
 }
 
-// free decodes a free-form value into nil, bool, int64, uint64, float64, string, []any and
-// map[string]any. Like OpenShift's YAML 1.1 reader, it decodes unquoted yes, no, on and off as
+// free decodes a free-form value to nil, bool, int64, uint64, float64, string, []any or
+// map[string]any. Like OpenShift's YAML 1.1 decoder, it decodes unquoted yes, no, on and off as
 // booleans.
 func (d *decoder) free(node *yaml.Node, key string) any {
 	node = d.enter(node, key)
@@ -124,21 +124,21 @@ func (d *decoder) number(node *yaml.Node, key string) any {
 	return value
 }
 
-// record records that the document sets key. set reports a non-zero value.
+// record records that the document sets key. set is true if the value is non-zero.
 func (d *decoder) record(key string, set bool) {
 	if path := indices.ReplaceAllString(key, ""); set && !slices.Contains(d.set, path) {
 		d.set = append(d.set, path)
 	}
 }
 
-// indices matches the list indices of a key path.
+// indices matches the list indices in a key path.
 var indices = regexp.MustCompile(`\[\d+\]`)
 
 func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null"
 }
 
-// boolean decodes the unquoted YAML 1.1 spellings true, false, yes, no, on and off.
+// boolean decodes the unquoted YAML 1.1 booleans true, false, yes, no, on and off.
 func boolean(node *yaml.Node) (value, ok bool) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	if node.Kind != yaml.ScalarNode || node.Style&quoted != 0 {
@@ -157,7 +157,7 @@ func booleanWord(word string) (value, ok bool) {
 	return false, false
 }
 
-// describe returns a description of a node for `is ..., must be ...`.
+// describe returns a description of a node for messages of the form `is ..., must be ...`.
 func describe(node *yaml.Node) string {
 	switch node.Kind {
 	case yaml.MappingNode:

@@ -1,4 +1,4 @@
-// Package reload applies changes of the configuration files while the control plane runs.
+// Package reload applies changes to the configuration files while the control plane is running.
 package reload
 
 import (
@@ -13,25 +13,26 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// Adjustment applies changes of some settings without a restart.
+// Adjustment applies changes to some settings without a restart.
 type Adjustment struct {
 	// Keys are the settings, each with all settings below it.
 	Keys []string
-	// Prepare creates the objects for a configuration. apply makes them effective.
+	// Prepare creates the objects for a configuration. The returned apply function puts them into
+	// effect.
 	Prepare func(next *config.Config) (apply func(), err error)
 }
 
 // defaultInterval is the time between two checks of the files.
 const defaultInterval = time.Second
 
-// retryChecks is the number of checks after which a rejected configuration is tried again. Its
-// error can be in another file, such as a certificate.
+// retryChecks is the number of checks after which a rejected configuration is tried again. The
+// cause of the error can be in another file, such as a certificate.
 const retryChecks = 10
 
-// Reloader applies changes of configuration files. It reads a file when two checks in a row find
+// Reloader applies changes to configuration files. It reads a file when two consecutive checks find
 // the same state, so that it does not read a file that is being written. It prepares all
-// adjustments before it applies the first one: a configuration takes effect as a whole or not at
-// all.
+// adjustments before it applies the first adjustment: a configuration takes effect as a whole or
+// not at all.
 type Reloader struct {
 	// Load reads the configuration.
 	Load func() (*config.Config, error)
@@ -41,7 +42,7 @@ type Reloader struct {
 	Start *config.Config
 	// Adjustments are the components that can apply a change.
 	Adjustments []Adjustment
-	// Interval is the interval of the checks; a second by default.
+	// Interval is the time between checks. The default is one second.
 	Interval time.Duration
 
 	note func(string)
@@ -59,8 +60,8 @@ func (r *Reloader) Name() string { return "configuration" }
 // Notes sets the function that reports settings that are not in effect.
 func (r *Reloader) Notes(note func(string)) { r.note = note }
 
-// Init records the state of the files. The caller calls it as soon as it has read the
-// configuration, so that later changes are found.
+// Init records the state of the files. It must be called as soon as the configuration has been
+// read, so that later changes are detected.
 func (r *Reloader) Init() {
 	r.startState = stateOf(r.Files)
 	next, err := r.Load()
@@ -72,7 +73,7 @@ func (r *Reloader) Init() {
 	}
 }
 
-// Run checks the files until ctx ends.
+// Run checks the files until ctx is done.
 func (r *Reloader) Run(ctx context.Context, ready func()) error {
 	ready()
 	interval := r.Interval
@@ -131,7 +132,7 @@ func (r *Reloader) report(note string) {
 	}
 }
 
-// apply applies all adjustments and returns the changed settings that need a restart.
+// apply applies all adjustments. It returns the changed settings that require a restart.
 func (r *Reloader) apply() (pending []string, err error) {
 	for i, file := range r.Files {
 		if r.read[i] == (fileState{}) && r.startState[i] != (fileState{}) {

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// fileState distinguishes two states of a file. It is zero for a file that does not exist.
+// fileState identifies the state of a file, so that changes can be detected. It is zero if the file
+// does not exist.
 type fileState struct {
 	inode    uint64
 	size     int64
