@@ -14,21 +14,22 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Scheduler contains the settings of the scheduler in addition to the upstream flags.
+// Scheduler contains the scheduler's settings, in addition to the upstream flags.
 type Scheduler struct {
-	// Policy is the content of kubernetesMasterConfig.schedulerConfigFile if it is a Policy.
+	// Policy is the content of kubernetesMasterConfig.schedulerConfigFile, if the file is a Policy.
 	Policy *policy.Policy
-	// Configuration is the content of that file if it is a KubeSchedulerConfiguration.
+	// Configuration is the content of that file, if the file is a KubeSchedulerConfiguration.
 	Configuration []byte
 	// DisablePreemption is schedulerArguments.disablePreemption.
 	DisablePreemption bool
-	// Arguments are the flags in schedulerArguments that upstream's scheduler still has.
+	// Arguments contains the flags in schedulerArguments that the upstream scheduler still has.
 	Arguments map[string][]string
-	// ConfigMap is the ConfigMap with the policy (schedulerArguments.policy-configmap), in the
-	// namespace ConfigMapNamespace; "" if there is none. It replaces File.
+	// ConfigMap is the name of the ConfigMap that contains the policy
+	// (schedulerArguments.policy-configmap), in the namespace ConfigMapNamespace. It is "" if there
+	// is none. The ConfigMap replaces File.
 	ConfigMap, ConfigMapNamespace string
-	// File is the path of the file, whether or not it exists. It is empty if the configuration names
-	// none.
+	// File is the path of the file, whether or not the file exists. It is empty if the
+	// configuration names no file.
 	File string
 }
 
@@ -37,14 +38,14 @@ const (
 	schedulerArguments = "kubernetesMasterConfig.schedulerArguments"
 )
 
-// SchedulerKeys returns the keys that decide the content of Scheduler.
+// SchedulerKeys returns the keys that determine the content of Scheduler.
 func SchedulerKeys() []string {
 	return []string{schedulerFile, schedulerArguments}
 }
 
-// readScheduler reads the arguments that upstream's scheduler no longer has, and the file that they
-// or schedulerConfigFile name. If the file does not exist, the default policy applies, as in
-// OpenShift.
+// readScheduler reads the arguments that the upstream scheduler no longer has, and the file that
+// these arguments or schedulerConfigFile name. If the file does not exist, the default policy
+// applies, as in OpenShift.
 func (c *Config) readScheduler() Problems {
 	kube, check := &c.Master.KubernetesMasterConfig, &checker{document: c.master}
 	arguments := maps.Clone(map[string][]string(kube.SchedulerArguments))
@@ -70,7 +71,7 @@ func (c *Config) readScheduler() Problems {
 		scheduler.File = path
 	}
 	scheduler.ConfigMap, scheduler.ConfigMapNamespace = take("policy-configmap"), cmp.Or(take("policy-configmap-namespace"), metav1.NamespaceSystem)
-	// As in OpenShift 3, the file replaces the ConfigMap with this argument.
+	// As in OpenShift 3, this argument makes the file take precedence over the ConfigMap.
 	legacy := take("use-legacy-policy-config")
 	switch {
 	case scheduler.ConfigMap == "":
@@ -113,8 +114,8 @@ func (s *Scheduler) read() Problems {
 	return s.decode(data)
 }
 
-// DecodeSchedulerPolicy reads a Policy or a KubeSchedulerConfiguration. name is its place in
-// errors.
+// DecodeSchedulerPolicy decodes a Policy or a KubeSchedulerConfiguration. name identifies the
+// source in errors.
 func DecodeSchedulerPolicy(name string, data []byte) (*policy.Policy, []byte, error) {
 	s := Scheduler{File: name}
 	if problems := s.decode(data); len(problems) > 0 {
@@ -123,7 +124,7 @@ func DecodeSchedulerPolicy(name string, data []byte) (*policy.Policy, []byte, er
 	return s.Policy, s.Configuration, nil
 }
 
-// decode reads the content of the file.
+// decode decodes the file's content.
 func (s *Scheduler) decode(data []byte) Problems {
 	roots, err := parse(spaces(data))
 	if err != nil {
@@ -153,13 +154,13 @@ func (s *Scheduler) readPolicy(root *yaml.Node) Problems {
 	return append(problems, check.problems...)
 }
 
-// missing reports whether the file that the configuration names does not exist.
+// missing reports whether the configuration names a file that does not exist.
 func (s *Scheduler) missing() bool {
 	return s.File != "" && s.Policy == nil && s.Configuration == nil
 }
 
-// spaces replaces the tabs of a JSON document, which a YAML parser rejects. A string in JSON
-// contains no tab.
+// spaces replaces the tabs in a JSON document with spaces, because the YAML parser rejects tabs. A
+// JSON string cannot contain a literal tab.
 func spaces(data []byte) []byte {
 	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return bytes.ReplaceAll(data, []byte("\t"), []byte(" "))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// loadScheduler loads a configuration whose schedulerConfigFile, scheduler.json, has a content. An
-// empty content stands for a missing file.
+// loadScheduler loads a configuration whose schedulerConfigFile, scheduler.json, has the given
+// content. If content is empty, the file does not exist.
 func loadScheduler(t *testing.T, content, settings string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ownKeys are the keys of a MasterConfig, or prefixes of keys, that can differ between the
-// masters of a cluster: addresses, certificates, directories and limits of one host.
+// ownKeys returns the MasterConfig keys, or key prefixes, that can differ between the masters of a
+// cluster: a single host's addresses, certificates, directories and limits.
 func ownKeys() []string {
 	return []string{
 		"servingInfo.certFile", "servingInfo.keyFile", "servingInfo.namedCertificates",
@@ -26,9 +26,8 @@ func ownKeys() []string {
 	}
 }
 
-// SharedSettings returns the settings that all masters of a cluster must have in common: keys of
-// the effective MasterConfig, such as `networkConfig.serviceNetworkCIDR`, with a hash of each
-// value.
+// SharedSettings returns the settings that all masters of a cluster must share. It maps the keys of
+// the effective MasterConfig, such as `networkConfig.serviceNetworkCIDR`, to a hash of each value.
 func (c *Config) SharedSettings() (map[string]string, error) {
 	root, err := encode(reflect.ValueOf(*c.Master))
 	if err != nil {
@@ -44,7 +43,7 @@ func (c *Config) SharedSettings() (map[string]string, error) {
 	return settings, nil
 }
 
-// flatten adds the hashes of the values below a node. Lists are one value.
+// flatten adds the hashes of all values below a node. A list counts as a single value.
 func (c *Config) flatten(node *yaml.Node, key string, settings map[string]string) error {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {
@@ -62,7 +61,7 @@ func (c *Config) flatten(node *yaml.Node, key string, settings map[string]string
 	if err != nil {
 		return err
 	}
-	// The hosts can have different data directories.
+	// The hosts may have different data directories.
 	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte(c.DataDir), nil))
 	settings[key] = hex.EncodeToString(sum[:8])
 	return nil
@@ -84,8 +83,8 @@ func Differences(a, b map[string]string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// Contradictions returns the keys that the MasterConfig of this host sets, and that differ from the
-// shared settings of a cluster. The file of the first start sets none.
+// Contradictions returns the keys that this host's MasterConfig sets to a value other than the
+// cluster's shared settings. The file from the first start sets none of these keys.
 func (c *Config) Contradictions(cluster map[string]string) ([]string, error) {
 	content, err := os.ReadFile(c.master.file)
 	if os.IsNotExist(err) || string(content) == defaultMasterFile() {
@@ -101,7 +100,7 @@ func (c *Config) Contradictions(cluster map[string]string) ([]string, error) {
 	return slices.DeleteFunc(Differences(own, cluster), func(key string) bool { return !c.master.sets(key) }), nil
 }
 
-// sets reports whether the document contains a key, or a part of its value.
+// sets reports whether the document contains a key or a part of the key's value.
 func (d *document) sets(key string) bool {
 	for line := range d.lines {
 		if line == key || strings.HasPrefix(line, key+".") || strings.HasPrefix(line, key+"[") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// masterWith returns the configuration of a host with a MasterConfig.
+// masterWith returns the configuration of a host whose MasterConfig has the given settings.
 func masterWith(t *testing.T, settings string) *Config {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "config-") // short, for sockets

@@ -11,17 +11,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// StartSettings are the settings that OpenShift 3's `openshift start` has flags for.
+// StartSettings contains the settings for which OpenShift 3's `openshift start` has flags.
 type StartSettings struct {
-	// PublicMaster is the address of the API server for clients outside: a host, a host and port, or
-	// a URL.
+	// PublicMaster is the API server's address for external clients: a host, a host and port, or a
+	// URL.
 	PublicMaster string
-	// CORSAllowedOrigins is corsAllowedOrigins of the MasterConfig.
+	// CORSAllowedOrigins is the value of corsAllowedOrigins in the MasterConfig.
 	CORSAllowedOrigins []string
 }
 
-// Write writes the default files like WriteDefaults, with the settings. If there is a MasterConfig,
-// Write changes nothing, and fails if the file has other settings.
+// Write writes the default files with these settings, as WriteDefaults does. If a MasterConfig
+// exists, Write does not change it, and returns an error if its settings differ.
 func (s StartSettings) Write(dataDir string) error {
 	settings, err := s.settings()
 	if err != nil {
@@ -45,7 +45,7 @@ func (s StartSettings) Write(dataDir string) error {
 	return WriteDefaults(dataDir)
 }
 
-// settings returns the keys of the MasterConfig that the flags set.
+// settings returns the MasterConfig keys that the flags set.
 func (s StartSettings) settings() (map[string]any, error) {
 	settings := map[string]any{}
 	if s.PublicMaster != "" {
@@ -68,7 +68,7 @@ func (s StartSettings) settings() (map[string]any, error) {
 	return settings, nil
 }
 
-// compare returns an error if the MasterConfig differs from the settings.
+// compare returns an error if the MasterConfig differs from the given settings.
 func (s StartSettings) compare(dataDir string, settings map[string]any) error {
 	c, err := LoadAnyway(dataDir, "")
 	if c == nil {

@@ -5,39 +5,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MasterConfig is OpenShift 3's configuration of a master with the additional block `slipway`.
+// MasterConfig is OpenShift 3's master configuration with the additional block `slipway`.
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
-	// TemplateServiceBrokerConfig is a block of OpenShift 3 that its current types no longer have.
+	// TemplateServiceBrokerConfig is an OpenShift 3 block that the current OpenShift types no
+	// longer have.
 	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
 	// AnsibleServiceBrokerConfig configures the Ansible service broker. In OpenShift 3, these settings
 	// are in the broker's own configuration.
 	AnsibleServiceBrokerConfig AnsibleServiceBrokerConfig `json:"ansibleServiceBrokerConfig"`
-	// Slipway contains settings that OpenShift 3 has no key for. It is optional.
+	// Slipway contains settings for which OpenShift 3 has no key. It is optional.
 	Slipway MasterExtension `json:"slipway"`
 }
 
 // TemplateServiceBrokerConfig configures the template service broker.
 type TemplateServiceBrokerConfig struct {
-	// TemplateNamespaces are the projects whose templates the broker offers as services,
-	// `openshift` by default.
+	// TemplateNamespaces contains the projects whose templates the broker offers as services. The
+	// default is `openshift`.
 	TemplateNamespaces []string `json:"templateNamespaces"`
 }
 
 // AnsibleServiceBrokerConfig configures the Ansible service broker.
 type AnsibleServiceBrokerConfig struct {
-	// Namespaces are the projects whose image streams the broker offers as services if their images
-	// are Ansible playbook bundles, `openshift` by default. An empty list turns the broker off.
+	// Namespaces contains the projects whose image streams the broker offers as services if their
+	// images are Ansible playbook bundles. The default is `openshift`. An empty list turns the
+	// broker off.
 	Namespaces []string `json:"namespaces"`
-	// WhiteList contains regular expressions. The name of a bundle's image stream must match one of
-	// them. The default is `-apb$`, or all names if there is a BlackList.
+	// WhiteList contains regular expressions. The name of a bundle's image stream must match at
+	// least one expression. The default is `-apb$`, or all names if there is a BlackList.
 	WhiteList []string `json:"whiteList"`
-	// BlackList contains regular expressions for names that the broker does not offer. It takes
-	// precedence over WhiteList.
+	// BlackList contains regular expressions for names that the broker does not offer. BlackList
+	// takes precedence over WhiteList.
 	BlackList []string `json:"blackList"`
-	// SandboxRole is the cluster role that a bundle has in the project of an instance while it runs,
-	// `edit` by default. Users need its permissions to order services.
+	// SandboxRole is the cluster role that a bundle has in an instance's project while the bundle
+	// runs. The default is `edit`. Users must have the role's permissions to order services.
 	SandboxRole string `json:"sandboxRole"`
 	// KeepNamespace keeps the namespaces in which bundles have run.
 	KeepNamespace bool `json:"keepNamespace"`
@@ -45,12 +47,12 @@ type AnsibleServiceBrokerConfig struct {
 	KeepNamespaceOnError bool `json:"keepNamespaceOnError"`
 }
 
-// MasterExtension is the block `slipway` of a MasterConfig.
+// MasterExtension is the block `slipway` in a MasterConfig.
 type MasterExtension struct {
-	// CertificateLifetime is the validity period of an issued certificate, one year by default.
+	// CertificateLifetime is the validity period of issued certificates. The default is one year.
 	// Slipway renews a certificate when a third of its lifetime is left.
 	CertificateLifetime metav1.Duration `json:"certificateLifetime"`
-	// CALifetime is the validity period of a certificate authority, ten years by default. It
+	// CALifetime is the validity period of a certificate authority. The default is ten years. It
 	// applies when the first start creates the authority.
 	CALifetime metav1.Duration `json:"caLifetime"`
 	// EncryptSecrets encrypts Secrets, routes, OAuth clients and OAuth tokens in etcd. It is true
@@ -59,171 +61,182 @@ type MasterExtension struct {
 	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry configures the cluster's own image registry.
 	Registry Registry `json:"registry"`
-	// Outbound limits the servers to which Slipway connects on behalf of users.
+	// Outbound defines to which servers Slipway may connect on behalf of users.
 	Outbound Outbound `json:"outbound"`
 	// Descheduler evicts pods that fit better on other nodes. It is off by default.
 	Descheduler Descheduler `json:"descheduler"`
-	// EtcdSnapshots are copies of etcd's database, which each master saves at intervals.
+	// EtcdSnapshots configures the copies of etcd's database that each master saves periodically.
 	EtcdSnapshots EtcdSnapshots `json:"etcdSnapshots"`
-	// EtcdMaintenance keeps the files of etcd's database small.
+	// EtcdMaintenance configures the defragmentation of etcd's database files.
 	EtcdMaintenance EtcdMaintenance `json:"etcdMaintenance"`
 }
 
-// EtcdMaintenance configures when the database files of etcd are defragmented.
+// EtcdMaintenance configures when etcd's database files are defragmented.
 type EtcdMaintenance struct {
-	// Disabled turns the maintenance off. An administrator then defragments the files, and disarms the
-	// alarm of a full etcd.
+	// Disabled turns the maintenance off. An administrator must then defragment the files, and
+	// disarm etcd's alarm when its database is full.
 	Disabled bool `json:"disabled"`
-	// Interval is the time between two checks, one minute by default.
+	// Interval is the time between two checks. The default is one minute.
 	Interval metav1.Duration `json:"interval"`
-	// FreeSpace is the minimum unused space of a file that is defragmented, 256Mi by default. It must
-	// also be half of the file, unless the file is large.
+	// FreeSpace is the minimum unused space in a file before the file is defragmented. The default
+	// is 256Mi. The unused space must also be half of the file, unless the file is large.
 	FreeSpace string `json:"freeSpace"`
 }
 
 // EtcdSnapshots configures the copies of etcd's database that a master saves.
 type EtcdSnapshots struct {
-	// Disabled stops the copies. Existing copies remain.
+	// Disabled stops the creation of copies. Existing copies remain.
 	Disabled bool `json:"disabled"`
-	// Interval is the time between two copies, twelve hours by default.
+	// Interval is the time between two copies. The default is twelve hours.
 	Interval metav1.Duration `json:"interval"`
-	// Keep is the number of copies to keep, five by default.
+	// Keep is the number of copies to keep. The default is five.
 	Keep int `json:"keep"`
-	// Directory contains the copies, `<data>/snapshots` by default. Use a disk other than etcd's, so
-	// that the copies survive the loss of etcd's disk.
+	// Directory is the directory for the copies. The default is `<data>/snapshots`. Use a disk
+	// other than etcd's, so that the copies survive the loss of etcd's disk.
 	Directory string `json:"directory"`
-	// Configuration is a file in the format of distribution's registry. The storage of its section
-	// `storage`, such as S3, gets the same copies, in `etcd-snapshots/NODE`. It is optional.
+	// Configuration is a file in the format of distribution's registry. The same copies are also
+	// stored in the storage that its section `storage` configures, such as S3, in
+	// `etcd-snapshots/NODE`. Configuration is optional.
 	Configuration string `json:"configuration"`
 }
 
-// Descheduler configures the descheduler of the control plane. A Job can run it, too, as in
-// OpenShift 3.
+// Descheduler configures the control plane's descheduler. The descheduler can also run in a Job, as
+// in OpenShift 3.
 type Descheduler struct {
-	// PolicyConfigFile is a DeschedulerPolicy. The descheduler is off without it.
+	// PolicyConfigFile is a file with a DeschedulerPolicy. The descheduler is off if it is not set.
 	PolicyConfigFile string `json:"policyConfigFile"`
-	// Interval is the time between two passes, five minutes by default.
+	// Interval is the time between two passes. The default is five minutes.
 	Interval metav1.Duration `json:"interval"`
-	// DryRun only logs which pods a pass would evict.
+	// DryRun makes a pass only log which pods it would evict.
 	DryRun bool `json:"dryRun"`
 }
 
-// Outbound lists servers that Slipway can connect to on behalf of users: registries of imported
-// images and the targets of their redirects. By default, Slipway does not connect to loopback and
-// link-local addresses and the networks of the host, of pods and of services. It allows the
-// cluster's own registry and the registries that imagePolicyConfig.allowedRegistriesForImport names
-// without a wildcard.
+// Outbound configures the servers to which Slipway can connect on behalf of users: registries of
+// imported images and the targets of their redirects. By default, Slipway does not connect to
+// loopback and link-local addresses, or to the networks of the host, pods and services. It always
+// allows the cluster's own registry and the registries that
+// imagePolicyConfig.allowedRegistriesForImport names without a wildcard.
 type Outbound struct {
-	// AllowedNetworks are allowed networks such as `192.0.2.0/24`.
+	// AllowedNetworks contains allowed networks, such as `192.0.2.0/24`.
 	AllowedNetworks []string `json:"allowedNetworks"`
-	// AllowedHosts are servers that are allowed at any address: `registry.example.com:5000`, or
-	// only a name for the ports 80 and 443.
+	// AllowedHosts contains servers that are allowed at any address: `registry.example.com:5000`,
+	// or only a name for the ports 80 and 443.
 	AllowedHosts []string `json:"allowedHosts"`
 }
 
-// Registry configures the image registry of a cluster.
+// Registry configures the cluster's image registry.
 type Registry struct {
-	// Disabled turns the registry off. Its images remain on the disk.
+	// Disabled turns the registry off. The images remain on the disk.
 	Disabled bool `json:"disabled"`
-	// BindAddress is the address that the registry listens on, `0.0.0.0:5000` by default.
+	// BindAddress is the address on which the registry listens. The default is `0.0.0.0:5000`.
 	BindAddress string `json:"bindAddress"`
-	// Directory contains its images, `<data>/registry` by default.
+	// Directory is the directory for the images. The default is `<data>/registry`.
 	Directory string `json:"directory"`
 	// Configuration is a file in the format of distribution's registry, such as OpenShift 3's
-	// /config.yml. Its section `storage` replaces Directory, for example to store images in S3.
-	// Slipway ignores its other sections.
+	// /config.yml. The file's section `storage` replaces Directory, for example to store images in
+	// S3. Slipway ignores the other sections.
 	Configuration string `json:"configuration"`
-	// ReadOnly rejects pushes, for example during a backup of the directory.
+	// ReadOnly makes the registry reject pushes, for example during a backup of the directory.
 	ReadOnly bool `json:"readOnly"`
-	// SignatureDirectory contains files that name the signature stores of other registries, in the
-	// format of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
+	// SignatureDirectory is a directory whose files name the signature stores of other registries,
+	// in the format of podman and skopeo (registries.d). The default is
+	// `/etc/containers/registries.d`.
 	SignatureDirectory string `json:"signatureDirectory"`
-	// Reserve is the disk space of Directory that pushes leave free: a quantity such as `10Gi`, or
-	// a percentage, `16%` by default. Usually etcd and the kubelet use the same disk, and the kubelet
-	// evicts pods when less than 15% of it is free.
+	// Reserve is the disk space on Directory's disk that pushes must leave free: a quantity such as
+	// `10Gi`, or a percentage. The default is `16%`. Usually, etcd and the kubelet use the same
+	// disk, and the kubelet evicts pods when less than 15% of the disk is free.
 	Reserve string `json:"reserve"`
-	// ProjectQuota limits the bytes of a project in the registry, `50Gi` by default, or `none`. The
-	// annotation slipway.openshift.io/registry-quota of a namespace overrides it for one project.
+	// ProjectQuota is the limit on the size, in bytes, of a project's images in the registry, or
+	// `none`. The default is `50Gi`. The namespace annotation slipway.openshift.io/registry-quota
+	// overrides it for one project.
 	ProjectQuota string `json:"projectQuota"`
 }
 
-// NodeConfig is OpenShift 3's configuration of a node with the additional block `slipway`.
+// NodeConfig is OpenShift 3's node configuration with the additional block `slipway`.
 type NodeConfig struct {
 	legacyv1.NodeConfig `json:",inline"`
 
-	// Slipway contains settings that OpenShift 3 has no key for. It is optional.
+	// Slipway contains settings for which OpenShift 3 has no key. It is optional.
 	Slipway NodeExtension `json:"slipway"`
 }
 
-// NodeExtension is the block `slipway` of a NodeConfig: the names and directories that a host uses
-// on its machine. Hosts that share a machine or its network need different ones.
+// NodeExtension is the block `slipway` in a NodeConfig: the names and directories that a host uses
+// on its machine. Hosts that share a machine or a network namespace must use different names and
+// directories.
 type NodeExtension struct {
-	// Bridge is the network bridge that pods are connected to, at most 15 characters, `slipway0` by
-	// default.
+	// Bridge is the name of the network bridge to which pods are connected, at most 15 characters.
+	// The default is `slipway0`.
 	Bridge string `json:"bridge"`
-	// DNSDevice is the network device with the address of dnsBindAddress, at most 15
-	// characters, `slipway-dns` by default.
+	// DNSDevice is the name of the network device with the address in dnsBindAddress, at most 15
+	// characters. The default is `slipway-dns`.
 	DNSDevice string `json:"dnsDevice"`
-	// VXLANDevice is the VXLAN device to the pods of other hosts, at most 15 characters,
-	// `vxlan_sys_4789` by default.
+	// VXLANDevice is the name of the VXLAN device for traffic to pods on other hosts, at most 15
+	// characters. The default is `vxlan_sys_4789`.
 	VXLANDevice string `json:"vxlanDevice"`
-	// PodTransport is how packets of pods get to other hosts: `auto`, the default, sends them directly
-	// to hosts on a network segment of this host, and in VXLAN to others; `vxlan` sends all packets in
-	// VXLAN; `host-gw` sends all directly, and cannot reach hosts on other segments. Set it on all
-	// hosts.
+	// PodTransport is the way in which pods' packets reach other hosts. `auto`, the default, sends
+	// packets directly to hosts on the same network segment, and in VXLAN to all other hosts.
+	// `vxlan` sends all packets in VXLAN. `host-gw` sends all packets directly and cannot reach
+	// hosts on other segments. All hosts must use the same value.
 	PodTransport string `json:"podTransport"`
-	// BalancerAddress is the address at which the node of one of several masters reaches the API
-	// servers of all masters, `127.0.0.1:8442` by default. Other hosts do not use it.
+	// BalancerAddress is the address at which a master's node reaches the API servers of all
+	// masters, if there are several masters. The default is `127.0.0.1:8442`. Other hosts do not
+	// use it.
 	BalancerAddress string `json:"balancerAddress"`
-	// NFTTable is the nftables table with the rules of the pod network, `slipway` by default.
+	// NFTTable is the name of the nftables table that contains the pod network's rules. The default
+	// is `slipway`.
 	NFTTable string `json:"nftTable"`
-	// CgroupRoot is the cgroup of pods and of the host's own processes: `/slipway`, with a suffix
-	// if the data directory is not the default one.
+	// CgroupRoot is the cgroup for pods and the host's own processes. The default is `/slipway`,
+	// with a suffix if the data directory is not the default directory.
 	CgroupRoot string `json:"cgroupRoot"`
-	// ContainerdDirectory contains images, layers and containers, `<data>/containerd` by default.
+	// ContainerdDirectory is the directory for images, layers and containers. The default is
+	// `<data>/containerd`.
 	ContainerdDirectory string `json:"containerdDirectory"`
-	// ImageDirectory contains image archives that each start loads, `<data>/images` by default.
+	// ImageDirectory is a directory with image archives that are loaded at each start. The default
+	// is `<data>/images`.
 	ImageDirectory string `json:"imageDirectory"`
-	// RegistryConfigDirectory contains mirrors and certificates of registries in containerd's
-	// layout (`<registry>/hosts.toml`), `<data>/registries.d` by default.
+	// RegistryConfigDirectory is a directory with registries' mirrors and certificates in
+	// containerd's layout (`<registry>/hosts.toml`). The default is `<data>/registries.d`.
 	RegistryConfigDirectory string `json:"registryConfigDirectory"`
-	// SignaturePolicy is the file that decides which images the node pulls, in the format of podman
-	// and skopeo, `/etc/containers/policy.json` by default. Without the file, it pulls all.
+	// SignaturePolicy is the file that determines which images the node may pull, in the format of
+	// podman and skopeo. The default is `/etc/containers/policy.json`. If the file does not exist,
+	// the node may pull all images.
 	SignaturePolicy string `json:"signaturePolicy"`
-	// SignatureDirectory contains files that name the signature stores of registries, in the format
-	// of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
+	// SignatureDirectory is a directory whose files name the signature stores of registries, in the
+	// format of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
 	SignatureDirectory string `json:"signatureDirectory"`
-	// RunDirectory contains sockets and the state of this boot, `<data>/run` by default. Keep its
-	// path short: the kernel limits the path of a socket to 107 bytes.
+	// RunDirectory is the directory for sockets and for state that is valid until the next reboot.
+	// The default is `<data>/run`. Keep its path short: the kernel limits the path of a socket to
+	// 107 bytes.
 	RunDirectory string `json:"runDirectory"`
-	// FlexVolume adjusts calls of FlexVolume drivers. The key is the driver as in
-	// `flexVolume.driver` of a volume (`example.com/loop`). It also applies to the control plane of
-	// the same host. A driver without an entry uses the defaults.
+	// FlexVolume adjusts calls to FlexVolume drivers. The key is the driver's name as in a volume's
+	// `flexVolume.driver` (`example.com/loop`). It also applies to the control plane on the same
+	// host. A driver without an entry uses the defaults.
 	FlexVolume map[string]FlexVolumeDriver `json:"flexVolume"`
 	// LocalStorage configures volumes of the default StorageClass, which are on the node's own
 	// disk.
 	LocalStorage LocalStorage `json:"localStorage"`
-	// Shutdown is the time that pods have to end when the machine shuts down.
+	// Shutdown configures how long pods may take to terminate when the machine shuts down.
 	Shutdown Shutdown `json:"shutdown"`
 	// Router configures the router that serves routes on the host's own ports.
 	Router Router `json:"router"`
 }
 
-// Shutdown is the time that pods have to end when the machine shuts down or reboots. It needs
-// systemd-logind. On a machine without it, pods end immediately.
+// Shutdown configures how long pods may take to terminate when the machine shuts down or reboots.
+// It requires systemd-logind. On a machine without systemd-logind, pods are terminated immediately.
 type Shutdown struct {
-	// Period is the time for all pods, `30s` by default; `0s` waits for none.
+	// Period is the time for all pods. The default is `30s`; `0s` means no waiting.
 	Period *metav1.Duration `json:"period"`
-	// Critical is the last part of Period, `10s` by default, in which pods of the priority class
-	// `system-cluster-critical` or higher end.
+	// Critical is the last part of Period, in which pods with the priority class
+	// `system-cluster-critical` or higher are terminated. The default is `10s`.
 	Critical *metav1.Duration `json:"critical"`
 }
 
-// Router configures the router of a node.
+// Router configures a node's router.
 type Router struct {
-	// Disabled turns the router of the node off.
+	// Disabled turns the node's router off.
 	Disabled bool `json:"disabled"`
-	// Environment are the variables of OpenShift 3's router, such as `ROUTER_STRICT_SNI: "true"`.
+	// Environment contains environment variables of OpenShift 3's router, such as
+	// `ROUTER_STRICT_SNI: "true"`.
 	Environment map[string]string `json:"environment"`
 }
 
@@ -233,31 +246,32 @@ type LocalStorage struct {
 	// Disabled turns the driver off on the node. A control plane on the same host then does not create
 	// the default StorageClass. Existing volumes remain on the disk but are unusable.
 	Disabled bool `json:"disabled"`
-	// Directory contains the volumes, `<data>/storage` by default. Use a separate disk with XFS or
-	// Btrfs for fast snapshots and clones.
+	// Directory is the directory for the volumes. The default is `<data>/storage`. Use a separate
+	// disk with XFS or Btrfs for fast snapshots and clones.
 	Directory string `json:"directory"`
-	// Reserve is the disk space that volumes leave free: a quantity such as `10Gi`, or a
-	// percentage, `5%` by default.
+	// Reserve is the disk space that volumes must leave free: a quantity such as `10Gi`, or a
+	// percentage. The default is `5%`.
 	Reserve string `json:"reserve"`
-	// OvercommitPercent is the total size of volumes in percent of the usable disk space. With 100,
-	// the default, every volume can be filled completely. 200 allows volumes of twice the disk
-	// space.
+	// OvercommitPercent is the maximum total size of volumes, as a percentage of the usable disk
+	// space. With the default of 100, every volume can be filled completely. With 200, the volumes'
+	// total size can be twice the disk space.
 	OvercommitPercent int `json:"overcommitPercent"`
 }
 
-// FlexVolumeDriver adjusts the calls of one FlexVolume driver. Changes apply at the next start.
+// FlexVolumeDriver adjusts the calls to one FlexVolume driver. Changes take effect at the next
+// start.
 type FlexVolumeDriver struct {
-	// Timeouts are deadlines by operation, after which the driver is killed: `init`,
+	// Timeouts contains deadlines by operation, after which the driver is killed: `init`,
 	// `getvolumename`, `attach`, `waitforattach`, `isattached`, `mountdevice`, `mount`,
 	// `expandvolume`, `expandfs`, `unmount`, `unmountdevice`, `detach`. The default is one minute
 	// for init, getvolumename and isattached, 30 minutes for mountdevice and expandfs, and 10
-	// minutes for the others.
+	// minutes for all other operations.
 	Timeouts map[string]metav1.Duration `json:"timeouts"`
-	// Concurrency limits the concurrent calls of the driver on the host's node, and separately on
-	// its control plane. The default is 32.
+	// Concurrency is the maximum number of concurrent calls to the driver on the host's node, and
+	// separately in its control plane. The default is 32.
 	Concurrency int `json:"concurrency"`
-	// VolumeName is the source of the volume name that detach gets and that is part of the paths of
-	// mounted devices. `driver`, the default, is the result of getvolumename. `pv` is the name of
-	// the PersistentVolume, as in Kubernetes.
+	// VolumeName is the source of the volume name that is passed to detach and that is part of the
+	// paths of mounted devices. `driver`, the default, uses the result of getvolumename. `pv` uses
+	// the name of the PersistentVolume, as in Kubernetes.
 	VolumeName string `json:"volumeName"`
 }
