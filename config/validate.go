@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// validate returns the invalid values of a completed configuration.
+// validate returns problems with invalid values in a configuration. Defaults must have been
+// applied.
 func (c *Config) validate() Problems {
 	master, node := &checker{document: c.master}, &checker{document: c.node}
 	networks := master.master(c.Master)
@@ -43,11 +44,10 @@ func (c *Config) validate() Problems {
 	return append(append(master.problems, node.problems...), ports...)
 }
 
-// minIPv6MTU is the smallest MTU of IPv6 (RFC 8200, 5).
+// minIPv6MTU is the minimum MTU for IPv6 (RFC 8200, 5).
 const minIPv6MTU = 1280
 
-// master checks a MasterConfig. It returns the networks of pods, followed by the network of
-// services.
+// master validates a MasterConfig. It returns the pod networks, followed by the service network.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
 	c.network("servingInfo.bindNetwork", m.ServingInfo.BindNetwork, m.ServingInfo.BindAddress)
@@ -127,7 +127,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	return c.networks(m)
 }
 
-// ansibleBroker checks the settings of the Ansible service broker.
+// ansibleBroker validates the Ansible service broker's settings.
 func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
 	for i, name := range s.Namespaces {
 		if len(validation.IsDNS1123Label(name)) > 0 {
@@ -143,7 +143,7 @@ func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
 	}
 }
 
-// tls checks TLS versions and ciphers for clients, and certificates for names.
+// tls validates the TLS version and ciphers for clients, and the named certificates.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
@@ -178,7 +178,7 @@ func (c *checker) url(key, value string) {
 	}
 }
 
-// networks checks that the networks are large enough and do not overlap.
+// networks validates that the networks are large enough and do not overlap.
 func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	n := &m.NetworkConfig
 	if !slices.Contains(networkplugin.Names(), n.NetworkPluginName) {
@@ -188,7 +188,7 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 		c.fail("networkConfig.vxlanPort", "is %d, must be between 1 and 65535", port)
 	}
 	first := n.ClusterNetworks[0]
-	// OpenShift 3.9 and later write both the old and the new key with the same values.
+	// OpenShift 3.9 and later write both the old and the new key, with the same value.
 	if old := n.DeprecatedClusterNetworkCIDR; old != "" && old != first.CIDR {
 		c.fail("networkConfig.clusterNetworkCIDR",
 			"is %q, but clusterNetworks begins with %q; keep only clusterNetworks", old, first.CIDR)
@@ -227,8 +227,8 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	return append(prefixes, services)
 }
 
-// ingress checks the range from which services of type LoadBalancer get their addresses: its size,
-// and that it overlaps no other network.
+// ingress validates the range from which LoadBalancer services get their addresses: its size, and
+// that it overlaps no other network.
 func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	const key = "networkConfig.ingressIPNetworkCIDR"
 	if value == noIngressNetwork || value == "" {
@@ -247,7 +247,8 @@ func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	}
 }
 
-// services checks the services' network. It has two keys, and each is the default of the other.
+// services validates the service network. It has two keys, each of which is the default for the
+// other.
 func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR
 	otherKey, otherValue := "kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet
@@ -271,7 +272,7 @@ func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	return network
 }
 
-// secondServices checks the services' IPv6 network. Upstream's limit of its size is a /108.
+// secondServices validates the IPv6 service network. Upstream limits its size to a /108.
 func (c *checker) secondServices(key string, texts []string, networks dualstack.Networks, pods []netip.Prefix) {
 	switch {
 	case len(texts) == 1 && !networks.Enabled():
@@ -307,7 +308,7 @@ func isIPv6(text string) bool {
 	return err == nil && network.Addr().Is6()
 }
 
-// secondNetwork checks that the IPv6 network of pods has a subnet for each IPv4 subnet.
+// secondNetwork validates that the IPv6 pod network has a subnet for each IPv4 subnet.
 func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Networks) {
 	bits4, bits6 := 32-networks.IPv4.Bits()-networks.HostBits4, 128-networks.IPv6.Bits()-networks.HostBits6
 	switch {

@@ -15,7 +15,7 @@ import (
 )
 
 // View returns the effective configuration as two YAML documents, MasterConfig and NodeConfig. Keys
-// are in the order of the types' documentation. Empty keys are omitted. Secrets are replaced by
+// are in the order of the types' documentation. Empty keys are omitted. Secrets are replaced with
 // `<redacted>`.
 func (c *Config) View() ([]byte, error) {
 	var out bytes.Buffer
@@ -45,7 +45,7 @@ func (c *Config) View() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode returns the YAML of a value with JSON tags. It omits zero fields of structs, but not a
+// encode returns the YAML of a value with JSON tags. It omits a struct's zero fields, but not a
 // pointer to a zero value.
 func encode(v reflect.Value) (*yaml.Node, error) {
 	if marshaler, ok := v.Interface().(json.Marshaler); ok && v.Kind() != reflect.Pointer {
@@ -123,7 +123,7 @@ func encodeJSON(value json.Marshaler) (*yaml.Node, error) {
 	return node, nil
 }
 
-// plain sets the usual block style on YAML that was parsed from JSON.
+// plain sets the block style on YAML nodes that were parsed from JSON.
 func plain(node *yaml.Node) {
 	node.Style = 0
 	if _, ok := booleanWord(node.Value); ok && node.ShortTag() == "!!str" {
@@ -143,13 +143,14 @@ func word(text string) *yaml.Node {
 	return node
 }
 
-// secretName matches names of settings, plugin parameters and environment variables with secrets.
+// secretName matches the names of settings, plugin parameters and environment variables that hold
+// secrets.
 var secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
 
-// hide replaces the values of keys whose names denote secrets. It also replaces secrets within
-// other values: passwords in URLs and private keys. A secret in OpenShift's long form keeps the
-// keys that name its source (env, file, keyFile). An environment variable is a secret if its name
-// denotes one.
+// hide replaces the values of keys whose names denote secrets. It also replaces secrets inside
+// other values: passwords in URLs and private keys. In OpenShift's long form of a secret, it keeps
+// the keys that name the source (env, file, keyFile). An environment variable is a secret if its
+// name denotes a secret.
 func hide(node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
 		if text := redact.Text(node.Value); text != node.Value {

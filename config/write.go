@@ -19,9 +19,9 @@ const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block 
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 
-// WriteDefaults writes the two files of the data directory, for administrators to edit, if they do
-// not exist. It replaces a file of an earlier version that was never edited. Only the start of a
-// host calls it.
+// WriteDefaults writes the two files in the data directory, for administrators to edit, if they do
+// not exist. It replaces a file from an earlier version that was never edited. It is called only
+// when a host starts.
 func WriteDefaults(dataDir string) error {
 	for path, content := range map[string]string{
 		MasterFile(dataDir): defaultMasterFile(),
@@ -37,7 +37,7 @@ func WriteDefaults(dataDir string) error {
 	return nil
 }
 
-// WriteSettings writes the settings of the cluster to the MasterConfig of a host that joins it.
+// WriteSettings writes the cluster's settings to the MasterConfig of a host that joins the cluster.
 func WriteSettings(dataDir, settings string) error {
 	if err := writeFile(MasterFile(dataDir), []byte(settings)); err != nil {
 		return fmt.Errorf("write settings of the cluster: %w", err)
@@ -46,15 +46,16 @@ func WriteSettings(dataDir, settings string) error {
 }
 
 // unchanged reports whether a file is the MasterConfig that earlier versions wrote at the first
-// start. That file disabled the audit log.
+// start. This MasterConfig disabled the audit log.
 func unchanged(path string) bool {
 	content, err := os.ReadFile(path)
 	return err == nil && string(content) == masterFileWithoutDNS()+"auditConfig:\n  enabled: false\n"
 }
 
-// defaultMasterFile returns the first MasterConfig. As in OpenShift 3, the master resolves the
-// names of services for clients outside of pods, and etcd uses upstream's default ports. Clusters
-// of earlier versions, whose file has no etcdConfig, keep the ports of DefaultMaster.
+// defaultMasterFile returns the MasterConfig that the first start writes. As in OpenShift 3, the
+// master resolves service names for clients outside pods, and etcd uses upstream's default ports.
+// Clusters created by earlier versions, whose file has no etcdConfig, keep the ports from
+// DefaultMaster.
 func defaultMasterFile() string {
 	return masterFileWithoutDNS() + `etcdConfig:
   address: 127.0.0.1:2379
@@ -95,7 +96,7 @@ kubeletArguments:
 }
 
 // writeFile writes a file that only its owner can read. It creates missing directories with mode
-// 0700, and the data directory with 0755.
+// 0700, and the data directory with mode 0755.
 func writeFile(path string, content []byte) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {

@@ -1,11 +1,11 @@
-// Command device-plugin gives pods access to files in the machine's /dev, as a resource that they
-// request like CPU. It is a device plugin of the kubelet (API v1beta1).
+// Command device-plugin gives pods access to files in the machine's /dev, as a resource that pods
+// request in the same way as CPU. It is a kubelet device plugin (API v1beta1).
 //
 //	device-plugin --resource example.com/card --devices '/dev/card*'
 //
-// Each file that matches the pattern is one device. Only one container at a time gets it, as
-// /dev/<name>. The file's name is the device's ID. A device whose file disappears is unhealthy
-// until the file is back.
+// Each file that matches the pattern is one device. Only one container at a time can use the
+// device, as /dev/<name>. The file's name is the device's ID. A device whose file disappears is
+// unhealthy until the file reappears.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// checkInterval is the time between checks of the devices and of the socket.
+// checkInterval is the time between checks of the devices and the socket.
 const checkInterval = time.Second
 
 func main() {
@@ -39,8 +39,8 @@ func main() {
 	p.run(ctx)
 }
 
-// run serves the kubelet until ctx ends. When the kubelet starts, it removes the sockets of
-// plugins, and each plugin registers again.
+// run serves the kubelet until ctx is done. When the kubelet starts, it removes the plugins'
+// sockets, and each plugin must register again.
 func (p *plugin) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.serve(ctx); err != nil {
@@ -53,7 +53,7 @@ func (p *plugin) run(ctx context.Context) {
 	}
 }
 
-// serve registers the plugin and serves it until its socket is gone or ctx ends.
+// serve registers the plugin and serves it until its socket is removed or ctx is done.
 func (p *plugin) serve(ctx context.Context) error {
 	socket := filepath.Join(p.directory, filepath.Base(p.resource)+".sock")
 	if err := os.RemoveAll(socket); err != nil { // remove the socket of an earlier run
@@ -87,7 +87,7 @@ func (p *plugin) serve(ctx context.Context) error {
 	}
 }
 
-// register sends the kubelet the name of the plugin's socket.
+// register sends the name of the plugin's socket to the kubelet.
 func (p *plugin) register(ctx context.Context, endpoint string) error {
 	connection, err := grpc.NewClient("unix://"+filepath.Join(p.directory, "kubelet.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

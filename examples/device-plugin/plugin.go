@@ -20,13 +20,13 @@ import (
 type plugin struct {
 	pluginapi.UnimplementedDevicePluginServer
 
-	// resource is the name of the resource, and pattern selects the files that are its devices.
+	// resource is the name of the resource. pattern selects the files that are its devices.
 	resource, pattern string
-	// directory contains the sockets of the kubelet and of its plugins.
+	// directory contains the sockets of the kubelet and its plugins.
 	directory string
 
 	mu sync.Mutex
-	// files contains the paths of all devices that have ever existed, by ID.
+	// files contains the paths of all devices that have ever existed, by device ID.
 	files map[string]string
 }
 
@@ -34,7 +34,7 @@ func (p *plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*plu
 	return &pluginapi.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch sends the devices initially, and after each change.
+// ListAndWatch sends the devices initially and after each change.
 func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingServer[pluginapi.ListAndWatchResponse]) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -58,7 +58,7 @@ func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingSer
 	}
 }
 
-// devices returns the devices and their health, by ID.
+// devices returns the devices with their health and IDs.
 func (p *plugin) devices() ([]*pluginapi.Device, error) {
 	paths, err := filepath.Glob(p.pattern)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *plugin) devices() ([]*pluginapi.Device, error) {
 	return devices, nil
 }
 
-// Allocate returns the files that each container gets.
+// Allocate returns the device files for each container.
 func (p *plugin) Allocate(_ context.Context, request *pluginapi.AllocateRequest) (*pluginapi.AllocateResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// kubelet is the registration server of a kubelet, without its other parts.
+// kubelet is a kubelet's registration server, without the rest of the kubelet.
 type kubelet struct {
 	pluginapi.UnimplementedRegistrationServer
 	registrations chan *pluginapi.RegisterRequest
@@ -26,7 +26,7 @@ func (k *kubelet) Register(_ context.Context, request *pluginapi.RegisterRequest
 	return &pluginapi.Empty{}, nil
 }
 
-// startKubelet serves a directory until the test ends.
+// startKubelet serves a socket in a directory until the test ends.
 func startKubelet(t *testing.T, directory string) *kubelet {
 	t.Helper()
 	listener, err := net.Listen("unix", filepath.Join(directory, "kubelet.sock"))
@@ -90,7 +90,7 @@ func TestDevicesAreUnhealthyWithoutTheirFiles(t *testing.T) {
 	if err := os.Symlink("/dev/null", link); err != nil {
 		t.Fatal(err)
 	}
-	// A file that is not a device.
+	// This file is not a device.
 	if err := os.WriteFile(filepath.Join(directory, "card1"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

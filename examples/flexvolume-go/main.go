@@ -1,8 +1,8 @@
 // Command flexvolume-go is the FlexVolume driver example.com/directory. Its volumes are directories
-// of the machine, which outlive the pods. It is for a cluster of one machine, or for a base
-// directory that all machines share.
+// on the machine that outlive the pods. It is for a single-machine cluster, or for a base directory
+// that all machines share.
 //
-// Options of a volume, both optional:
+// The volume options are both optional:
 //
 //	base  absolute path of the directory that contains the volumes; /var/lib/slipway-directory
 //	name  directory of the volume in base; the name of the PersistentVolume or of the pod's volume

@@ -1,5 +1,5 @@
-// Package flexvolume tests the example driver with real loop devices, as nodes and controllers call
-// it, and checks that the manifest contains a copy of the driver.
+// Package flexvolume tests the example driver with real loop devices. The tests call the driver as
+// nodes and controllers do, and check that the manifest contains a copy of the driver.
 package flexvolume
 
 import (
@@ -93,7 +93,7 @@ func loop(t *testing.T) (driver *flexvolume.Driver, state string) {
 	return driver, state
 }
 
-// devices returns the loop devices whose files are below a directory.
+// devices returns the loop devices whose backing files are below a directory.
 func devices(t *testing.T, dir string) string {
 	t.Helper()
 	out, err := exec.Command("losetup", "--noheadings", "--list", "--output", "NAME,BACK-FILE").Output()

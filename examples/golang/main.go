@@ -1,4 +1,4 @@
-// Command golang serves a page that contains the name of its server. It is the source of a
+// Command golang serves a page that contains its server's name. It is an example source for a
 // source-to-image build.
 package main
 
@@ -29,7 +29,7 @@ func main() {
 	http.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	server := &http.Server{Addr: ":" + environment("PORT", "8080"), ReadHeaderTimeout: 10 * time.Second}
 
-	// Let active requests complete before the program exits.
+	// In-flight requests complete before the program exits.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	done := make(chan error, 1)
@@ -70,7 +70,7 @@ func page(w http.ResponseWriter, r *http.Request) {
 	).Replace(template))
 }
 
-// environment returns an environment variable, or otherwise if it is empty.
+// environment returns the value of an environment variable, or fallback if the value is empty.
 func environment(name, fallback string) string {
 	if value := os.Getenv(name); value != "" {
 		return value

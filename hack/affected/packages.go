@@ -18,10 +18,10 @@ const module = "github.com/slipway-platform/slipway"
 // rules is the package whose tests read all files of the repository.
 const rules = module + "/internal/repocheck"
 
-// graph contains the imports of each package of the module, including its tests' imports.
+// graph maps each package in the module to its imports, including its tests' imports.
 type graph map[string][]string
 
-// loadPackages returns the packages of the module. For a package that does not build, it returns
+// loadPackages returns the packages in the module. For a package that does not build, it returns
 // the imports that the go tool can read.
 func loadPackages() (graph, error) {
 	out, err := exec.Command("go", "list", "-e", "-json=ImportPath,Imports,TestImports,XTestImports", "./...").Output()
@@ -43,8 +43,9 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages of files, and rules if there are any. A file belongs to the nearest
-// folder above it that is a package. A change of go.mod or go.sum changes all packages.
+// changed returns the packages to which the files belong and, if there are any files, rules. A file
+// belongs to the package in the nearest enclosing folder that is a package. A change to go.mod or
+// go.sum changes all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {
@@ -62,7 +63,7 @@ func (g graph) changed(files []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(paths)))
 }
 
-// affected returns the packages in paths, and all packages that import one of them directly or
+// affected returns the packages in paths, and all packages that import any of them directly or
 // indirectly.
 func (g graph) affected(paths []string) []string {
 	importers := map[string][]string{}
@@ -81,7 +82,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow sorts packages and removes the ones whose tests take minutes.
+// withoutSlow sorts packages and removes those whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// inputsFile is a file in dist. It contains the hash of the sources from which dist was built.
+// inputsFile is a file in dist that contains the hash of the sources from which dist was built.
 const inputsFile = "inputs"
 
 // sources returns a hash of all source files. It ignores node_modules, because the lock file
@@ -48,7 +48,7 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// current reports whether the content of a file is text.
+// current reports whether a file's content equals text.
 func current(path, text string) bool {
 	content, err := os.ReadFile(path)
 	return err == nil && string(content) == text

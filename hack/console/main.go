@@ -1,10 +1,11 @@
 // Command console builds the web console in console/web and writes its compressed files to
-// console/dist, from which slipway embeds them. `make build` runs it in the root of the repository:
+// console/dist, from which slipway embeds them. `make build` runs it in the repository's root
+// folder:
 //
 //	go run ./hack/console
 //
 // If no source has changed since the last run, it does nothing. npm installs packages only if the
-// lock file has changed, so that later builds need no network.
+// lock file has changed, so later builds need no network.
 package main
 
 import (
@@ -36,12 +37,12 @@ func main() {
 	}
 }
 
-// build is a build of the console.
+// build is a console build.
 type build struct {
-	// web contains the sources. npm's script writes the compressed files to output. slipway embeds the
-	// files in dist.
+	// web contains the sources. npm's script writes the compressed files to output. slipway embeds
+	// the files in dist.
 	web, output, dist string
-	// cache is the directory of npm's cache.
+	// cache is npm's cache directory.
 	cache string
 	// npm runs an npm command in web.
 	npm func(ctx context.Context, args ...string) error
@@ -83,7 +84,8 @@ func (b *build) run(ctx context.Context) error {
 	return nil
 }
 
-// install installs the packages in the lock file, unless the last install used the same lock file.
+// install installs the packages from the lock file, unless the last install used the same lock
+// file.
 func (b *build) install(ctx context.Context) error {
 	lock, err := digest(filepath.Join(b.web, "package-lock.json"))
 	if err != nil {
@@ -99,8 +101,8 @@ func (b *build) install(ctx context.Context) error {
 	return atomicfile.Write(stamp, []byte(lock), 0o644)
 }
 
-// publish replaces the files in dist with the built files, and returns their size in bytes. It
-// removes the inputs file first, so that the next run repeats an interrupted publish.
+// publish replaces the files in dist with the built files, and returns their total size in bytes.
+// It removes the inputs file first, so that the next run repeats an interrupted publish.
 func (b *build) publish() (size int64, err error) {
 	entries, err := os.ReadDir(b.dist)
 	if err != nil {
@@ -151,7 +153,7 @@ func copyFile(source, target string) (int64, error) {
 	return n, err
 }
 
-// runNPM runs npm in web. Its cache is in the repository's folder for built files.
+// runNPM runs npm in web. npm's cache is in the repository's folder for build artifacts.
 func (b *build) runNPM(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, "npm", args...)
 	command.Dir, command.Stdout, command.Stderr = b.web, os.Stderr, os.Stderr

@@ -65,7 +65,7 @@ func (f *fixture) read(name string) string {
 	return string(content)
 }
 
-// runs runs the build and returns the npm commands that it ran.
+// runs runs the build and returns the npm commands that the build ran.
 func (f *fixture) runs() []string {
 	f.t.Helper()
 	f.calls = nil

@@ -1,10 +1,10 @@
-// Command coverage reports how many rows of docs/coverage.tsv work, by section and by document.
+// Command coverage reports how many rows in docs/coverage.tsv work, by section and by document.
 //
 //	go run ./hack/coverage             prints the totals
 //	go run ./hack/coverage --markdown  writes the totals to docs/coverage.md
 //
-// It runs in the root folder of the repository. It fails if docs/coverage.tsv is invalid or a proof
-// does not exist.
+// It must be run in the repository's root folder. It fails if docs/coverage.tsv is invalid or a
+// proof does not exist.
 package main
 
 import (
@@ -37,7 +37,7 @@ func run(root string, markdown bool) error {
 	return section.Write(filepath.Join(root, "docs", "coverage.md"), tables(totals))
 }
 
-// load reads docs/coverage.tsv below root, checks its proofs, and returns its totals.
+// load reads docs/coverage.tsv below root, checks the proofs, and returns the totals.
 func load(root string) ([]coverage.DocumentTotal, error) {
 	path := filepath.Join(root, "docs", "coverage.tsv")
 	rows, err := coverage.Load(path)

@@ -14,7 +14,7 @@ var section = markdown.Section{
 	End:   "<!-- end of totals -->",
 }
 
-// tables returns a table of all documents, and for each document a table of its sections.
+// tables returns a table of all documents and, for each document, a table of its sections.
 func tables(totals []coverage.DocumentTotal) string {
 	var b strings.Builder
 	writeTableHead(&b, "document")

@@ -9,10 +9,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/coverage"
 )
 
-// titleWidth leaves space for six columns of numbers in a line of 100 characters.
+// titleWidth leaves space for six number columns in a line of 100 characters.
 const titleWidth = 50
 
-// writeText prints a table of sections for each document, and a table of all documents.
+// writeText prints a section table for each document, and a table of all documents.
 func writeText(out io.Writer, totals []coverage.DocumentTotal) error {
 	w := bufio.NewWriter(out)
 	for _, total := range totals {
@@ -46,10 +46,10 @@ func writeCount(w io.Writer, title string, count coverage.Count) {
 	fmt.Fprintf(w, " %6d\n", count.Rows())
 }
 
-// width is the width of a state's column in characters.
+// width returns the column width for a state, in characters.
 func width(state coverage.State) int { return max(len(state), 6) }
 
-// number formats a count. Zero is a dash, so that the other numbers stand out.
+// number formats a count. Zero is formatted as a dash, so that the other numbers stand out.
 func number(n int) string {
 	if n == 0 {
 		return "-"
@@ -57,7 +57,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// shorten shortens a title to at most limit characters.
+// shorten truncates a title to at most limit characters.
 func shorten(title string, limit int) string {
 	if utf8.RuneCountInString(title) <= limit {
 		return title

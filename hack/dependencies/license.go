@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// phrases identify licenses, in lower case and with single spaces. A text is a license if it
-// contains all phrases of the row and not the phrase without.
+// phrases identifies licenses. The phrases are in lower case with single spaces. A text is a
+// license if it contains all phrases in the row but not the phrase in without.
 var phrases = []struct {
 	license string // the SPDX identifier
 	text    []string
@@ -30,16 +30,16 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive are the licenses that only require that their text and notices are included.
+// permissive contains the licenses that only require that their text and notices are included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
-// exception is a linked module whose files name a license that is not permissive.
+// exception describes a linked module whose files name a license that is not permissive.
 type exception struct {
 	licenses []string // the licenses under which it is used
 	reason   string
 }
 
-// exceptions contains the exceptions by module.
+// exceptions maps modules to their exceptions.
 var exceptions = map[string]exception{
 	"github.com/cyphar/filepath-securejoin":      {[]string{"BSD-3-Clause", "MPL-2.0"}, unchanged},
 	"github.com/hashicorp/go-immutable-radix/v2": {[]string{"MPL-2.0"}, unchanged},
@@ -81,7 +81,7 @@ func (d dependency) names() (all []string) {
 	return all
 }
 
-// files returns the contents of the files in the module's root folder whose names match.
+// files returns the contents of the files in the module's root folder whose names match name.
 func (d dependency) files(name *regexp.Regexp) (contents []string) {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {
@@ -98,11 +98,12 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 	return contents
 }
 
-// plain returns text with single spaces and without line breaks.
+// plain returns text with whitespace collapsed to single spaces.
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// checkLicenses returns errors for linked modules whose license is unknown, or not permissive and
-// without an exception, and for exceptions that are not needed.
+// checkLicenses returns errors for linked modules whose license is unknown, or is neither
+// permissive nor covered by an exception. It also returns errors for exceptions that are not
+// needed.
 func checkLicenses(linked []dependency) error {
 	var problems []error
 	required := map[string]bool{}
@@ -126,8 +127,8 @@ func checkLicenses(linked []dependency) error {
 	return errors.Join(problems...)
 }
 
-// checkNotice returns errors for copyright lines in the notice files of linked modules that NOTICE
-// does not contain.
+// checkNotice returns errors for copyright lines that linked modules' notice files contain but
+// NOTICE does not.
 func checkNotice(notice string, linked []dependency) error {
 	notice = plain(notice)
 	var problems []error

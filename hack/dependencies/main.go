@@ -1,12 +1,12 @@
-// Command dependencies describes the modules that this repository requires, and those that its
-// programs contain.
+// Command dependencies describes the modules that this repository requires, and the modules that
+// its programs contain.
 //
 //	go run ./hack/dependencies                    writes docs/dependencies.md
 //	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs
 //
-// It runs in the root folder of the repository. It fails if docs/dependencies.tsv has no row for a
-// module that go.mod requires directly, if the license of a linked module is not allowed, or if
-// NOTICE does not contain a text that a linked module requires.
+// It must be run in the repository's root folder. It fails if docs/dependencies.tsv has no row for
+// a module that go.mod requires directly, if a linked module's license is not allowed, or if NOTICE
+// lacks a text that a linked module requires.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(ctx context.Context, bill, release string) error {
 	return section.Write(filepath.Join("docs", "dependencies.md"), page)
 }
 
-// document returns the tables of docs/dependencies.md, and an error that contains all problems.
+// document returns the tables for docs/dependencies.md. Its error contains all problems.
 func document(ctx context.Context, root string) (string, error) {
 	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
 	if err != nil {

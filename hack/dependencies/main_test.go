@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPageIsCurrent also fails if `go run ./hack/dependencies` would, for example because a
+// TestPageIsCurrent also fails if `go run ./hack/dependencies` would fail, for example because a
 // dependency has no reason, license or notice.
 func TestPageIsCurrent(t *testing.T) {
 	root := filepath.Join("..", "..")
@@ -34,8 +34,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated removes the release times of modules, because the go command does not have them for
-// modules that are only in its cache.
+// undated removes the modules' release times, because the go command does not have them for modules
+// that are only in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")
 }
@@ -68,7 +68,7 @@ func TestRowsAreComplete(t *testing.T) {
 	}
 }
 
-// module creates the root folder of a module with these files.
+// module creates a module's root folder with the given files.
 func module(t *testing.T, path string, files map[string]string) dependency {
 	t.Helper()
 	dir := t.TempDir()

@@ -18,16 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// dependency is a module, in the version that is used.
+// dependency is a module in the version that is used.
 type dependency struct {
 	Path, Version, Dir string
-	// Time is the release time of the version; zero if the go command doesn't have it.
+	// Time is the version's release time. It is zero if the go command does not have the release
+	// time.
 	Time     time.Time
 	Replace  *dependency
 	programs []string // the programs that contain the module
 }
 
-// withUse returns the module's replacement, if it has one, with the path of the module.
+// withUse returns the module's replacement, if it has one, with the module's own path.
 func (d dependency) withUse() dependency {
 	if d.Replace != nil {
 		d.Version, d.Dir, d.Time, d.Replace = d.Replace.Version, d.Replace.Dir, d.Replace.Time, nil
@@ -35,7 +36,8 @@ func (d dependency) withUse() dependency {
 	return d
 }
 
-// directModules returns the modules that go.mod requires directly, and the modules of its tools.
+// directModules returns the modules that go.mod requires directly, and the modules of the tools in
+// go.mod.
 func directModules(ctx context.Context, root string) ([]dependency, error) {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
@@ -64,7 +66,7 @@ type target struct {
 	cgo               bool
 }
 
-// targets returns the programs of a release.
+// targets returns the programs in a release.
 func targets() []target {
 	all := []target{{name: "slipway", pkg: "./cmd/slipway", system: "linux"}}
 	for _, system := range []string{"linux", "darwin", "windows"} {
@@ -76,7 +78,7 @@ func targets() []target {
 	return all
 }
 
-// linkedModules returns the modules that programs contain.
+// linkedModules returns the modules that the programs contain.
 func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 	linked := map[string]dependency{}
 	for _, t := range targets() {
