@@ -14,26 +14,26 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// npmPrefix is the prefix of npm packages in docs/dependencies.tsv.
+// npmPrefix is the prefix for npm packages in docs/dependencies.tsv.
 const npmPrefix = "npm:"
 
-// npmPackage is a package in the lock file of the web console.
+// npmPackage is a package in the web console's lock file.
 type npmPackage struct {
 	Name, Version string
-	// License is the SPDX identifier in the package.
+	// License is the SPDX identifier that the package declares.
 	License string
 	// SHA512 is the hash of the package's archive.
 	SHA512 []byte
-	// Direct is true for packages that package.json names. Bundled packages can be part of the
-	// console; the others are only used to build and test it.
+	// Direct is true for packages that package.json names. Bundled is true for packages that can be
+	// part of the console; the other packages are only used to build and test it.
 	Direct, Bundled bool
 }
 
 // publicDomain is a license without requirements. Only npm packages use it.
 const publicDomain = "0BSD"
 
-// npmPackages returns the bundled packages, and the other packages that package.json names, sorted
-// by name.
+// npmPackages returns the bundled packages, and the other packages that package.json names. They
+// are sorted by name.
 func npmPackages(root string) ([]npmPackage, error) {
 	path := filepath.Join(root, "console", "web", "package-lock.json")
 	data, err := os.ReadFile(path)
@@ -120,7 +120,7 @@ func npmTables(reasons map[string]reason, packages []npmPackage) string {
 		fmt.Sprintf("\n## Bundled into the web console (%d)\n\n| package | version | license |\n|---|---|---|\n%s", bundledCount, bundled.String())
 }
 
-// describeNPM returns the CycloneDX component of a package.
+// describeNPM returns a package's CycloneDX component.
 func describeNPM(p npmPackage) cdx.Component {
 	identity := "pkg:npm/" + strings.Replace(p.Name, "@", "%40", 1) + "@" + p.Version
 	return cdx.Component{

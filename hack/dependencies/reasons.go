@@ -19,7 +19,7 @@ var section = markdown.Section{
 // reason is a row of docs/dependencies.tsv.
 type reason struct{ owner, text string }
 
-// readReasons reads rows of module, owner and reason, separated by tabs. It returns them by module.
+// readReasons reads tab-separated rows of module, owner and reason. It returns them by module.
 func readReasons(path string) (map[string]reason, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

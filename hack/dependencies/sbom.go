@@ -32,9 +32,9 @@ type program struct {
 	libraries     []cdx.Component // parts that are not Go modules
 }
 
-// writeBill writes the bill of materials of the programs in bin, and of the programs that slipway
-// embeds, in CycloneDX format. It reads the build information in the programs, so that the same
-// programs always result in the same bill.
+// writeBill writes the bill of materials for the programs in bin and the programs that slipway
+// embeds, in CycloneDX format. It reads the build information in the programs, so the same programs
+// always result in the same bill.
 func writeBill(ctx context.Context, root, path, release string) error {
 	programs, err := builtPrograms(ctx, root, release)
 	if err != nil {
@@ -120,8 +120,8 @@ func bundled(packages []npmPackage) (all []npmPackage) {
 	return all
 }
 
-// billOf describes the programs and the modules in their build information. linked contains the
-// licenses of the modules. packages are parts of slipway.
+// billOf returns a bill of materials for the programs and the modules in their build information.
+// linked contains the modules' licenses. packages are the npm packages that are part of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	byName := map[string]dependency{}
 	for _, d := range linked {
@@ -173,7 +173,7 @@ func billOf(programs []program, linked []dependency, packages []npmPackage) (*cd
 	return bill, nil
 }
 
-// modulesOf returns the modules in a program, except this repository.
+// modulesOf returns the modules in a program, except this repository's module.
 func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 	if info.Main.Sum != "" {
 		modules = append(modules, info.Main)
@@ -189,7 +189,7 @@ func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 	return modules
 }
 
-// describe returns the CycloneDX component of a module.
+// describe returns a module's CycloneDX component.
 func describe(module debug.Module, licenses []string) cdx.Component {
 	identity := "pkg:golang/" + module.Path + "@" + strings.ReplaceAll(module.Version, "+", "%2B")
 	component := cdx.Component{
@@ -210,8 +210,8 @@ func standardLibrary(release string) cdx.Component {
 	return describe(debug.Module{Path: "std", Version: strings.TrimPrefix(release, "go")}, []string{"BSD-3-Clause"})
 }
 
-// hostLibraries returns the libraries of the build host that runc contains, with their versions if
-// `runc --version` prints them.
+// hostLibraries returns the libraries from the build host that runc contains, with their versions
+// if `runc --version` prints them.
 func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
 	dir, err := os.MkdirTemp("", "slipway-runc-")
 	if err != nil {

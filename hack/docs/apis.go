@@ -26,7 +26,7 @@ import (
 )
 
 // groups returns, for each API group that Slipway adds to Kubernetes, the function that registers
-// its types. The keys are the folders in apigroup.
+// its types. The keys are the names of folders in apigroup.
 func groups() map[string]func(*runtime.Scheme) error {
 	return map[string]func(*runtime.Scheme) error{
 		"apps":          appsv1.Install,
@@ -67,7 +67,7 @@ func apiPages(all pages) error {
 	return nil
 }
 
-// kinds returns the types of the objects in a group, without lists and options.
+// kinds returns the types of a group's objects, without lists and options.
 func kinds(scheme *runtime.Scheme, version schema.GroupVersion) []reflect.Type {
 	var types []reflect.Type
 	for kind, t := range scheme.KnownTypes(version) {

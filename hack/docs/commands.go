@@ -96,11 +96,11 @@ func flagLine(flag *pflag.Flag) string {
 	return line
 }
 
-// escaper escapes characters that Markdown would interpret.
+// escaper escapes characters that have a special meaning in Markdown.
 var escaper = strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "[", "\\[")
 
-// prose returns the description of a command as paragraphs. A description with indented lines, such
-// as a list or an example, becomes a block.
+// prose formats a command's description as paragraphs. A description with indented lines, such as a
+// list or an example, becomes a code block.
 func prose(description string) string {
 	for line := range strings.Lines(description) {
 		if strings.HasPrefix(line, " ") || strings.HasPrefix(line, "\t") {
@@ -110,7 +110,7 @@ func prose(description string) string {
 	return escaper.Replace(strings.TrimSpace(description))
 }
 
-// block returns text as a fenced block, in which Markdown interprets nothing.
+// block returns text as a fenced code block, in which Markdown interprets nothing.
 func block(language, text string) string {
 	return "```" + language + "\n" + strings.Trim(text, "\n") + "\n```"
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// root is the root folder of the repository.
+// root is the repository's root folder.
 const root = "../.."
 
-// commandLine matches a line of a code block that runs oc, kubectl or slipway.
+// commandLine matches a line in a code block that runs oc, kubectl or slipway.
 var commandLine = regexp.MustCompile(`^(?:[$#] )?(?:[A-Z_]+=\S+ )*(?:(?:\./)?bin/)?(oc|kubectl|slipway) (.+)$`)
 
-// words matches the words of a command line, for the shell syntax that the documents use.
+// words matches the words in a command line, for the shell syntax that the documents use.
 var words = regexp.MustCompile(`'[^']*'|"[^"]*"|[|;&<>]+|(?:[^\s'"|;&<>]|'[^']*'|"[^"]*")+`)
 
 func TestCommandsInDocumentsExist(t *testing.T) {
@@ -58,9 +58,9 @@ func TestUnknownCommandsAreReported(t *testing.T) {
 	}
 }
 
-// split returns the words of a command line before the first shell operator, comment, or `--`. Of
-// alternatives such as controller|node, it returns the first. It omits words in brackets, which are
-// optional or indexes in a value.
+// split returns the words in a command line before the first shell operator, comment, or `--`. It
+// replaces alternatives such as controller|node with the first alternative. It omits words in
+// brackets, which are optional or are indexes in a value.
 func split(line string) []string {
 	all := words.FindAllString(line, -1)
 	all = slices.DeleteFunc(all, func(word string) bool { return strings.ContainsAny(word, "[]") })
@@ -70,7 +70,8 @@ func split(line string) []string {
 	return all
 }
 
-// check describes an unknown command or flag in a command line. It returns "" if there is none.
+// check returns a description of an unknown command or flag in a command line, or "" if there is
+// none.
 func check(trees map[string]*cobra.Command, program string, args []string) string {
 	if program == "slipway" && len(args) > 0 && trees[args[0]] != nil {
 		program, args = args[0], args[1:]
@@ -95,7 +96,7 @@ func check(trees map[string]*cobra.Command, program string, args []string) strin
 	return ""
 }
 
-// takesArguments reports whether a command with subcommands can also run without a subcommand.
+// takesArguments reports whether a command that has subcommands can also run without a subcommand.
 func takesArguments(command *cobra.Command) bool {
 	return command.Runnable() && strings.ContainsAny(command.Use, "([-") // such as `create -f FILE`
 }
@@ -109,8 +110,8 @@ func hasFlag(command *cobra.Command, word string) bool {
 	return command.Flags().ShorthandLookup(short) != nil || command.InheritedFlags().ShorthandLookup(short) != nil
 }
 
-// codeLines returns the lines of code blocks by path of the document. It joins a line that ends
-// with a backslash with the next.
+// codeLines returns the lines in code blocks by document path. It joins a line that ends with a
+// backslash with the next line.
 func codeLines(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -137,7 +138,7 @@ func codeLines(t *testing.T) map[string][]string {
 	return all
 }
 
-// code returns the lines of the fenced and indented code blocks in a document.
+// code returns the lines in a document's fenced and indented code blocks.
 func code(document string) (lines []string) {
 	fenced := false
 	for line := range strings.Lines(document) {

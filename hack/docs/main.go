@@ -1,5 +1,5 @@
 // Command docs prepares the documentation site. It copies every page to one folder, with links that
-// work there, and writes the reference pages from the code: every command with its flags, every
+// work there, and generates the reference pages from the code: every command with its flags, every
 // configuration key, every API type with its fields, and every metric. MkDocs builds the site from
 // that folder.
 //
@@ -24,10 +24,10 @@ func main() {
 	}
 }
 
-// pages contains the text of each page by its path in the site's source.
+// pages maps each page's path in the site's source to the page's text.
 type pages map[string]string
 
-// write writes all pages to the directory out. root is the root folder of the repository.
+// write writes all pages to the directory out. root is the repository's root folder.
 func write(root, out string) error {
 	all, err := stage(root)
 	if err != nil {

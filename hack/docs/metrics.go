@@ -19,7 +19,7 @@ import (
 	csimetrics "github.com/slipway-platform/slipway/storage/csi/metrics"
 )
 
-// metricSource is a package that has metrics, and the place where they are served.
+// metricSource is a package that has metrics, and the endpoint that serves them.
 type metricSource struct {
 	folder, title, place string
 	collectors           func() ([]prometheus.Collector, error)
@@ -48,8 +48,8 @@ func metricSources() []metricSource {
 	}
 }
 
-// registered returns a function that returns the metrics which register adds to the registry of
-// Kubernetes' components.
+// registered returns a function that returns the metrics that register adds to the registry for
+// Kubernetes components.
 func registered(register func() error) func() ([]prometheus.Collector, error) {
 	return func() ([]prometheus.Collector, error) {
 		registry, ok := legacyregistry.Registerer().(prometheus.Collector)
@@ -64,13 +64,13 @@ func registered(register func() error) func() ([]prometheus.Collector, error) {
 	}
 }
 
-// without is a collector that describes only the metrics that did not exist before.
+// without is a collector that describes only the metrics that did not exist when it was created.
 type without struct {
 	prometheus.Collector
 	existing []string
 }
 
-// Describe sends the descriptors of these metrics to out.
+// Describe sends these metrics' descriptors to out.
 func (w without) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range describe(w.Collector) {
 		if !slices.Contains(w.existing, desc.String()) {
@@ -79,7 +79,7 @@ func (w without) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// describe returns the metric descriptors of a collector.
+// describe returns a collector's metric descriptors.
 func describe(collector prometheus.Collector) (all []*prometheus.Desc) {
 	out := make(chan *prometheus.Desc)
 	var group sync.WaitGroup
@@ -91,7 +91,7 @@ func describe(collector prometheus.Collector) (all []*prometheus.Desc) {
 	return all
 }
 
-// descriptions returns the distinct descriptors of collectors as sorted strings.
+// descriptions returns the collectors' distinct descriptors as sorted strings.
 func descriptions(collectors ...prometheus.Collector) []string {
 	var texts []string
 	for _, collector := range collectors {
@@ -103,10 +103,10 @@ func descriptions(collectors ...prometheus.Collector) []string {
 	return slices.Compact(texts)
 }
 
-// metric contains the fields of a metric descriptor.
+// metric contains a metric descriptor's fields.
 type metric struct{ name, help, labels string }
 
-// description matches the String of a descriptor, because the type has no accessors.
+// description parses the String result of a descriptor, because the type has no accessors.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "(?:\[ALPHA\] )?(.*?)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{([^}]*)\}\}$`)
 
 func parse(text string) (metric, error) {
@@ -117,7 +117,7 @@ func parse(text string) (metric, error) {
 	return metric{name: match[1], help: strings.TrimSuffix(match[2], "."), labels: match[3]}, nil
 }
 
-// metricPage adds a page of all metrics.
+// metricPage adds a page that lists all metrics.
 func metricPage(all pages) error {
 	page := &strings.Builder{}
 	page.WriteString("# Metrics\n\nSlipway adds these metrics, in the format of Prometheus, to those of Kubernetes' components." +

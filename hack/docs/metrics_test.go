@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// newMetric matches the creation of a metric with either metrics library.
+// newMetric matches code that creates a metric with either metrics library.
 var newMetric = regexp.MustCompile(`\b(?:prometheus|metrics)\.New(?:Counter|Gauge|Histogram|Summary|Desc)`)
 
 func TestReferenceHasEveryMetric(t *testing.T) {

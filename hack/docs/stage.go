@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// repository is the URL prefix of files that are not part of the site.
+// repository is the URL prefix for files that are not part of the site.
 const repository = "https://github.com/slipway-platform/slipway/tree/main/"
 
-// places maps files and folders of the repository to their paths in the site's source.
+// places maps the repository's files and folders to their paths in the site's source.
 func places() map[string]string {
 	return map[string]string{
 		"docs":            ".",
@@ -27,11 +27,11 @@ func places() map[string]string {
 	}
 }
 
-// link matches the target of a link or an image in Markdown.
+// link matches the target of a Markdown link or image.
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
 
-// stage returns the pages and images of the repository by their paths in the site's source. It
-// rewrites links between them to these paths, and links to other files of the repository to URLs.
+// stage returns the repository's pages and images by their paths in the site's source. It rewrites
+// links between them to these paths, and links to other files in the repository to URLs.
 func stage(root string) (pages, error) {
 	files, err := find(root)
 	if err != nil {
@@ -60,8 +60,7 @@ func stage(root string) (pages, error) {
 	return all, errors.Join(problems...)
 }
 
-// find returns the paths of pages and images in the site's source, by their paths in the
-// repository.
+// find maps the paths of pages and images in the repository to their paths in the site's source.
 func find(root string) (map[string]string, error) {
 	files := map[string]string{}
 	for source, place := range places() {
@@ -90,8 +89,7 @@ func find(root string) (map[string]string, error) {
 	return files, nil
 }
 
-// resolve returns the new target of a link in a page. It returns an error if the target does not
-// exist.
+// resolve returns a link's new target. It returns an error if the target does not exist.
 func resolve(root string, files map[string]string, page, target string) (string, error) {
 	if strings.Contains(target, ":") { // another site
 		return target, nil

@@ -12,13 +12,12 @@ import (
 	"strings"
 )
 
-// types writes the sections of a page that describe Go types with JSON tags. It writes each type
-// once.
+// types writes a page's sections about Go types with JSON tags. It writes each type once.
 type types struct {
 	page    *strings.Builder
 	pending []reflect.Type
 	done    map[reflect.Type]bool
-	// comments contains the comments in Go packages by "package.Type" and "package.Type.Field".
+	// comments contains the Go packages' comments, by "package.Type" and "package.Type.Field".
 	comments map[string]string
 	parsed   map[string]bool
 }
@@ -55,7 +54,7 @@ func (r *types) writeType(t reflect.Type) error {
 	return r.writeFields(t)
 }
 
-// writeFields writes the fields of a struct as list items, including those of inlined structs.
+// writeFields writes a struct's fields as list items, including the fields of inlined structs.
 func (r *types) writeFields(t reflect.Type) error {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -83,8 +82,8 @@ func (r *types) writeFields(t reflect.Type) error {
 	return nil
 }
 
-// typeName returns the name of a type. If the type has a section, the name is a link to it, and the
-// section is written later.
+// typeName returns a type's name. If the type has a section, the name is a link to this section,
+// which is written later.
 func (r *types) typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -116,12 +115,13 @@ func (r *types) typeName(t reflect.Type) string {
 	return strings.TrimRight(t.Kind().String(), "123468")
 }
 
-// hasSection reports whether a type has a section: a struct of Slipway or OpenShift.
+// hasSection reports whether a type has its own section, which is the case for Slipway and
+// OpenShift structs.
 func hasSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && (strings.HasPrefix(t.PkgPath(), "github.com/openshift/api/") || strings.HasPrefix(t.PkgPath(), "github.com/slipway-platform/"))
 }
 
-// parse reads the comments in a Go package, once.
+// parse reads a Go package's comments, once.
 func (r *types) parse(path string) error {
 	if r.parsed[path] {
 		return nil
@@ -175,10 +175,10 @@ func (r *types) readDeclaration(path string, declaration ast.Decl) {
 	}
 }
 
-// marker matches lines of a comment that are for generators.
+// marker matches comment lines that are directives for generators.
 var marker = regexp.MustCompile(`(?m)^\s*(\+|\*\*|---).*$`)
 
-// sentence returns a comment as one paragraph. It removes "NAME is" and "NAME are" from the
+// sentence returns a comment as one paragraph. It removes "NAME is" or "NAME are" from the
 // beginning.
 func sentence(comment *ast.CommentGroup, name string) string {
 	text := strings.Join(strings.Fields(marker.ReplaceAllString(comment.Text(), "")), " ")

@@ -11,36 +11,36 @@ import (
 	"strings"
 )
 
-// event is a line of the output of `go test -json`.
+// event is one line of output from `go test -json`.
 type event struct {
 	Action, Package, Test, Output string
 	Elapsed                       float64
 }
 
-// testRun contains the times of one run of go test, in seconds, and its failures.
+// testRun contains the times, in seconds, and the failures of a go test run.
 type testRun struct {
 	Seconds float64
 	Times   []elapsed
-	// Flaky lists the tests that failed and then passed when they ran again.
+	// Flaky lists the tests that failed but passed when they were run again.
 	Flaky []testName `json:",omitempty"`
 
 	failed []testName
-	// broken means that a package failed without a failing test: it did not compile, or a check after
-	// its tests failed.
+	// broken is set if a package failed without a failing test: it did not compile, or a check
+	// after its tests failed.
 	broken bool
 }
 
-// testName names a top-level test.
+// testName identifies a top-level test.
 type testName struct {
 	Package, Test string
 }
 
-// String returns package and test as the report prints them.
+// String returns the package and the test in the format of the report.
 func (n testName) String() string {
 	return strings.TrimPrefix(n.Package, modulePrefix) + " " + n.Test
 }
 
-// elapsed is the time of a test, or of a package if Test is empty.
+// elapsed is the time that a test took, or that a package took if Test is empty.
 type elapsed struct {
 	Package, Test string
 	Seconds       float64
@@ -85,8 +85,8 @@ func readEvents(out io.Writer, events io.Reader) (testRun, error) {
 	}
 }
 
-// add records the time and the failure of a package or top-level test. The time of a test includes
-// its subtests. The event of a package follows its tests' events.
+// add records the time and failure of a package or top-level test. A test's time includes its
+// subtests. A package's event follows the events of the package's tests.
 func (r *testRun) add(e event) {
 	if strings.Contains(e.Test, "/") {
 		return
@@ -102,7 +102,7 @@ func (r *testRun) add(e event) {
 	}
 }
 
-// writeLast prints the last line of a package's output, which is its result.
+// writeLast prints the last line of a package's output, which is the package's result.
 func writeLast(out io.Writer, lines []string) {
 	text := bytes.TrimSpace([]byte(strings.Join(lines, "")))
 	fmt.Fprintf(out, "%s\n", text[bytes.LastIndexByte(text, '\n')+1:])

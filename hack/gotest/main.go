@@ -1,7 +1,7 @@
 // Command gotest runs go test, prints its results, and records the time of every test. It also
 // prints the records of several runs as one table.
 //
-// With -rerun, tests that failed are run again on their own. Those that pass then are recorded
+// With -rerun, failed tests are run again on their own. Those that pass when run again are recorded
 // and reported as flaky.
 //
 //	go run ./hack/gotest -record bin/times/unit.json -rerun 3 -- -count=1 ./...
@@ -52,7 +52,7 @@ func run(out io.Writer, record, report string, limit int, args []string) error {
 	return testErr
 }
 
-// test runs go test with args. Its error means that go test could not run or that a test failed.
+// test runs go test with args. It returns an error if go test could not run or a test failed.
 func test(out io.Writer, args []string) (testRun, error) {
 	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
 	command.Stderr = os.Stderr

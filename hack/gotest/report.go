@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Limits of the report.
+// These are limits for the report.
 const (
 	maxTests       = 10
 	minSeconds     = 1 // shorter packages are combined in one line
@@ -19,7 +19,7 @@ const (
 	recordFileMode = 0o644
 )
 
-// writeRecord writes the times of a run to a file. It creates the file's directory.
+// writeRecord writes a run's times to a file. It creates the file's directory.
 func writeRecord(path string, run testRun) error {
 	content, err := json.Marshal(run)
 	if err != nil {

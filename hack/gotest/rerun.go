@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// rerun runs failed tests again, one after another, with the flags of args and without its
-// packages. It returns the tests that pass now. Its error means that a test failed again.
+// rerun runs failed tests again, one after another, with the flags in args but without the packages
+// in args. It returns the tests that now pass. It returns an error if a test failed again.
 func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) {
 	var flaky []testName
 	for _, name := range failed {
@@ -22,8 +22,8 @@ func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) 
 	return flaky, nil
 }
 
-// rerunArgs returns the arguments that run one test. It omits arguments that name packages, and
-// keeps flags with their values.
+// rerunArgs returns the arguments that run a single test. It omits arguments that name packages,
+// and keeps flags with their values.
 func rerunArgs(name testName, args []string) []string {
 	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {

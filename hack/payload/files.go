@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// previous returns the manifest of the last run, or an empty one if that is missing or invalid, so
-// that every program is built.
+// previous returns the last run's manifest. If the manifest is missing or invalid, it returns an
+// empty manifest, so that every program is built.
 func previous(dir string) manifest.Manifest {
 	m, err := manifest.Read(os.DirFS(dir))
 	if err != nil {
@@ -30,7 +30,8 @@ func exists(dir string, program manifest.Program) bool {
 	return err == nil && info.Size() > 0
 }
 
-// with returns a copy of m in which program is added or replaced, in the order of manifest.Names.
+// with returns a copy of m in which program is added or replaced. The programs are in the order of
+// manifest.Names.
 func with(m manifest.Manifest, program manifest.Program) manifest.Manifest {
 	var programs []manifest.Program
 	for _, name := range manifest.Names() {
@@ -55,14 +56,14 @@ func save(dir string, m manifest.Manifest) error {
 	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
-// temporary returns the path of the temporary file that becomes path. Its name begins with a dot,
-// so that an orphan is not embedded.
+// temporary returns the path of the temporary file that is renamed to path. The file's name begins
+// with a dot, so that a leftover file is not embedded.
 func temporary(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }
 
-// compress compresses the file source with zstd and writes it to target. It returns the size of
-// target in bytes. It reads source through tee.
+// compress compresses the file source with zstd and writes the result to target. It returns the
+// size of target in bytes. It reads source through tee.
 func compress(source, target string, tee func(io.Reader) io.Reader) (int64, error) {
 	input, err := os.Open(source)
 	if err != nil {

@@ -1,12 +1,12 @@
 // Command payload builds the programs that slipway embeds, compresses them, and writes them with
-// their manifest to internal/payload/files. `make build` runs it in the root of the repository
+// their manifest to internal/payload/files. `make build` runs it in the repository's root folder
 // before it builds slipway:
 //
 //	go run ./hack/payload [-arch arm64] [program...]
 //
-// go.mod contains the versions. payload builds a program only if its inputs have changed: its
-// recipe, the Go version, go.mod and go.sum, and the packages of this repository that it contains.
-// Without arguments, it updates all programs.
+// go.mod contains the versions. payload builds a program only if the program's inputs have changed:
+// its recipe, the Go version, go.mod and go.sum, and the packages in this repository that it
+// contains. Without arguments, it updates all programs.
 package main
 
 import (
@@ -35,8 +35,7 @@ func main() {
 	}
 }
 
-// run updates the programs with these names in dir for an architecture, or all programs if there
-// are no names.
+// run updates the named programs in dir for an architecture, or all programs if there are no names.
 func run(ctx context.Context, dir, arch string, names []string) error {
 	if !slices.Contains(architectures(), arch) {
 		return fmt.Errorf("unknown architecture %q: choose one of %q", arch, architectures())

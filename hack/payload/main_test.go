@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// build runs the command for dir, and returns the manifest that it writes there.
+// build runs the command for dir, and returns the manifest that the command writes there.
 func build(t *testing.T, dir string, names ...string) manifest.Manifest {
 	t.Helper()
 	if err := run(t.Context(), dir, runtime.GOARCH, names); err != nil {
@@ -38,7 +38,8 @@ func TestProgramIsBuiltOnlyWhenItsInputsChange(t *testing.T) {
 		t.Fatalf("manifest %+v", first)
 	}
 	archive := filepath.Join(dir, pause.Archive())
-	// Keep the compared files open, because the kernel reuses the inode number of a deleted file.
+	// The compared files are kept open, because the kernel reuses the inode number of a deleted
+	// file.
 	open := func() os.FileInfo {
 		t.Helper()
 		file, err := os.Open(archive)
@@ -143,7 +144,7 @@ func TestUnknownArchitectureIsReported(t *testing.T) {
 	}
 }
 
-// TestProgramIsBuiltForArchitecture builds the smallest program, and reads its header.
+// TestProgramIsBuiltForArchitecture builds the smallest program and checks its header.
 func TestProgramIsBuiltForArchitecture(t *testing.T) {
 	t.Chdir("../..")
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
