@@ -16,11 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// backdated is the tolerance of authorities for clocks of other machines that are behind.
+// backdated is the time by which authorities are backdated, to tolerate clocks on other machines
+// that are behind.
 const backdated = time.Hour
 
-// Backdating is the time by which other certificates are backdated. It is that of Kubernetes'
-// signers, so that the time of issue of any certificate is known.
+// Backdating is the time by which all other certificates are backdated. Kubernetes' signers use the
+// same value, so the issue time of any certificate can be determined.
 const Backdating = 5 * time.Minute
 
 // authority is a certificate authority.
@@ -33,12 +34,12 @@ type authority struct {
 type authoritySpec struct {
 	files Pair
 	name  string
-	// replaceable means that only the cluster uses the authority, and that its clients load the
-	// next one.
+	// replaceable is set if only the cluster uses the authority, and its clients reload its
+	// successor.
 	replaceable bool
 }
 
-// authoritySpecs lists the certificate authorities. name is the first part of the common name.
+// authoritySpecs returns the certificate authorities. name is the first part of the common name.
 func (i *issuer) authoritySpecs() []authoritySpec {
 	return []authoritySpec{
 		{files: i.credentials.CA, name: "openshift-signer"},
@@ -48,7 +49,7 @@ func (i *issuer) authoritySpecs() []authoritySpec {
 	}
 }
 
-// checkAuthorities reports an authority that is invalid and must not be replaced.
+// checkAuthorities returns an error if an authority is invalid and must not be replaced.
 func (i *issuer) checkAuthorities() error {
 	for _, a := range i.authoritySpecs() {
 		if a.replaceable {
@@ -91,7 +92,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	return nil
 }
 
-// hasLeaf reports whether a certificate of the authority exists.
+// hasLeaf reports whether a certificate that the authority signed exists.
 func (i *issuer) hasLeaf(files Pair) bool {
 	for _, l := range i.leaves() {
 		if _, err := os.Lstat(l.files.Cert); l.authority == files && err == nil {
@@ -101,7 +102,7 @@ func (i *issuer) hasLeaf(files Pair) bool {
 	return false
 }
 
-// ensureAuthorities loads the authorities and creates missing ones.
+// ensureAuthorities loads the authorities and creates missing authorities.
 func (i *issuer) ensureAuthorities() error {
 	i.authorities = map[string]*authority{}
 	for _, a := range i.authoritySpecs() {
@@ -127,16 +128,16 @@ func (i *issuer) ensureAuthorities() error {
 	return i.ensureServiceCA()
 }
 
-// serves reports whether a replaceable authority is valid and does not need to be renewed yet.
+// serves reports whether a replaceable authority is valid and does not need renewal yet.
 func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
 	return cert.IsCA && samePublicKey(cert.PublicKey, key.Public()) && !now.Before(cert.NotBefore) && now.Before(renewal)
 }
 
-// ensureServiceCA writes the certificates that verify services' certificates: first the signer's,
-// then unexpired ones of earlier signers, because certificates that they issued can still be in
-// use.
+// ensureServiceCA writes the CA bundle that verifies services' certificates: first the signer's
+// certificate, then the unexpired certificates of earlier signers, because certificates that
+// earlier signers issued may still be in use.
 func (i *issuer) ensureServiceCA() error {
 	signer := i.authorities[i.credentials.ServiceSigner.Cert].cert
 	bundle := encodePEM("CERTIFICATE", signer.Raw)
@@ -154,8 +155,8 @@ func (i *issuer) ensureServiceCA() error {
 	return err
 }
 
-// signAuthority writes a self-signed certificate. As in OpenShift, its name contains the time,
-// which distinguishes two generations of an authority.
+// signAuthority writes a self-signed certificate. As in OpenShift, the certificate's name contains
+// the time, which distinguishes two generations of an authority.
 func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certificate, error) {
 	now := i.spec.Now()
 	template := &x509.Certificate{
@@ -178,7 +179,7 @@ func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certif
 	return x509.ParseCertificate(der)
 }
 
-// readCertificate reads the first certificate of a PEM file. The error can be fs.ErrNotExist or
+// readCertificate reads the first certificate in a PEM file. The error can be fs.ErrNotExist or
 // errDamaged.
 func readCertificate(path string) (*x509.Certificate, error) {
 	data, err := os.ReadFile(path)
@@ -196,7 +197,7 @@ func readCertificate(path string) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// withoutPath returns the cause of a file system error.
+// withoutPath returns the cause of a file system error, without the path.
 func withoutPath(err error) error {
 	if pathError := (*fs.PathError)(nil); errors.As(err, &pathError) {
 		return pathError.Err

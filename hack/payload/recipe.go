@@ -17,15 +17,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// programRecipe is a recipe with the flags for the linker, for a processor architecture.
+// programRecipe is a recipe with its linker flags, for a processor architecture.
 type programRecipe struct {
 	recipe.Recipe
 	ldflags []string
 	arch    string
 }
 
-// recipes returns the recipes of all programs for an architecture. The version flags are the same
-// as in the projects' releases.
+// recipes returns the recipes for all programs for an architecture. The version flags are the same
+// as in the projects' own releases.
 func recipes(ctx context.Context, arch string) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
 	if err != nil {
@@ -41,15 +41,14 @@ func recipes(ctx context.Context, arch string) (all []programRecipe, err error) 
 	return all, nil
 }
 
-// arguments returns the arguments with which the go command builds the program into the file
-// output.
+// arguments returns the go command's arguments that build the program and write it to output.
 func (r programRecipe) arguments(output string) []string {
 	ldflags := append([]string{"-s", "-w"}, r.ldflags...)
 	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
-	// Do not embed the commit, so that a program stays the same until its sources change. Running pods
-	// then keep their programs, too.
+	// The commit is not embedded, so that a program stays the same until its sources change.
+	// Running pods then also keep their programs.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
 	if len(r.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(r.Tags, ","))
@@ -57,13 +56,13 @@ func (r programRecipe) arguments(output string) []string {
 	return append(args, r.Package)
 }
 
-// inputs returns a hash of everything from which the program is built.
+// inputs returns a hash of all inputs from which the program is built.
 func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), r.arch, r.arguments(""))
 	files := []string{"go.mod", "go.sum"}
 	if strings.HasPrefix(r.Package, "./") {
-		// Only packages of this repository, because go.sum identifies all others.
+		// Only this repository's packages are listed, because go.sum identifies all other packages.
 		list, err := r.goCommand(ctx, "list", "-deps", "-f",
 			`{{if .Module}}{{if .Module.Main}}{{$dir := .Dir}}{{range .GoFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$dir}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, r.Package)
 		if err != nil {
@@ -121,23 +120,24 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 	return program, compressed, nil
 }
 
-// environment returns the environment of the go command.
+// environment returns the go command's environment.
 func (r programRecipe) environment() []string { return append(os.Environ(), "GOARCH="+r.arch) }
 
-// goCommand is goCommand for the architecture of the recipe.
+// goCommand works like the function goCommand, for the recipe's architecture.
 func (r programRecipe) goCommand(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, r.environment(), args...)
 }
 
-// architectures are the architectures for which payload builds programs.
+// architectures returns the architectures for which payload builds programs.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
 // compiler is a C compiler.
 type compiler struct {
 	program string
-	// libraries is the directory of pkg-config's descriptions of libraries; "" means the machine's.
+	// libraries is the directory with pkg-config's library descriptions; "" means the machine's
+	// default.
 	libraries string
-	// remedy installs what is missing.
+	// remedy tells how to install what is missing.
 	remedy string
 }
 
@@ -153,7 +153,7 @@ func compilerFor(arch string) compiler {
 	}
 }
 
-// environment returns the variables that select the compiler.
+// environment returns the environment variables that select the compiler.
 func (c compiler) environment() []string {
 	if c.libraries == "" {
 		return nil
@@ -161,8 +161,8 @@ func (c compiler) environment() []string {
 	return []string{"CC=" + c.program, "PKG_CONFIG_LIBDIR=" + c.libraries}
 }
 
-// check returns an error with a remedy if tools or libraries for building runc's C code are
-// missing.
+// check returns an error with a remedy if tools or libraries that are needed to build runc's C code
+// are missing.
 func (c compiler) check(ctx context.Context) error {
 	for _, program := range []string{c.program, "pkg-config"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -1,10 +1,11 @@
-// Command screenshots creates the pictures of the guide from screenshots of the console's tests:
+// Command screenshots creates the guide's pictures from the screenshots that the console tests
+// take:
 //
 //	CONSOLE_SCREENSHOTS=/tmp/screenshots go test ./test/scenario/console
 //	go run ./hack/screenshots /tmp/screenshots docs/console
 //
-// It replaces the pictures that the second directory has, and reduces their colors to a palette.
-// A new picture needs a file there: `touch docs/console/NAME.png`.
+// It replaces the pictures that exist in the second directory, and reduces their colors to a
+// palette. For a new picture, first create an empty file there: `touch docs/console/NAME.png`.
 package main
 
 import (
@@ -64,10 +65,12 @@ func run(from, to string) error {
 	return nil
 }
 
-// paletteSize is the number of colors of a picture. Antialiased text needs most colors.
+// paletteSize is the number of colors in a picture. Most of the colors are needed for antialiased
+// text.
 const paletteSize = 64
 
-// reduce returns a picture with its most frequent colors. Each other color becomes the nearest one.
+// reduce returns a picture reduced to its most frequent colors. Every other color is replaced with
+// the nearest palette color.
 func reduce(picture image.Image) *image.Paletted {
 	bounds := picture.Bounds()
 	counts := map[color.RGBA]int{}

@@ -54,7 +54,8 @@ func TestScriptsCreateEveryPictureOfGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A script saves a picture by its name, or has it as a key of a table of pages.
+	// A script saves a picture under a name, which is either an argument or a key in a table of
+	// pages.
 	made := regexp.MustCompile(`(?m)(?:shoot|check)\(\w+, '([\w-]+)'\)|^  '?([\w-]+)'?: \[`)
 	names := map[string]bool{}
 	for _, script := range scripts {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Limits of the report.
+// These are limits for the report.
 const (
 	maxRows        = 5
 	screenLines    = 60
@@ -26,7 +26,7 @@ type figure struct {
 }
 
 // writeFigures prints the sizes of files, functions and the composition root, tests by folder, wide
-// comments, repetitions, import aliases, and verbs of oc without phases.
+// comments, repetitions, import aliases, and oc verbs without phases.
 func writeFigures(w io.Writer, sources []source) {
 	writeSizes(w, sources)
 	writeRoot(w, sources)
@@ -71,7 +71,7 @@ func writeSizes(w io.Writer, sources []source) {
 	writeRows(w, functions)
 }
 
-// writeTests prints the lines of unit tests for each line of code, by folder. Scenarios are only
+// writeTests prints the number of unit test lines per line of code, by folder. Scenarios are only
 // counted in the total, because they test all folders.
 func writeTests(w io.Writer, sources []source) {
 	code, test := map[string]int{}, map[string]int{}
@@ -139,8 +139,8 @@ func writeAliases(w io.Writer, sources []source) {
 	}
 }
 
-// repetitions returns runs of equal lines of code in several places, longest first, and the places
-// of each run. It ignores tests, imports, and lines without letters.
+// repetitions returns runs of equal code lines that occur in several places, longest first, and the
+// places of each run. It ignores tests, imports, and lines without letters.
 func repetitions(sources []source) (runs []figure, places map[string]string) {
 	type position struct{ file, line int }
 	first := map[string]position{}
@@ -177,8 +177,8 @@ func repetitions(sources []source) (runs []figure, places map[string]string) {
 	return runs, places
 }
 
-// codeLines returns the trimmed lines of code below the imports that contain a letter, and their
-// numbers.
+// codeLines returns the trimmed lines of code after the imports that contain a letter, and their
+// line numbers.
 func codeLines(s source) (lines []string, numbers []int) {
 	start := 0
 	for _, spec := range s.syntax.Imports {

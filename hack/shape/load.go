@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// shape contains the figures of one package.
+// shape contains a package's figures.
 type shape struct {
 	folder  string // relative to the module, "." for the root
 	code    int    // lines with code, without comments and blank lines
@@ -26,7 +26,7 @@ type shape struct {
 	problem string // error in the package or in one that it imports, or ""
 }
 
-// listed contains the fields of a package that the go tool prints.
+// listed contains the package fields that the go tool prints.
 type listed struct {
 	Dir, ImportPath, Name, Doc                                            string
 	Imports, GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string
@@ -35,11 +35,11 @@ type listed struct {
 	DepsErrors                                                            []problem
 }
 
-// problem is an error of the go tool.
+// problem is an error from the go tool.
 type problem struct{ Err string }
 
 // load returns the packages below root, sorted by folder. For a package that does not build, it
-// returns what it can read, and the error in problem.
+// returns what it can read, with the error in problem.
 func load(root string) ([]shape, error) {
 	list := exec.Command("go", "list", "-e",
 		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")
@@ -69,7 +69,7 @@ func load(root string) ([]shape, error) {
 	return shapes, nil
 }
 
-// measure counts the lines of a package and determines its purpose.
+// measure counts a package's lines and determines its purpose.
 func measure(pkg listed) (shape, error) {
 	prefix := pkg.Module.Path + "/"
 	s := shape{folder: strings.TrimPrefix(pkg.ImportPath, prefix), purpose: pkg.Doc}

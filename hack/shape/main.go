@@ -1,8 +1,8 @@
-// Command shape prints the shape of the repository. For every package, it prints the lines of code
-// and of tests, the purpose, and the imported packages of the repository. It then prints figures of
-// the whole repository: sizes of files and functions, tests by folder, repetitions, code that only
-// some places may contain, verbs of oc without phases, names that the glossary avoids, documents,
-// and the times of the last `make check` and `make test`. It reports no errors; the rules are in
+// Command shape prints the repository's shape. For every package, it prints the lines of code and
+// tests, the purpose, and the repository's packages that it imports. It then prints figures for the
+// whole repository: sizes of files and functions, tests by folder, repetitions, code that only some
+// places may contain, oc verbs without phases, names that the glossary avoids, documents, and the
+// times of the last `make check` and `make test`. It reports no errors; the rules are in
 // internal/repocheck.
 //
 //	go run ./hack/shape
@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// run prints the report on the repository in the folder root.
+// run prints the report for the repository in the folder root.
 func run(root string) error {
 	packages, err := load(root)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// glossary is the document with the names that code avoids.
+// glossary is the document that lists the names that code avoids.
 const glossary = "docs/glossary.md"
 
-// avoidedWord matches a single word in the last column of a table in the glossary.
+// avoidedWord matches a single word in the last column of a glossary table.
 var avoidedWord = regexp.MustCompile(`^[a-zA-Z]+$`)
 
 // avoided returns the words in the last column of a section's tables. If row is not empty, only the
-// row with this first column counts.
+// row with this value in the first column counts.
 func avoided(text, section, row string) map[string]bool {
 	words := map[string]bool{}
 	_, rest, _ := strings.Cut(text, "## "+section+"\n")
@@ -36,7 +36,8 @@ func avoided(text, section, row string) map[string]bool {
 	return words
 }
 
-// writeNames prints where locals and log attributes have names that the glossary avoids.
+// writeNames prints the places where local variables and log attributes have names that the
+// glossary avoids.
 func writeNames(w io.Writer, sources []source, glossary string) {
 	locals, keys := avoided(glossary, "Names", "locals"), avoided(glossary, "Log attributes", "")
 	delete(locals, "seen") // allowed for sets, which nearly all of these are
@@ -84,7 +85,7 @@ func definitions(node ast.Node) (names []*ast.Ident) {
 	return names
 }
 
-// logKeys returns the constant keys of attributes in a call of a slog function.
+// logKeys returns the constant attribute keys in a call to a slog function.
 func logKeys(node ast.Node) (keys []string) {
 	call, ok := node.(*ast.CallExpr)
 	if !ok {

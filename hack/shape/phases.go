@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// maxVerb is the maximum number of lines of a Run function that calls no phase.
+// maxVerb is the maximum number of lines in a Run function that calls no phase.
 const maxVerb = 12
 
-// writePhases prints how many oc commands call a complete, validate or run method, and lists the
-// commands that call none and have a Run function of more than maxVerb lines.
+// writePhases prints how many oc commands call a complete, validate or run method. It lists the
+// commands that call none of them and have a Run function of more than maxVerb lines.
 func writePhases(w io.Writer, sources []source) {
 	count, phased := 0, 0
 	var long []figure
@@ -35,8 +35,7 @@ func writePhases(w io.Writer, sources []source) {
 	writeRows(w, long)
 }
 
-// verbs calls visit with the line and the number of lines of each Run and RunE function of a
-// command.
+// verbs calls visit for each Run and RunE function of a command, with its line and number of lines.
 func (s source) verbs(visit func(line, size int, hasPhases bool)) {
 	ast.Inspect(s.syntax, func(node ast.Node) bool {
 		pair, ok := node.(*ast.KeyValueExpr)

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// report prints a block for each package, and the totals.
+// report prints a block for each package, followed by the totals.
 func report(w io.Writer, shapes []shape) {
 	var code, test int
 	fmt.Fprintf(w, "%6s %6s  package\n", "code", "test")
@@ -28,7 +28,7 @@ func report(w io.Writer, shapes []shape) {
 	fmt.Fprintf(w, "%6d %6d  in %d packages; lines with code, without comments and blank lines\n", code, test, len(shapes))
 }
 
-// writeWrapped prints a text below the name of its package, in lines of at most 100 characters.
+// writeWrapped prints a text below its package's name, in lines of at most 100 characters.
 func writeWrapped(w io.Writer, text string) {
 	const indent, width = "               ", 100
 	line := indent

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// source is a parsed Go file of the repository.
+// source is a parsed Go file in the repository.
 type source struct {
 	path   string // relative to the root
 	lines  []string
@@ -47,7 +47,7 @@ func loadFiles(root, extension string, visit func(name string, content []byte) e
 	return nil
 }
 
-// loadDocuments returns the content of all Markdown files by path.
+// loadDocuments returns the contents of all Markdown files by path.
 func loadDocuments(root string) (map[string]string, error) {
 	documents := map[string]string{}
 	err := loadFiles(root, ".md", func(name string, content []byte) error {
@@ -76,7 +76,8 @@ func (s source) isTest() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/")
 }
 
-// folder returns the first element of the path, or the first two for folders of unrelated packages.
+// folder returns the first element of the path, or the first two elements for folders that contain
+// unrelated packages.
 func (s source) folder() string {
 	parts := strings.Split(path.Dir(s.path), "/")
 	switch parts[0] {
@@ -86,7 +87,7 @@ func (s source) folder() string {
 	return parts[0]
 }
 
-// functions calls visit with the name and the number of lines of each function.
+// functions calls visit with each function's name and number of lines.
 func (s source) functions(visit func(name string, lines int)) {
 	for _, decl := range s.syntax.Decls {
 		if function, ok := decl.(*ast.FuncDecl); ok {
@@ -104,7 +105,7 @@ func (s source) aliases(visit func(importPath, alias string)) {
 	}
 }
 
-// wideComments counts the lines of comments that have more than 100 columns.
+// wideComments counts the comment lines that have more than 100 columns.
 func (s source) wideComments() (count int) {
 	const maxColumns = 100
 	for _, group := range s.syntax.Comments {

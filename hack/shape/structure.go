@@ -14,7 +14,7 @@ import (
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside contains the path prefixes that are not counted: the places where the code belongs, and
+	// outside contains the path prefixes that are not counted: places where the code belongs, and
 	// clients, which are separate processes.
 	outside []string
 }
@@ -33,7 +33,7 @@ func constructs() []construct {
 	}
 }
 
-// writeStructure prints the other places of each construct.
+// writeStructure prints the places that contain a construct but should not.
 func writeStructure(w io.Writer, sources []source) {
 	for _, c := range constructs() {
 		var places []string
@@ -73,7 +73,7 @@ var (
 	cell = regexp.MustCompile(`[^|]+`)
 )
 
-// writeDocuments prints figures of the README, and the largest table cell of all documents.
+// writeDocuments prints figures about the README, and the largest table cell in all documents.
 func writeDocuments(w io.Writer, documents map[string]string) {
 	readme := documents["README.md"]
 	rows := 0
@@ -99,8 +99,8 @@ func writeDocuments(w io.Writer, documents map[string]string) {
 	fmt.Fprintf(w, "\nWords in the largest cell of a table: %d, %s\n", words, place)
 }
 
-// writeTimes prints the durations of the last `make check` and of the parts of the last `make
-// test`, if they were recorded. `go run ./hack/gotest -report bin/times` prints them by package.
+// writeTimes prints the duration of the last `make check` and of each part of the last `make test`,
+// if they were recorded. `go run ./hack/gotest -report bin/times` prints them by package.
 func writeTimes(w io.Writer, root string) {
 	times := filepath.Join(root, "bin", "times")
 	if seconds, err := os.ReadFile(filepath.Join(times, "check")); err == nil {

@@ -1,13 +1,13 @@
-// Command soak fuzzes every parser of untrusted input and prints a table of the results. It fails
-// if a target finds a failing input. Go writes that input to testdata/fuzz in the target's folder:
-// fix the cause and commit the file, which is a unit test from then on.
+// Command soak fuzzes every parser of untrusted input and prints a table of results. It fails if a
+// target finds a failing input. Go writes the failing input to testdata/fuzz in the target's
+// folder: fix the cause and commit the file, which serves as a unit test from then on.
 //
 //	go run ./hack/soak -time 1h                     all targets share an hour
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches
 //	go run ./hack/soak -time 38h -markdown          write the table to docs/soak.md, too
 //
-// Inputs that reach new code stay in Go's cache, from which the next run continues, until `go clean
-// -fuzzcache`. The first run compiles the dependencies of the targets again, because Go instruments
+// Inputs that reach new code stay in Go's cache, and the next run continues with them, until `go
+// clean -fuzzcache`. The first run recompiles the targets' dependencies, because Go instruments
 // them.
 package main
 
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// options are the command's flags.
+// options holds the command's flags.
 type options struct {
 	total, each time.Duration
 	only        string
@@ -45,7 +45,7 @@ func main() {
 	}
 }
 
-// run fuzzes the targets in the working directory, which must be the root folder of the repository.
+// run fuzzes the targets in the working directory, which must be the repository's root folder.
 func run(ctx context.Context, o options) error {
 	only, err := regexp.Compile(o.only)
 	if err != nil {

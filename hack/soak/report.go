@@ -17,7 +17,7 @@ var section = markdown.Section{
 	End:   "<!-- end of results -->",
 }
 
-// write updates the table in a file. It keeps the rows of targets that did not run.
+// write updates the table in a file. It keeps the rows for targets that did not run.
 func write(file string, results []result) error {
 	page, err := os.ReadFile(file)
 	if err != nil {
@@ -26,7 +26,7 @@ func write(file string, results []result) error {
 	return section.Write(file, table(rows(string(page)), results))
 }
 
-// rows returns the table rows of a page by target.
+// rows returns a page's table rows by target.
 func rows(page string) map[string]string {
 	byTarget := map[string]string{}
 	for line := range strings.Lines(page) {
@@ -37,7 +37,7 @@ func rows(page string) map[string]string {
 	return byTarget
 }
 
-// table returns the table of the previous rows and the results, sorted by target.
+// table returns a table with the previous rows and the results, sorted by target.
 func table(byTarget map[string]string, results []result) string {
 	for _, r := range results {
 		byTarget[r.target.String()] = fmt.Sprintf("| `%s` | %s | %d | %d | %s |\n",

@@ -25,9 +25,9 @@ type result struct {
 	target
 	duration   time.Duration
 	executions int64
-	// inputs is the number of inputs, including seeds, that reach different code.
+	// inputs is the number of inputs, including seeds, that reach distinct code.
 	inputs int
-	// finding is the name of the failing input, the error, or "".
+	// finding is the name of the failing input or the error. It is "" if the target passed.
 	finding string
 }
 
@@ -41,7 +41,7 @@ func (r result) String() string {
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
 
-// find returns the targets below a directory that match only, sorted by path.
+// find returns the targets below a directory that match only. They are sorted by path.
 func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -66,11 +66,11 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	return targets, err
 }
 
-// fuzz runs a target. The time starts with its first execution, after it is compiled.
+// fuzz runs a target. The time starts with the first execution, after compilation.
 func (t target) fuzz(ctx context.Context, share time.Duration) result {
 	r := result{target: t, duration: share}
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", share.String(), "./"+t.directory)
-	// Go then ends its workers.
+	// On this signal, Go terminates its workers.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
@@ -101,8 +101,8 @@ var (
 	failing  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
-// read parses a line of output: progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec), new
-// interesting: 5 (total: 20)", or the name of a failing input.
+// read parses a line of output: either progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec),
+// new interesting: 5 (total: 20)", or the name of a failing input.
 func (r *result) read(line string) {
 	if match := progress.FindStringSubmatch(line); match != nil {
 		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // digits

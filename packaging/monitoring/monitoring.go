@@ -1,5 +1,5 @@
-// Package monitoring contains files for programs that watch a cluster: the configuration, rights
-// and alert rules of Prometheus, and a dashboard of Grafana.
+// Package monitoring contains files for programs that monitor a cluster: Prometheus' configuration,
+// permissions and alert rules, and a Grafana dashboard.
 package monitoring
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Rules are the alert rules of Prometheus.
+// Rules contains Prometheus' alert rules.
 //
 //go:embed cluster.rules.yml
 var Rules string
 
-// Dashboard is the dashboard of Grafana, in JSON. It asks for the data source, a Prometheus with
-// Configuration.
+// Dashboard is the Grafana dashboard in JSON. It prompts for the data source, which is a Prometheus
+// with the result of Configuration.
 //
 //go:embed dashboard.json
 var Dashboard string
@@ -24,22 +24,22 @@ var configuration string
 //go:embed rights.yaml
 var rights string
 
-// Files are the places that a configuration of Prometheus names.
+// Files contains the paths and the URL that a Prometheus configuration names.
 type Files struct {
-	// Server is the URL of the API server.
+	// Server is the API server's URL.
 	Server string
-	// Token and Authority are the paths of the token of Prometheus, and of the cluster's certificate
-	// authority. Rules is a pattern of the paths of alert rules.
+	// Token and Authority are the paths of Prometheus' token and of the cluster's CA certificate.
+	// Rules is a pattern for the paths of alert rules.
 	Token, Authority, Rules string
 }
 
-// Configuration returns the configuration of a Prometheus that reads all metrics of a cluster.
+// Configuration returns the configuration for a Prometheus that scrapes all of a cluster's metrics.
 func Configuration(files Files) string {
 	return strings.NewReplacer(
 		"${SERVER}", files.Server, "${TOKEN_FILE}", files.Token, "${CA_FILE}", files.Authority, "${RULES}", files.Rules,
 	).Replace(configuration)
 }
 
-// Rights returns the role and the binding, as the items of a List in YAML, with which the service
-// account prometheus of a namespace reads the metrics.
+// Rights returns the role and binding that allow the service account prometheus in a namespace to
+// read the metrics. They are formatted as items of a List in YAML.
 func Rights(namespace string) string { return strings.ReplaceAll(rights, "${NAMESPACE}", namespace) }

@@ -12,12 +12,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestDashboardHasTheFormOfGrafana reads the dashboard with Grafana's own types, which reject
+// TestDashboardHasTheFormOfGrafana decodes the dashboard with Grafana's own types, which reject
 // unknown fields, panels and queries.
 func TestDashboardHasTheFormOfGrafana(t *testing.T) {
 	cog.NewRuntime().RegisterDataqueryVariant(prometheus.VariantConfig())
 	cog.NewRuntime().RegisterPanelcfgVariant(timeseries.VariantConfig())
-	// The method returns a list of problems as an error, which is not nil if the list is empty.
+	// The method returns a list of problems as an error, which is not nil even if the list is
+	// empty.
 	if err := new(dashboard.Dashboard).UnmarshalJSONStrict([]byte(Dashboard)); err != nil && err.Error() != "" {
 		t.Fatal(err)
 	}
