@@ -1,20 +1,20 @@
 package pki
 
-// NodeClient is a client of the API server that each node has, in addition to the kubelet.
+// NodeClient is an API server client that each node has in addition to the kubelet.
 type NodeClient struct {
-	// Name is the first part of its file names.
+	// Name is the first part of the client's file names.
 	Name string
-	// User and Groups are the subject of its certificate.
+	// User and Groups are the subject of the client's certificate.
 	User   string
 	Groups []string
-	// Kubeconfig returns the path of its kubeconfig.
+	// Kubeconfig returns the path of the client's kubeconfig.
 	Kubeconfig func(Files) string
 }
 
-// RouterUser is the user of routers, which read the private keys of all routes.
+// RouterUser is the user name of routers, which read the private keys of all routes.
 const RouterUser = "system:slipway-router"
 
-// NodeClients lists the clients of each node, except the kubelet.
+// NodeClients returns a node's clients, except the kubelet.
 func NodeClients() []NodeClient {
 	return []NodeClient{
 		{"kube-proxy", "system:kube-proxy", nil, func(f Files) string { return f.ProxyKubeconfig }},

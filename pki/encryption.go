@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// EncryptedResources returns the resources, as RESOURCE.GROUP, that contain secrets: Secrets,
-// routes with their private keys, and clients and tokens of the OAuth server.
+// EncryptedResources returns the resources that contain secrets, as RESOURCE.GROUP: Secrets, routes
+// with their private keys, and the OAuth server's clients and tokens.
 func EncryptedResources() []string {
 	const group = ".oauth.openshift.io"
 	return []string{
@@ -27,14 +27,14 @@ func EncryptedResources() []string {
 	}
 }
 
-// encryptionHead is the comment at the beginning of the file.
+// encryptionHead is the comment at the beginning of the encryption file.
 const encryptionHead = `# The API server encrypts secrets with these keys. Keep a copy with each backup of etcd: without its key,
 # encrypted data is lost. The first key of a list encrypts. All keys decrypt.
 `
 
 // EnsureEncryption makes the file encryption.yaml in dir encrypt EncryptedResources or, if encrypt
 // is false, only decrypt them. A new file gets a generated key for XSalsa20 and Poly1305
-// (secretbox). EnsureEncryption never changes or removes keys of an existing file, so existing
+// (secretbox). EnsureEncryption never changes or removes the keys in an existing file, so existing
 // objects remain readable. It returns the path of the file. The path is empty if the file does not
 // exist and encrypt is false.
 func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
@@ -61,25 +61,25 @@ func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	})
 }
 
-// RotateEncryption adds a key to the file of EnsureEncryption. The API server uses it after it
-// reloads the file.
+// RotateEncryption adds a key to the encryption file. The API server uses the key after it reloads
+// the file.
 func RotateEncryption(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		return slices.Insert(keys, 0, newEncryptionKey(freeName(keys)))
 	})
 }
 
-// EncryptionFile returns the path of the file of EnsureEncryption.
+// EncryptionFile returns the path of the encryption file.
 func EncryptionFile(dir string) string { return encryptionFile(dir) }
 
-// EncryptionKey is a key that is in use on no master yet.
+// EncryptionKey is a key that no master uses yet.
 type EncryptionKey struct{ key apiserverv1.Key }
 
 // NewEncryptionKey generates a key.
 func NewEncryptionKey() *EncryptionKey { return &EncryptionKey{newEncryptionKey("")} }
 
-// Add adds the key, which only decrypts, to the file of EnsureEncryption. With several API servers,
-// all of them must have read it before one of them encrypts with it.
+// Add adds the key to the encryption file, for decryption only. If there are several API servers,
+// all of them must have read the key before any of them encrypts with it.
 func (e *EncryptionKey) Add(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if e.index(keys) >= 0 {
@@ -92,7 +92,7 @@ func (e *EncryptionKey) Add(dir string) error {
 	})
 }
 
-// Use marks a key that Add has added as the key that encrypts.
+// Use makes a key that was added with Add the encryption key.
 func (e *EncryptionKey) Use(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if i := e.index(keys); i > 0 {
@@ -106,8 +106,8 @@ func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
 	return slices.IndexFunc(keys, func(k apiserverv1.Key) bool { return k.Secret == e.key.Secret })
 }
 
-// ReplaceEncryption writes the file of another master. Keys that only the previous file has are
-// kept at the end of the list: backups might need them.
+// ReplaceEncryption replaces the encryption file with another master's file. Keys that only the
+// previous file contains are kept at the end of the list, because backups might need them.
 func ReplaceEncryption(dir string, content []byte) error {
 	var former []apiserverv1.Key
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
@@ -130,11 +130,11 @@ func ReplaceEncryption(dir string, content []byte) error {
 	})
 }
 
-// errNoKey means that the file has no generated key.
+// errNoKey is returned if the file has no generated key.
 var errNoKey = errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
 	"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
 
-// editKeys changes the keys of the file that Slipway has generated.
+// editKeys edits the keys that Slipway has generated in the file.
 func editKeys(dir string, edit func([]apiserverv1.Key) []apiserverv1.Key) error {
 	_, err := editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		for i := range file.Resources {
@@ -150,7 +150,7 @@ func editKeys(dir string, edit func([]apiserverv1.Key) []apiserverv1.Key) error 
 	return err
 }
 
-// placePlain moves the provider for plain text to the end, or to the beginning if encrypt is false.
+// placePlain moves the plain text provider to the end, or to the beginning if encrypt is false.
 func placePlain(resource *apiserverv1.ResourceConfiguration, encrypt bool) {
 	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
 	providers := slices.DeleteFunc(slices.Clone(resource.Providers), func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })
@@ -181,8 +181,8 @@ func freeName(keys []apiserverv1.Key) string {
 func encryptionFile(dir string) string { return filepath.Join(dir, "encryption.yaml") }
 
 // editEncryption reads the file, calls edit, and writes the file if its content changed. If the
-// file is missing, edit gets an empty configuration. If edit returns false, editEncryption writes
-// nothing and returns an empty path.
+// file does not exist, edit is called with an empty configuration. If edit returns false,
+// editEncryption writes nothing and returns an empty path.
 func editEncryption(dir string,
 	edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
 	path := encryptionFile(dir)

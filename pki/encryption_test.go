@@ -16,7 +16,7 @@ import (
 
 var storedName = value.DefaultContext("/registry/secrets/default/a")
 
-// transformer loads the file as the API server does and returns the transformer of Secrets.
+// transformer loads the file as the API server does and returns the transformer for Secrets.
 func transformer(t *testing.T, path string) value.Transformer {
 	t.Helper()
 	config, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "test")
@@ -40,7 +40,7 @@ func encrypted(t *testing.T, secrets value.Transformer, text string) []byte {
 	return data
 }
 
-// decrypted returns the stored text, and whether it must be stored again.
+// decrypted returns the stored plain text and reports whether it must be rewritten.
 func decrypted(t *testing.T, secrets value.Transformer, data []byte) (string, bool) {
 	t.Helper()
 	text, stale, err := secrets.TransformFromStorage(t.Context(), data, storedName)
@@ -125,7 +125,7 @@ func TestRotationKeepsOldKeys(t *testing.T) {
 	}
 }
 
-// TestFileOfEarlierVersionIsCompleted starts with a file of an earlier version, which encrypted
+// TestFileOfEarlierVersionIsCompleted starts with a file from an earlier version, which encrypted
 // only Secrets.
 func TestFileOfEarlierVersionIsCompleted(t *testing.T) {
 	dir := t.TempDir()
@@ -166,7 +166,7 @@ func TestErrorForDamagedEncryptionFileContainsNoKey(t *testing.T) {
 	}
 }
 
-// keys returns the names of the keys in the file, in their order.
+// keys returns the names of the keys in the file, in order.
 func keys(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
@@ -211,7 +211,7 @@ func TestAddedKeyOnlyDecryptsUntilUse(t *testing.T) {
 		t.Error("a master with the added key cannot decrypt")
 	}
 
-	// A file of another master removes no key.
+	// Replacing the file with another master's file removes no key.
 	if err := RotateEncryption(second); err != nil {
 		t.Fatal(err)
 	}

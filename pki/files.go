@@ -2,29 +2,29 @@ package pki
 
 import "path/filepath"
 
-// Pair contains the absolute paths of a certificate and its private key, which are PEM files.
+// Pair contains the absolute paths of a PEM certificate and its PEM private key.
 type Pair struct {
 	Cert, Key string
 }
 
-// Files are the absolute paths of a host's credentials.
+// Files contains the absolute paths of a host's credentials.
 type Files struct {
-	// CA signs the certificates of API server, kubelets and clients.
+	// CA signs the certificates of the API server, kubelets and clients.
 	CA Pair
-	// FrontProxyCA signs only FrontProxy, so that no other client can act as the aggregator.
+	// FrontProxyCA signs only FrontProxy, so that no other client can impersonate the aggregator.
 	FrontProxyCA Pair
 	// EtcdCA signs only EtcdServer and EtcdClient, so that no user of the cluster can connect to
 	// etcd.
 	EtcdCA Pair
-	// ServiceSigner signs the serving certificates of services (service-signer.crt). ServiceCA
-	// verifies them: it contains the signer's certificate and the unexpired ones of earlier
-	// signers.
+	// ServiceSigner signs the serving certificates of services (service-signer.crt). ServiceCA is
+	// the CA bundle that verifies them: it contains the signer's certificate and the unexpired
+	// certificates of earlier signers.
 	ServiceSigner Pair
 	ServiceCA     string
 
 	// APIServer is the API server's serving certificate (master.server.crt).
 	APIServer Pair
-	// Registry is the serving certificate of the image registry.
+	// Registry is the image registry's serving certificate.
 	Registry Pair
 	// KubeletClient is the API server's client certificate for kubelets:
 	// `system:openshift-node-admin` in `system:node-admins`, as in OpenShift 3.
@@ -35,16 +35,16 @@ type Files struct {
 	// EtcdServer is etcd's serving certificate for clients, and its client and serving certificate
 	// for peers.
 	EtcdServer Pair
-	// EtcdClient is the API server's client certificate for etcd. etcdctl can use it, too.
+	// EtcdClient is the API server's client certificate for etcd. It can also be used by etcdctl.
 	EtcdClient Pair
-	// ServiceAccountKey signs the tokens of service accounts. ServiceAccountPublicKey verifies
-	// them.
+	// ServiceAccountKey signs service account tokens. ServiceAccountPublicKey verifies them.
 	ServiceAccountKey, ServiceAccountPublicKey string
 
 	// AdminKubeconfig is for `system:admin` in `system:masters` and `system:cluster-admins`. It
-	// contains its certificates.
+	// embeds its certificates.
 	AdminKubeconfig string
-	// MasterKubeconfig is for `system:openshift-master` in `system:masters`: Slipway's controllers.
+	// MasterKubeconfig is for `system:openshift-master` in `system:masters`, which is the user of
+	// Slipway's controllers.
 	MasterKubeconfig string
 	// ControllerManagerKubeconfig is for `system:kube-controller-manager`.
 	ControllerManagerKubeconfig string
@@ -53,37 +53,38 @@ type Files struct {
 
 	// KubeletServer is the kubelet's serving certificate.
 	KubeletServer Pair
-	// NodeCA is the node's copy of CA's certificate, which verifies clients of the kubelet.
+	// NodeCA is the node's copy of the CA certificate, which verifies the kubelet's clients.
 	NodeCA string
-	// NodeKubeconfig is for `system:node:<name>` in `system:nodes`: the kubelet.
+	// NodeKubeconfig is for `system:node:<name>` in `system:nodes`, which is the kubelet's user.
 	NodeKubeconfig string
 	// ProxyKubeconfig is for `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is for `system:slipway-node` in `system:slipway-nodes`: the network agent of
-	// a node. It is not in `system:nodes`, whose rights depend on the name of a node. A role that
-	// is bound to the group has its rights. Each of the following kubeconfigs is for one component
-	// of the node, with a role in the same way.
+	// AgentKubeconfig is for `system:slipway-node` in `system:slipway-nodes`, which is the user of
+	// a node's network agent. The user is not in `system:nodes`, whose permissions depend on a
+	// node's name. A role that is bound to the group grants its permissions. Each of the following
+	// kubeconfigs is for one node component, whose role is bound in the same way.
 	AgentKubeconfig string
-	// DNSKubeconfig is for `system:slipway-dns` in `system:slipway-dns-servers`: the DNS server.
+	// DNSKubeconfig is for `system:slipway-dns` in `system:slipway-dns-servers`, which is the DNS
+	// server's user.
 	DNSKubeconfig string
-	// RouterKubeconfig is for `system:slipway-router` in `system:slipway-routers`: the router of
-	// the node.
+	// RouterKubeconfig is for `system:slipway-router` in `system:slipway-routers`, which is the
+	// user of the node's router.
 	RouterKubeconfig string
-	// IdlingKubeconfig is for `system:slipway-idling` in `system:slipway-idling-proxies`: the proxy
-	// of idle services.
+	// IdlingKubeconfig is for `system:slipway-idling` in `system:slipway-idling-proxies`, which is
+	// the user of the proxy for idle services.
 	IdlingKubeconfig string
-	// StorageKubeconfig is for `system:slipway-storage` in `system:slipway-storages`: the driver
-	// that creates and deletes PersistentVolumes on the node's own disk. The kubelet and agent have no
-	// such rights.
+	// StorageKubeconfig is for `system:slipway-storage` in `system:slipway-storages`, which is the
+	// user of the driver that creates and deletes PersistentVolumes on the node's own disk. The
+	// kubelet and the network agent have no such permissions.
 	StorageKubeconfig string
 }
 
 // FilesIn returns the paths of the credentials in a directory.
 func FilesIn(dir string) Files { return filesOf(Spec{Dir: dir}) }
 
-// SharedFiles returns the paths of the files that all masters of a cluster have in common:
-// authorities with their private keys, the keys of service accounts, and the keys that encrypt
-// secrets. Not all need to exist.
+// SharedFiles returns the paths of the files that all masters of a cluster share: authorities with
+// their private keys, the service account keys, and the encryption keys for secrets. Some of the
+// files may not exist.
 func SharedFiles(dir string) []string {
 	f := FilesIn(dir)
 	paths := []string{f.ServiceCA, f.ServiceAccountKey, f.ServiceAccountPublicKey, encryptionFile(dir)}

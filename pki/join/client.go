@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// Client communicates with a master on behalf of a host that joins.
+// Client communicates with a master on behalf of a joining host.
 type Client struct {
-	// URL is the address of the API server, such as https://192.0.2.10:8443.
+	// URL is the API server's address, such as https://192.0.2.10:8443.
 	URL   string
 	Token Token
 }
 
 const (
-	// requestTimeout limits a request to the master.
+	// requestTimeout is the timeout for a request to the master.
 	requestTimeout = 20 * time.Second
-	// maxResponse limits the length of a response, in bytes.
+	// maxResponse is the maximum length of a response, in bytes.
 	maxResponse = 8 << 20
-	// maxClockDifference is the largest difference of clocks at which certificates still work.
+	// maxClockDifference is the maximum clock difference at which certificates still work.
 	maxClockDifference = 4 * time.Minute
 )
 
-// Errors of requests that callers distinguish: ErrRetry means that the master accepts the same
-// request later, ErrRejected that it never does.
+// Callers distinguish these request errors: ErrRetry means that the master may accept the same
+// request later. ErrRejected means that it never accepts the request.
 var (
 	ErrRetry    = errors.New("the master is not ready for the host yet")
 	ErrRejected = errors.New("the master rejects the host")
 )
 
-// Authority returns the cluster's certificate authority, in PEM. The token proves that it is the
-// right one.
+// Authority returns the cluster's PEM-encoded CA certificate. It verifies the certificate against
+// the token.
 func (c Client) Authority(ctx context.Context) ([]byte, error) {
-	// The client does not have the authority yet. It sends no secret.
+	// The client does not have the CA certificate yet. It sends no secrets.
 	data, err := c.send(ctx, &tls.Config{InsecureSkipVerify: true}, http.MethodGet, nil)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (c Client) Authority(ctx context.Context) ([]byte, error) {
 	return authority, nil
 }
 
-// Join requests that a host joins. The error contains the master's reason.
+// Join sends a host's request to join. The error contains the master's reason.
 func (c Client) Join(ctx context.Context, authority []byte, request Request) (*Response, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(authority) {
@@ -104,7 +104,7 @@ func (c Client) send(ctx context.Context, settings *tls.Config, method string, b
 	return data, checkClock(response.Header.Get("Date"))
 }
 
-// rejection returns the reason of a master that rejects a request.
+// rejection returns the reason why a master rejected a request.
 func rejection(url string, code int, data []byte) error {
 	switch code {
 	case http.StatusForbidden:
@@ -115,13 +115,13 @@ func rejection(url string, code int, data []byte) error {
 	return fmt.Errorf("%s is not the address of a master of slipway: it returned HTTP status %d", url, code)
 }
 
-// rejected is the reason of a master. It is ErrRejected.
+// rejected is a master's reason for a rejection. It matches ErrRejected.
 type rejected string
 
 func (r rejected) Error() string        { return string(r) }
 func (r rejected) Is(target error) bool { return target == ErrRejected }
 
-// checkClock reports a clock that differs from the master's.
+// checkClock returns an error if this host's clock differs too much from the master's clock.
 func checkClock(date string) error {
 	master, err := http.ParseTime(date)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 	"time"
 )
 
-// master is a server at join.Path. It presents a certificate that its own authority issued.
+// master is a server at join.Path. It presents a certificate signed by its own authority.
 type master struct {
 	*httptest.Server
 	authority []byte
-	// shown is the authority that a host gets.
+	// shown is the CA certificate that the server returns to a host.
 	shown []byte
-	// requests counts the requests to join.
+	// requests counts the join requests.
 	requests int
-	// redirect is where requests to join are sent, or "".
+	// redirect is the URL to which join requests are redirected, or "".
 	redirect string
 }
 
@@ -63,7 +63,7 @@ func (m *master) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join lets a host join the cluster of the token through a server.
+// join makes a host join the token's cluster through a server.
 func (m *master) join(t *testing.T, url string, token Token) error {
 	t.Helper()
 	c := Client{URL: url, Token: token}
@@ -89,7 +89,7 @@ func TestHostJoinsClusterOfToken(t *testing.T) {
 	}
 }
 
-// TestHostTrustsOnlyAuthorityOfToken intercepts the connection of a host that joins.
+// TestHostTrustsOnlyAuthorityOfToken intercepts a joining host's connection.
 func TestHostTrustsOnlyAuthorityOfToken(t *testing.T) {
 	m, attacker := newMaster(t), newMaster(t)
 	token, err := New(m.authority)

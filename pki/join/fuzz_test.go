@@ -23,8 +23,9 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// FuzzResponse checks how a host handles the response of a server that it does not trust yet. It
-// trusts only the certificate in the token, and decrypts only data that both sides' keys encrypted.
+// FuzzResponse checks how a host handles a response from a server that it does not trust yet. The
+// host must trust only the certificate that the token pins, and must decrypt only data that was
+// encrypted with both sides' keys.
 func FuzzResponse(f *testing.F) {
 	token := Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}
 	key, err := NewSealKey()
@@ -50,8 +51,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzSeal checks that a message is encrypted only for keys of other hosts, for every key that they
-// send.
+// FuzzSeal checks, for every key that a host can send, that a message is encrypted only for that
+// key and not for other hosts' keys.
 func FuzzSeal(f *testing.F) {
 	f.Add(make([]byte, 32))
 	f.Add([]byte("key"))

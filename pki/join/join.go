@@ -1,34 +1,34 @@
-// Package join contains the tokens with which a host joins a cluster, and the messages between the
-// host and a master.
+// Package join contains the tokens that hosts use to join a cluster, and the messages that a
+// joining host and a master exchange.
 package join
 
-// Path is the path of the API server at which hosts join. GET returns the cluster's certificate
-// authority in PEM. POST accepts a Request and returns a Response. An error is one sentence of
+// Path is the API server path at which hosts join. GET returns the cluster's PEM-encoded CA
+// certificate. POST accepts a Request and returns a Response. An error is a single sentence in
 // plain text.
 const Path = "/slipway/join"
 
-// Request is the request of a host to join.
+// Request is a host's request to join.
 type Request struct {
 	Token string `json:"token"`
-	// Role is the role that the host expects; "" accepts the role of the token.
+	// Role is the role that the host expects. If it is "", the host accepts the token's role.
 	Role string `json:"role"`
-	// NodeName is the name of the host's Node, and Address its address.
+	// NodeName is the name of the host's Node object, and Address is the host's address.
 	NodeName string `json:"nodeName"`
 	Address  string `json:"address"`
 	// DNSDomain is the DNS domain in the host's NodeConfig.
 	DNSDomain string `json:"dnsDomain"`
-	// NoRouter means that a node runs no router, and gets no credentials of one.
+	// NoRouter is set if a node runs no router and gets no router credentials.
 	NoRouter bool `json:"noRouter,omitempty"`
 
-	// A host that joins as a master also sends the following fields. Version is its version of
-	// slipway, and PeerURL the address at which its etcd serves other members. Key is the public key
-	// (X25519) for which the master encrypts Response.Master.
+	// The following fields are set only by a host that joins as a master. Version is the host's
+	// slipway version. PeerURL is the address at which its etcd serves other members. Key is the
+	// X25519 public key with which the master encrypts Response.Master.
 	Version string `json:"version,omitempty"`
 	PeerURL string `json:"peerURL,omitempty"`
 	Key     []byte `json:"key,omitempty"`
 }
 
-// The roles of hosts: RoleNode runs pods and no control plane, RoleMaster both.
+// These are the roles of hosts: RoleNode runs pods but no control plane, and RoleMaster runs both.
 const (
 	RoleNode   = "node"
 	RoleMaster = "master"
@@ -39,33 +39,33 @@ func Roles() []string { return []string{RoleNode, RoleMaster} }
 
 // Response describes the cluster to a joining host.
 type Response struct {
-	// Role is the role of the token, which the host gets.
+	// Role is the role that the host gets, which is the token's role.
 	Role string `json:"role"`
-	// Settings is a MasterConfig with the settings of the cluster that its nodes use.
+	// Settings is a MasterConfig with the cluster settings that nodes use.
 	Settings string `json:"settings"`
-	// Masters are the host:port addresses of the API servers.
+	// Masters contains the host:port addresses of the API servers.
 	Masters []string `json:"masters"`
 	// Registry is the host:port address of the image registry, or "".
 	Registry string `json:"registry"`
-	// ServiceCA verifies the certificates of services, in PEM.
+	// ServiceCA is the PEM-encoded CA bundle that verifies services' certificates.
 	ServiceCA string `json:"serviceCA"`
-	// Master is a Master as JSON, sealed with Seal; only for the role RoleMaster.
+	// Master is a Master in JSON, encrypted with Seal. It is set only for the role RoleMaster.
 	Master []byte `json:"master,omitempty"`
 }
 
-// Master contains the data that a new master gets from the others.
+// Master contains the data that a new master gets from the existing masters.
 type Master struct {
-	// Etcd lists the members of etcd as NAME=URL, separated by commas, with the new one. Name is the
-	// name of the new one.
+	// Etcd lists the etcd members, including the new member, as comma-separated NAME=URL items.
+	// Name is the new member's name.
 	Etcd string `json:"etcd"`
 	Name string `json:"name"`
-	// Files are the private keys that masters share, and their configuration, by paths relative to
-	// the data directory.
+	// Files contains the private keys that masters share, and their configuration, by path relative
+	// to the data directory.
 	Files map[string][]byte `json:"files"`
 }
 
-// Group is the group of the users of join tokens for nodes.
+// Group is the group for users of node join tokens.
 const Group = "system:bootstrappers:slipway:node"
 
-// UserPrefix begins the names of the users of join tokens. Their ID follows.
+// UserPrefix is the prefix of user names for join tokens. It is followed by the token's ID.
 const UserPrefix = "system:bootstrap:"

@@ -11,13 +11,13 @@ import (
 	"fmt"
 )
 
-// sealPurpose separates the keys of sealed messages from other uses of a token.
+// sealPurpose separates the keys for sealed messages from other uses of a token.
 const sealPurpose = "slipway join as master 1"
 
-// errSealed means that a message was not sealed for this host and token.
+// errSealed is returned if a message was not sealed for this host and token.
 var errSealed = errors.New("the master's response is not for this host and token: it was changed in transit")
 
-// NewSealKey returns a private key for one join. Its public key is Request.Key.
+// NewSealKey returns a private key for a single join. Its public key is sent as Request.Key.
 func NewSealKey() (*ecdh.PrivateKey, error) {
 	key, err := ecdh.X25519().GenerateKey(rand.Reader)
 	if err != nil {
@@ -26,8 +26,8 @@ func NewSealKey() (*ecdh.PrivateKey, error) {
 	return key, nil
 }
 
-// Seal encrypts a message for the holder of a token who has the private key of a public key.
-// Neither the token alone nor a recorded connection suffices to read it.
+// Seal encrypts a message for a host that has both the token and the private key for the given
+// public key. Neither the token alone nor a recorded connection suffices to decrypt the message.
 func (t Token) Seal(public, message []byte) ([]byte, error) {
 	receiver, err := ecdh.X25519().NewPublicKey(public)
 	if err != nil {
@@ -66,7 +66,7 @@ func (t Token) Open(key *ecdh.PrivateKey, sealed []byte) ([]byte, error) {
 	return message, nil
 }
 
-// box returns the cipher of a message. Its key depends on the token and on both key pairs.
+// box returns the cipher for a message. Its key depends on the token and on both key pairs.
 func (t Token) box(own *ecdh.PrivateKey, other, sender, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {

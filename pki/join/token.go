@@ -13,31 +13,31 @@ import (
 	"strings"
 )
 
-// Prefix begins each token. It distinguishes tokens from other bearer tokens.
+// Prefix is the prefix of each token. It distinguishes join tokens from other bearer tokens.
 const Prefix = "sw1."
 
-// idAlphabet has 32 characters, so that each byte of a random ID selects one without bias.
+// idAlphabet has 32 characters, so each byte of a random ID selects a character without bias.
 const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
 // idLength is the length of upstream's token IDs.
 const idLength = 6
 
-// secretBytes is the length of a secret. A secret of this length cannot be guessed, so that a fast
-// hash protects it.
+// secretBytes is the length of a secret, in bytes. A secret of this length cannot be guessed, so a
+// fast hash is sufficient to protect it.
 const secretBytes = 20
 
-// Token lets a host join a cluster. Its text is `sw1.<authority>.<ID>.<secret>`.
+// Token allows a host to join a cluster. Its text is `sw1.<authority>.<ID>.<secret>`.
 type Token struct {
-	// Authority is the SHA-256 hash, in hexadecimal digits, of the public key of the cluster's
-	// certificate authority. A host checks it before it sends the secret.
+	// Authority is the hexadecimal SHA-256 hash of the public key in the cluster's CA certificate.
+	// A host verifies the hash before it sends the secret.
 	Authority string
-	// ID is the public name of the token.
+	// ID is the token's public name.
 	ID string
-	// Secret proves that the host has the token. The cluster stores only its hash.
+	// Secret proves that the host has the token. The cluster stores only the secret's hash.
 	Secret string
 }
 
-// New returns a new token for the cluster with a certificate authority, in PEM.
+// New returns a new token for the cluster with the given PEM-encoded CA certificate.
 func New(authority []byte) (Token, error) {
 	hash, err := HashAuthority(authority)
 	if err != nil {
@@ -52,17 +52,17 @@ func New(authority []byte) (Token, error) {
 	return Token{Authority: hash, ID: string(id), Secret: hex.EncodeToString(random[idLength:])}, nil
 }
 
-// String returns the text of the token, with its secret.
+// String returns the token's text, including its secret.
 func (t Token) String() string {
 	return Prefix + strings.Join([]string{t.Authority, t.ID, t.Secret}, ".")
 }
 
 var format = regexp.MustCompile(`^sw1\.([0-9a-f]{64})\.([a-z2-7]{6})\.([0-9a-f]{40})$`)
 
-// ErrFormat means that a text is not a token.
+// ErrFormat is returned if a text is not a token.
 var ErrFormat = errors.New("it is not a complete token; copy the output of `slipway token create`")
 
-// Parse reads the text of a token. The error never contains the text.
+// Parse parses a token's text. The error never contains the text.
 func Parse(text string) (Token, error) {
 	parts := format.FindStringSubmatch(strings.TrimSpace(text))
 	if parts == nil {
@@ -71,7 +71,7 @@ func Parse(text string) (Token, error) {
 	return Token{Authority: parts[1], ID: parts[2], Secret: parts[3]}, nil
 }
 
-// SecretHash returns the hash of the secret, which the cluster stores.
+// SecretHash returns the hash of the secret that the cluster stores.
 func (t Token) SecretHash() string {
 	sum := sha256.Sum256([]byte(t.ID + "." + t.Secret))
 	return hex.EncodeToString(sum[:])
@@ -82,9 +82,9 @@ func (t Token) Matches(hash []byte) bool {
 	return subtle.ConstantTimeCompare([]byte(t.SecretHash()), hash) == 1
 }
 
-// Trusted returns the certificate authority in PEM data if the token pins it, in PEM without the
-// rest of the data. The rest can come from anyone, and a reader of several certificates would trust
-// it.
+// Trusted returns the CA certificate in PEM data if the token pins it. It returns only this
+// certificate in PEM. The rest of the data can come from anyone, and a reader that accepts several
+// certificates would trust them.
 func (t Token) Trusted(data []byte) (authority []byte, ok bool) {
 	cert, err := parseAuthority(data)
 	if err != nil || hashKey(cert) != t.Authority {
@@ -93,7 +93,7 @@ func (t Token) Trusted(data []byte) (authority []byte, ok bool) {
 	return pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: cert.Raw}), true
 }
 
-// HashAuthority returns the SHA-256 hash of the public key of a certificate in PEM.
+// HashAuthority returns the SHA-256 hash of the public key in a PEM-encoded certificate.
 func HashAuthority(authority []byte) (string, error) {
 	cert, err := parseAuthority(authority)
 	if err != nil {
@@ -107,7 +107,7 @@ func hashKey(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// certificateType is the type of the PEM blocks of certificates.
+// certificateType is the type of certificates' PEM blocks.
 const certificateType = "CERTIFICATE"
 
 // parseAuthority returns the first certificate in PEM data.
