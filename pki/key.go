@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// tokenKeyBits is the size of the RSA key that signs the tokens of service accounts.
+// tokenKeyBits is the size, in bits, of the RSA key that signs service account tokens.
 const tokenKeyBits = 2048
 
-// errDamaged reports a file with invalid content.
+// errDamaged is returned if a file's content is invalid.
 var errDamaged = errors.New("damaged")
 
-// readKey reads a private key in any of the usual PEM forms. The error can be fs.ErrNotExist or
+// readKey reads a private key in any of the common PEM formats. The error can be fs.ErrNotExist or
 // errDamaged.
 func readKey(path string) (crypto.Signer, error) {
 	data, err := os.ReadFile(path)
@@ -52,7 +52,7 @@ func readKey(path string) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// loadKeys reads the private keys of all credentials and generates missing ones.
+// loadKeys reads the private keys of all credentials and generates missing keys.
 func (i *issuer) loadKeys() error {
 	var missing []keyFile
 	for _, file := range i.keyFiles() {
@@ -89,10 +89,10 @@ func (i *issuer) loadKeys() error {
 // keyFile is a private key, and the certificate or public key that depends on it.
 type keyFile struct {
 	path, cert string
-	// signsTokens selects RSA: tokens of service accounts are signed with RS256, because other
-	// programs verify them, too.
+	// signsTokens selects RSA. Service account tokens are signed with RS256, because other programs
+	// also verify them.
 	signsTokens bool
-	// leaf: the certificate is signed by an authority of the host.
+	// leaf is set if the certificate is signed by one of the host's authorities.
 	leaf bool
 }
 
@@ -107,13 +107,13 @@ func (i *issuer) keyFiles() []keyFile {
 	return files
 }
 
-// newKey is a key that is not in a file yet, with its PEM encoding.
+// newKey is a key that has not been written to its file yet, with its PEM encoding.
 type newKey struct {
 	signer  crypto.Signer
 	encoded []byte
 }
 
-// generateKeys generates the keys of files, in their order, with one worker per processor.
+// generateKeys generates the keys for files, in the same order, with one worker per processor.
 func generateKeys(files []keyFile) ([]newKey, error) {
 	keys, errs := make([]newKey, len(files)), make([]error, len(files))
 	next := make(chan int)
@@ -137,8 +137,8 @@ func generateKeys(files []keyFile) ([]newKey, error) {
 	return keys, errors.Join(errs...)
 }
 
-// writeKey writes a new key of an authority or of service accounts. It first removes the
-// certificate of the previous key, so that a certificate and its key always match.
+// writeKey writes a new authority or service account key. It first removes the certificate for the
+// previous key, so that a certificate and its key always match.
 func writeKey(file keyFile, encoded []byte) error {
 	if err := removeFile(file.cert); err != nil {
 		return err
@@ -146,9 +146,9 @@ func writeKey(file keyFile, encoded []byte) error {
 	return atomicfile.Write(file.path, encoded, secret)
 }
 
-// generateKey generates an RSA key for tokens, and a P-256 key for certificates. Generating an RSA
-// key takes 100 ms, every handshake with it takes longer, and a host has over 20 keys. generateKey
-// also returns the key in PEM.
+// generateKey generates an RSA key for tokens, or a P-256 key for certificates. Generating an RSA
+// key takes 100 ms, every handshake with an RSA key takes longer, and a host has over 20 keys.
+// generateKey also returns the key in PEM.
 func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	if signsTokens {
 		key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)
@@ -165,7 +165,7 @@ func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	return key, encodePEM("EC PRIVATE KEY", der), err
 }
 
-// tighten removes the access of other users to a private key.
+// tighten removes other users' access to a private key file.
 func tighten(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().Perm()&0o077 != 0 {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// childDir is an environment variable. If it is set, the test binary issues certificates in that
-// folder until it is killed.
+// childDir is an environment variable. If it is set, the test binary issues certificates in the
+// folder that it names, until it is killed.
 const childDir = "PKI_TEST_CHILD_DIR"
 
-// runChild changes addresses and replaces keys continuously, so that Ensure is always writing.
+// runChild continuously changes addresses and replaces keys, so that Ensure is always writing.
 func runChild(dir string) {
 	spec := specIn(dir)
 	for n := 0; ; n++ {
@@ -29,9 +29,9 @@ func runChild(dir string) {
 	}
 }
 
-// TestKilledEnsureCanBeRepeated kills an issuing process at many moments, starting with the first
-// start. If a machine is too slow to complete a first start in that time, each further run gets
-// more time.
+// TestKilledEnsureCanBeRepeated kills a process that issues certificates at many points in time,
+// starting with the first start. If a machine is too slow to complete a first start in the given
+// time, each further run gets more time.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)
@@ -79,7 +79,8 @@ func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	}
 }
 
-// checkPair checks that a certificate that exists matches its key, and returns whether it exists.
+// checkPair checks that an existing certificate matches its key. It reports whether the certificate
+// exists.
 func checkPair(t *testing.T, files Pair) bool {
 	t.Helper()
 	if _, err := os.Stat(files.Cert); err != nil {

@@ -37,7 +37,8 @@ func (i *issuer) ensureKubeconfigs() error {
 	return i.ensureAdmin()
 }
 
-// ensureOwn writes the kubeconfig of a component of this host. It refers to certificate files.
+// ensureOwn writes the kubeconfig for one of this host's components. It refers to certificate
+// files.
 func (i *issuer) ensureOwn(path, user, ca, url string) error {
 	client := clientOf(path)
 	config, err := kubeconfig(url, user,
@@ -57,8 +58,8 @@ func (i *issuer) ensureOwn(path, user, ca, url string) error {
 	return err
 }
 
-// ensureAdmin writes the administrator's kubeconfig, which contains its certificates. It keeps
-// other content, such as contexts of projects.
+// ensureAdmin writes the administrator's kubeconfig, which embeds its certificates. It keeps other
+// content, such as contexts for projects.
 func (i *issuer) ensureAdmin() error {
 	const user = "system:admin"
 	pair, path := i.client("admin"), i.credentials.AdminKubeconfig
@@ -98,8 +99,8 @@ func (i *issuer) ensureAdmin() error {
 	return nil
 }
 
-// kubeconfig returns a configuration with one cluster, user and context. Their names are OpenShift
-// 3's: `default/<host-port>/<user>`.
+// kubeconfig returns a configuration with one cluster, user and context. Their names follow
+// OpenShift 3: `default/<host-port>/<user>`.
 func kubeconfig(server, user string, cluster *clientcmdapi.Cluster,
 	auth *clientcmdapi.AuthInfo) (*clientcmdapi.Config, error) {
 	address, err := url.Parse(server)
@@ -117,7 +118,7 @@ func kubeconfig(server, user string, cluster *clientcmdapi.Cluster,
 	return config, nil
 }
 
-// holds reports whether config contains the cluster, user and context of want, and has a current
+// holds reports whether config contains want's cluster, user and context, and has a current
 // context.
 func holds(config, want *clientcmdapi.Config) bool {
 	for name, cluster := range want.Clusters {
@@ -140,7 +141,8 @@ func holds(config, want *clientcmdapi.Config) bool {
 	return config.Contexts[config.CurrentContext] != nil
 }
 
-// merge adds want to config and removes entries of user for an earlier address of this API server.
+// merge adds want to config, and removes the user's entries for an earlier address of this API
+// server.
 func merge(config, want *clientcmdapi.Config, user string) {
 	for name, context := range config.Contexts {
 		outdated := strings.HasPrefix(context.AuthInfo, user+"/") && want.AuthInfos[context.AuthInfo] == nil
@@ -170,7 +172,7 @@ func sameContext(a, b *clientcmdapi.Context) bool {
 	return a != nil && a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
 
-// sameAuthority reports whether cluster and the clusters of want trust the same authority.
+// sameAuthority reports whether cluster and want's clusters trust the same authority.
 func sameAuthority(cluster *clientcmdapi.Cluster, want *clientcmdapi.Config) bool {
 	for _, c := range want.Clusters {
 		if cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, c.CertificateAuthorityData) {

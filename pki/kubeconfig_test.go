@@ -14,14 +14,14 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// caller is the user and groups that a server authenticates.
+// caller contains the user and groups that a server authenticates.
 type caller struct {
 	User   string
 	Groups []string
 }
 
-// TestKubeconfigsAuthenticate sends a request with each kubeconfig to a server that has the API
-// server's certificate.
+// TestKubeconfigsAuthenticate sends a request with each kubeconfig to a server that presents the
+// API server's certificate.
 func TestKubeconfigsAuthenticate(t *testing.T) {
 	spec := newSpec(t)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,7 +115,7 @@ func TestAdminKubeconfigKeepsOtherContexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another cluster, and a context that `oc project web` adds.
+	// Add another cluster, and a context as `oc project web` adds it.
 	config.Clusters["far:8443"] = &clientcmdapi.Cluster{Server: "https://far:8443", CertificateAuthorityData: []byte("other")}
 	config.AuthInfos["system:admin/far:8443"] = &clientcmdapi.AuthInfo{Token: "t"}
 	config.Contexts["far"] = &clientcmdapi.Context{Cluster: "far:8443", AuthInfo: "system:admin/far:8443"}

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// StorageGroup is the group of the clients of local storage.
+// StorageGroup is the group for local storage clients.
 const StorageGroup = "system:slipway-storages"
 
 // leaf is a certificate that an authority issues.
@@ -33,7 +33,7 @@ type leaf struct {
 	usage     []x509.ExtKeyUsage
 }
 
-// leaves lists all certificates of a host.
+// leaves returns all of a host's leaf certificates.
 func (i *issuer) leaves() []leaf {
 	f, s := i.credentials.Files, i.spec
 	server := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -64,7 +64,7 @@ func (i *issuer) client(name string) Pair {
 	return clientOf(filepath.Join(i.spec.Dir, name+".kubeconfig"))
 }
 
-// clientOf returns the client certificate of a kubeconfig, which is in the same folder and has the
+// clientOf returns the client certificate for a kubeconfig, which is in the same folder and has the
 // same name.
 func clientOf(kubeconfig string) Pair {
 	name := strings.TrimSuffix(kubeconfig, ".kubeconfig")
@@ -79,8 +79,8 @@ func (s Spec) apiServerHosts() []string {
 	return hosts
 }
 
-// ServerHosts returns the names and addresses in the certificates of API server and registry. No
-// other server can have them, because clients trust the same authority.
+// ServerHosts returns the names and addresses in the serving certificates of the API server and the
+// registry. No other server may have these names, because clients trust the same authority.
 func (s Spec) ServerHosts() []string {
 	s = s.completed()
 	return slices.Concat(s.apiServerHosts(), s.registryHosts())
@@ -110,7 +110,7 @@ func (i *issuer) ensureLeaves() error {
 	return nil
 }
 
-// good reports whether a certificate matches l and does not yet need renewal.
+// good reports whether a certificate matches l and does not need renewal yet.
 func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()
@@ -135,7 +135,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	now := i.spec.Now()
 	dns, ips := split(l.hosts)
 	template := &x509.Certificate{
-		// 1 is the serial number of the authority.
+		// Serial number 1 belongs to the authority.
 		SerialNumber:          serial.Add(serial, big.NewInt(2)),
 		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
 		NotBefore:             latest(now.Add(-Backdating), ca.cert.NotBefore),
@@ -163,7 +163,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	return nil
 }
 
-// split splits hosts into names and IP addresses and removes duplicates.
+// split splits hosts into names and IP addresses, and deduplicates them.
 func split(hosts []string) (dns []string, ips []net.IP) {
 	hosts = slices.Clone(hosts)
 	slices.Sort(hosts)
@@ -186,7 +186,7 @@ func texts(ips []net.IP) []string {
 	return list
 }
 
-// sameSet reports whether two lists contain the same values, in any order and number.
+// sameSet reports whether two lists contain the same values, regardless of order and duplicates.
 func sameSet[T cmp.Ordered](a, b []T) bool {
 	a, b = slices.Clone(a), slices.Clone(b)
 	slices.Sort(a)

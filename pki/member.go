@@ -15,49 +15,49 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Member describes the credentials of a host that joined a cluster. It has no private key of an
-// authority: the cluster issues its certificates, and client-go's certificate stores keep each with
-// its key in one file.
+// Member describes the credentials of a host that joined a cluster. The host has no authority's
+// private key. The cluster issues its certificates, and client-go's certificate stores keep each
+// certificate and its key in a single file.
 type Member struct {
-	// Dir is the absolute path of the directory of all files.
+	// Dir is the absolute path of the directory that contains all files.
 	Dir string
-	// URL is the address of the API server in the kubeconfigs.
+	// URL is the API server's address in the kubeconfigs.
 	URL string
 	// NodeName is the name of the Node object.
 	NodeName string
-	// Router means that the host runs a router, and has its credentials.
+	// Router is set if the host runs a router and has the router's credentials.
 	Router bool
 }
 
-// Clients returns the clients of the host, except the kubelet.
+// Clients returns the host's clients, except the kubelet.
 func (m Member) Clients() []NodeClient {
 	return slices.DeleteFunc(NodeClients(), func(c NodeClient) bool { return c.User == RouterUser && !m.Router })
 }
 
-// KubeletStore is the name of the kubelet's store of client certificates.
+// KubeletStore is the name of the kubelet's client certificate store.
 const KubeletStore = "kubelet-client"
 
 // Files returns the paths of the credentials.
 func (m Member) Files() Files { return filesOf(Spec{Dir: m.Dir}) }
 
-// KubeletDir is the directory of the kubelet's certificates.
+// KubeletDir returns the directory for the kubelet's certificates.
 func (m Member) KubeletDir() string { return filepath.Join(m.Dir, "kubelet") }
 
-// StoreDir is the directory of the certificates of the other clients of the node.
+// StoreDir returns the directory for the certificates of the node's other clients.
 func (m Member) StoreDir() string { return filepath.Join(m.Dir, "node") }
 
-// Current returns the file with the current certificate and key of a store.
+// Current returns the path of the file that contains a store's current certificate and key.
 func Current(dir, store string) string { return filepath.Join(dir, store+"-current.pem") }
 
-// Subject returns the subject of the certificate of a client of the node. The organizational unit
-// names the node, so that the certificate becomes void when the node is removed.
+// Subject returns the certificate subject for a node's client. The organizational unit names the
+// node, so that the certificate becomes invalid when the node is removed.
 func (m Member) Subject(c NodeClient) pkix.Name {
 	return pkix.Name{
 		CommonName: c.User, Organization: c.Groups, OrganizationalUnit: []string{"system:node:" + m.NodeName},
 	}
 }
 
-// WriteAuthorities writes the certificate authorities, in PEM, that the host trusts.
+// WriteAuthorities writes the PEM-encoded CA certificates that the host trusts.
 func (m Member) WriteAuthorities(cluster, services []byte) error {
 	for _, dir := range []string{m.StoreDir(), m.KubeletDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,7 +71,7 @@ func (m Member) WriteAuthorities(cluster, services []byte) error {
 	return atomicfile.Write(f.ServiceCA, services, public)
 }
 
-// WriteKubeconfigs writes the kubeconfigs of the node. They refer to the stores of certificates.
+// WriteKubeconfigs writes the node's kubeconfigs. They refer to the certificate stores.
 func (m Member) WriteKubeconfigs() error {
 	f := m.Files()
 	if err := m.write(f.NodeKubeconfig, "system:node:"+m.NodeName, Current(m.KubeletDir(), KubeletStore)); err != nil {
@@ -99,7 +99,7 @@ func (m Member) write(path, user, store string) error {
 	return atomicfile.Write(path, content, secret)
 }
 
-// Check reports credentials that are missing.
+// Check returns an error if credentials are missing.
 func (m Member) Check() error {
 	f := m.Files()
 	paths := []string{f.NodeCA, f.ServiceCA, f.NodeKubeconfig, Current(m.KubeletDir(), KubeletStore)}

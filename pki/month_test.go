@@ -10,8 +10,8 @@ import (
 )
 
 // TestLeafCertificatesAreRenewedForFortyDays issues certificates that are valid for a month and
-// moves the clock over forty days. Every leaf is renewed before it expires, but not in the first
-// two thirds of its lifetime. Connections succeed at the start and at the end of each check
+// advances the clock by forty days. Every leaf must be renewed before it expires, but not in the
+// first two thirds of its lifetime. Connections must succeed at the start and the end of each check
 // interval.
 func TestLeafCertificatesAreRenewedForFortyDays(t *testing.T) {
 	const day = 24 * time.Hour
@@ -71,7 +71,7 @@ func pool(t *testing.T, path string) *x509.CertPool {
 	return authorities
 }
 
-// handshake connects a client to a server at the time at. The server verifies the client if the
+// handshake connects a client to a server at the given time. The server verifies the client if the
 // client has a certificate.
 func handshake(t *testing.T, server, client Pair, authorities *x509.CertPool, at time.Time) {
 	t.Helper()

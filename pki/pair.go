@@ -11,27 +11,28 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// One rename cannot replace the two files of a pair. Therefore, during a replacement both files are
-// symbolic links into a directory. That directory is a symbolic link, too, and one rename changes
-// its target. For server.crt and server.key, the steps are:
+// A single rename cannot replace both files of a pair. Therefore, during a replacement, both files
+// are symbolic links into a directory. The path of this directory is itself a symbolic link, whose
+// target is changed by a single rename. For server.crt and server.key, the steps are:
 //
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.old
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.new
 //	server.crt, a file again                 .server.pair, .server.old and .server.new are gone
 //
-// A reader of both files gets the old pair or the new one, even if the process is killed at any
-// moment. A reader that opens one file before the rename and the other one after it gets files that
-// do not match. It must read both files again, as the servers of Kubernetes do.
+// A reader that opens both files gets either the old pair or the new pair, even if the writing
+// process is killed at any point. A reader that opens one file before the rename and the other file
+// after the rename gets files that do not match. It must read both files again, as Kubernetes'
+// servers do.
 
-// stage returns the path of a hidden file in the directory of the pair.
+// stage returns the path of a hidden file in the pair's directory.
 func (p Pair) stage(kind string) string {
 	dir, name := filepath.Split(p.Cert)
 	return filepath.Join(dir, "."+strings.TrimSuffix(name, ".crt")+"."+kind)
 }
 
-// replace writes a new certificate and its key, both in PEM. It creates missing files. If there is
-// no certificate, as at the first start, no reader uses the pair yet. Then replace writes the key
-// first and the certificate second.
+// replace writes a new certificate and its key, both in PEM. It creates missing files. If the
+// certificate does not exist, as at the first start, no reader uses the pair yet. In this case,
+// replace writes the key first and the certificate second.
 func (p Pair) replace(cert, key []byte) error {
 	if _, err := os.Lstat(p.Cert); errors.Is(err, fs.ErrNotExist) {
 		if err := atomicfile.Write(p.Key, key, secret); err != nil {
@@ -79,7 +80,7 @@ func (p Pair) replace(cert, key []byte) error {
 	return p.settle()
 }
 
-// settle replaces links of the pair with the files that they refer to, and removes the directories.
+// settle replaces the pair's links with the files to which they point, and removes the directories.
 // It completes a replacement that a killed process started.
 func (p Pair) settle() error {
 	linked := false
@@ -109,15 +110,15 @@ func (p Pair) settle() error {
 	return nil
 }
 
-// staged reports whether a link refers to the directory of the pair. An administrator's own links
-// stay unchanged.
+// staged reports whether a link points to the pair's staging directory. An administrator's own
+// links are not changed.
 func (p Pair) staged(path string) bool {
 	target, err := os.Readlink(path)
 	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))
 }
 
-// settleFile replaces a link with the file that it refers to, or removes the link if that file does
-// not exist.
+// settleFile replaces a link with the file to which it points, or removes the link if that file
+// does not exist.
 func settleFile(path string) error {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -138,7 +139,7 @@ func (p Pair) point(dir string) error { return link(filepath.Base(dir), p.stage(
 
 func (p Pair) files() []string { return []string{p.Cert, p.Key} }
 
-// link creates a symbolic link to target, replaces an existing file at path, and syncs the
+// link creates a symbolic link to target at path, replacing an existing file, and syncs the
 // directory.
 func link(target, path string) error {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".link")
@@ -156,7 +157,7 @@ func removeIfExists(path string) error {
 	return nil
 }
 
-// settlePairs settles the pairs of all leaves.
+// settlePairs settles the pairs of all leaf certificates.
 func (i *issuer) settlePairs() error {
 	for _, l := range i.leaves() {
 		if err := l.files.settle(); err != nil {

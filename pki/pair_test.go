@@ -82,7 +82,7 @@ func TestKilledReplacementIsCompleted(t *testing.T) {
 	spec := newSpec(t)
 	pair := filesOf(spec).KubeletServer
 	before := contents(t, spec.Dir)
-	// The state after a kill before the rename that installs the new pair.
+	// This is the state if the process is killed before the rename that installs the new pair.
 	for path, mode := range map[string]os.FileMode{pair.Cert: public, pair.Key: secret} {
 		if err := os.MkdirAll(pair.stage("old"), 0o700); err != nil {
 			t.Fatal(err)

@@ -1,20 +1,20 @@
-// Package pki writes the credentials of a host before its first component starts: certificate
-// authorities, certificates, kubeconfigs and the key pair of service accounts. Keys are ECDSA
-// P-256, except the key of service accounts, which is 2048-bit RSA. All signatures use SHA-256.
-// Ensure keeps existing keys of other kinds.
+// Package pki writes a host's credentials before its first component starts: certificate
+// authorities, certificates, kubeconfigs and the service account key pair. Keys are ECDSA P-256,
+// except the service account key, which is 2048-bit RSA. All signatures use SHA-256. Ensure keeps
+// existing keys of other types.
 //
-// File names and subjects are those of OpenShift 3's /etc/origin/master. Call Ensure at each start:
-// it keeps valid credentials, renews others, and never replaces a certificate authority. Renewer
-// does the same while the host runs.
+// File names and subjects are the same as in OpenShift 3's /etc/origin/master. Ensure must be
+// called at each start: it keeps valid credentials, renews others, and never replaces a certificate
+// authority. Renewer does the same while the host is running.
 //
-// The kubeconfigs of the host's own components refer to certificate files. client-go reloads them
-// when they change, so a renewal reaches a running client. Only admin.kubeconfig contains its
-// certificate, so that administrators can copy it to other machines. Such a copy expires with the
-// certificate in it.
+// The kubeconfigs of the host's own components refer to certificate files. client-go reloads the
+// files when they change, so a running client uses a renewed certificate. Only admin.kubeconfig
+// embeds its certificate, so that administrators can copy it to other machines. Such a copy expires
+// with its certificate.
 //
-// A renewed certificate keeps its key. Spec.ReplaceKeys replaces the keys, too. In both cases the
-// files of a certificate and its key match at every moment, even after a kill or a power failure: a
-// new pair is complete before one rename puts it in place (pair.go).
+// A renewed certificate keeps its key, unless Spec.ReplaceKeys replaces the keys, too. In both
+// cases, a certificate file and its key file match at all times, even after a kill or a power
+// failure: a new pair is complete before a single rename puts it in place (pair.go).
 package pki
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/filelock"
 )
 
-// Default lifetimes.
+// These are the default lifetimes.
 const (
 	year           = 365 * 24 * time.Hour
 	defaultLeaf    = year
@@ -36,57 +36,57 @@ const (
 	renewalDivisor = 3 // a leaf is renewed when less than a third of its lifetime is left
 )
 
-// Spec describes the credentials of a host.
+// Spec describes a host's credentials.
 type Spec struct {
-	// Dir is the absolute path of the folder of all files except the administrator's kubeconfig.
+	// Dir is the absolute path of the folder for all files except the administrator's kubeconfig.
 	Dir string
 	// AdminKubeconfig is the absolute path of the administrator's kubeconfig.
 	AdminKubeconfig string
-	// APIHosts are the names and IP addresses of the API server: host name, addresses of the
-	// machine, and the address of the service `kubernetes`. Ensure adds the names of the loopback
-	// device and of the services `kubernetes` and `openshift`.
+	// APIHosts contains the API server's names and IP addresses: the host name, the machine's
+	// addresses, and the address of the service `kubernetes`. Ensure adds the loopback names and
+	// the names of the services `kubernetes` and `openshift`.
 	APIHosts []string
-	// APIURL is the address of the API server in the administrator's kubeconfig, such as
-	// `https://192.0.2.10:8443`. LoopbackURL is its address in the kubeconfigs of the control
-	// plane, and NodeURL its address in the kubeconfigs of the node, by default the same.
+	// APIURL is the API server's address in the administrator's kubeconfig, such as
+	// `https://192.0.2.10:8443`. LoopbackURL is its address in the control plane's kubeconfigs, and
+	// NodeURL is its address in the node's kubeconfigs. Both default to APIURL.
 	APIURL, LoopbackURL, NodeURL string
 	// NodeName is the name of the Node object.
 	NodeName string
-	// NodeHosts are the names and IP addresses of this machine, for the servers of the kubelet and
-	// etcd. Ensure adds NodeName for the kubelet and the loopback device for etcd.
+	// NodeHosts contains this machine's names and IP addresses, for the kubelet's and etcd's
+	// servers. Ensure adds NodeName for the kubelet and the loopback names for etcd.
 	NodeHosts []string
-	// RegistryHosts are further names of the image registry, in addition to its service and
+	// RegistryHosts contains additional names of the image registry, besides its service and
 	// NodeHosts.
 	RegistryHosts []string
 	// ClusterDomain is the cluster's DNS domain. The default is `cluster.local`.
 	ClusterDomain string
-	// LeafLifetime and CALifetime are the lifetimes of new certificates. The defaults are one and
-	// ten years.
+	// LeafLifetime and CALifetime are the lifetimes of new certificates. The defaults are one year
+	// and ten years.
 	LeafLifetime, CALifetime time.Duration
-	// ReplaceKeys issues all leaves with new keys. Authorities and the key of service accounts are
-	// kept.
+	// ReplaceKeys issues all leaf certificates with new keys. It keeps the authorities and the
+	// service account key.
 	ReplaceKeys bool
 	// Now returns the time. The default is time.Now.
 	Now func() time.Time
 }
 
-// Credentials are the result of Ensure.
+// Credentials is the result of Ensure.
 type Credentials struct {
 	Files
-	// Issued contains the certificates and kubeconfigs that this call wrote, such as
-	// `master.server.crt`, sorted.
+	// Issued contains the sorted names of the certificates and kubeconfigs that this call wrote,
+	// such as `master.server.crt`.
 	Issued []string
-	// CAExpiry is the expiry of the certificate authority that expires first.
+	// CAExpiry is the expiry time of the certificate authority that expires first.
 	CAExpiry time.Time
 }
 
-// Ensure makes the files match spec. It creates missing files and keeps valid ones. It renews a
-// certificate if its subject or names do not match spec, another authority signed it, its file is
-// damaged, or less than a third of its lifetime is left.
+// Ensure makes the files match spec. It creates missing files and keeps valid files. It renews a
+// certificate if its subject or names do not match spec, it is signed by another authority, its
+// file is damaged, or less than a third of its lifetime is left.
 //
-// If a certificate authority is damaged or expired, or if it is missing although its certificates
-// exist, Ensure fails with an error that names the file and the remedy: a new authority would lock
-// out every client and node.
+// If a certificate authority is damaged or expired, or if it is missing although certificates
+// signed by it exist, Ensure returns an error that names the file and the remedy: a new authority
+// would lock out every client and node.
 func Ensure(spec Spec) (*Credentials, error) {
 	spec = spec.completed()
 	if err := os.MkdirAll(filepath.Join(spec.Dir, "node"), 0o700); err != nil {
@@ -117,12 +117,12 @@ func Ensure(spec Spec) (*Credentials, error) {
 	return i.credentials, nil
 }
 
-// issuer is the state of one call of Ensure.
+// issuer is the state of one Ensure call.
 type issuer struct {
 	spec        Spec
 	credentials *Credentials
-	// keys contains the private keys by path. unwritten contains, in PEM, the keys that are not in
-	// their files yet.
+	// keys contains the private keys by path. unwritten contains the keys that have not been
+	// written to their files yet, in PEM.
 	keys      map[string]crypto.Signer
 	unwritten map[string][]byte
 	// authorities contains the certificate authorities by the path of their certificate.
@@ -152,8 +152,8 @@ func (s Spec) completed() Spec {
 	return s
 }
 
-// lock prevents concurrent calls of other processes. The kernel releases the lock when this process
-// ends.
+// lock prevents concurrent calls by other processes. The kernel releases the lock when this process
+// exits.
 func lock(dir string) (unlock func(), err error) {
 	unlock, err = filelock.Lock(filepath.Join(dir, ".lock"), filelock.Exclusive)
 	if err != nil {

@@ -52,7 +52,7 @@ func specIn(dir string) Spec {
 	}
 }
 
-// newSpec returns the spec of a folder that already contains credentials.
+// newSpec returns the spec for a folder that already contains credentials.
 func newSpec(t *testing.T) Spec {
 	t.Helper()
 	from, err := template()
@@ -77,7 +77,7 @@ func ensure(t *testing.T, spec Spec) *Credentials {
 	return credentials
 }
 
-// contents returns the content of all files in a folder and its subfolders, by path.
+// contents returns the contents of all files in a folder and its subfolders, by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -169,7 +169,7 @@ func TestCertificatesAreUsable(t *testing.T) {
 	}
 }
 
-// verify checks a certificate and its key against its authority, with each of its usages.
+// verify verifies a certificate and its key against its authority, for each of its usages.
 func verify(t *testing.T, l leaf) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(l.files.Cert, l.files.Key)

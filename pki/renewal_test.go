@@ -205,7 +205,7 @@ func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 	default:
 	}
 	days.Store(300)
-	// A check that is already running can issue some of them.
+	// A running check may have issued some of them already.
 	eventually.True(t, "master.server.crt is issued", func() bool {
 		select {
 		case names := <-issued:

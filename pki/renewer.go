@@ -8,11 +8,11 @@ import (
 )
 
 // Renewer is a component that renews certificates before they expire. A server or client that
-// reloads its files needs no hook: the API server, etcd and every client of a kubeconfig of this
-// package do.
+// reloads its files needs no hook. The API server, etcd and every client of this package's
+// kubeconfigs reload their files.
 type Renewer struct {
-	// Spec returns the required credentials. Each check calls it, so that it can react to a change
-	// of the machine's addresses.
+	// Spec returns the required credentials. It is called at each check, so that it can react to a
+	// change of the machine's addresses.
 	Spec func() (Spec, error)
 	// Interval is the time between checks. The default is one hour.
 	Interval time.Duration
@@ -21,14 +21,14 @@ type Renewer struct {
 }
 
 // OnRenew adds a function that Run calls with the names of renewed files, as in Credentials.Issued.
-// Call OnRenew before Run.
+// It must be called before Run.
 func (r *Renewer) OnRenew(hook func(issued []string)) { r.hooks = append(r.hooks, hook) }
 
 // Name returns the name of the component.
 func (r *Renewer) Name() string { return "certificates" }
 
-// Run checks until ctx ends. The first check must succeed. Run logs errors of later checks and
-// retries, because a running host is better than one that stopped because of a full disk.
+// Run checks until ctx is done. The first check must succeed. Run logs the errors of later checks
+// and retries, because a running host is better than a host that stopped because of a full disk.
 func (r *Renewer) Run(ctx context.Context, ready func()) error {
 	interval := r.Interval
 	if interval == 0 {
@@ -74,9 +74,9 @@ func (r *Renewer) renew() error {
 	return nil
 }
 
-// RenewalInterval returns the time between two checks of certificates with a lifetime: at most an
-// hour, and short enough for many checks in the last third of the lifetime, when they are
-// renewed.
+// RenewalInterval returns the time between two checks of certificates with the given lifetime. It
+// is at most an hour, and short enough for many checks in the last third of the lifetime, when
+// certificates are renewed.
 func RenewalInterval(lifetime time.Duration) time.Duration {
 	return min(lifetime/360, time.Hour)
 }

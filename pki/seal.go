@@ -11,12 +11,12 @@ import (
 	"os"
 )
 
-// sealPurpose separates the key of Seal from other uses of the authority's key.
+// sealPurpose separates Seal's key from other uses of the authority's key.
 const sealPurpose = "slipway files of masters 1"
 
-// Seal encrypts a file that masters exchange through the cluster. Its key comes from the private
-// key of the cluster's authority in dir, which only the disks of masters contain. Thus, neither a
-// copy of etcd nor the keys that encrypt it reveal the file.
+// Seal encrypts a file that masters exchange through the cluster. Its key is derived from the
+// private key of the cluster's authority in dir, which is stored only on masters' disks. Therefore,
+// neither a copy of etcd nor etcd's encryption keys reveal the file.
 func Seal(dir string, content []byte) ([]byte, error) {
 	box, err := sealBox(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func Open(dir string, sealed []byte) ([]byte, error) {
 	return content, nil
 }
 
-// errSealed means that a file was not sealed by a master of the cluster.
+// errSealed is returned if a file was not sealed by one of the cluster's masters.
 var errSealed = errors.New("it was changed, or sealed with another authority of the cluster")
 
 func sealBox(dir string) (cipher.AEAD, error) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// authority returns the certificate authority of a new cluster.
+// authority returns a new cluster's CA certificate.
 func authority(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
