@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// checkServiceAccounts refuses to replace the key that signed existing tokens. If the public key
-// exists, the private key existed too.
+// checkServiceAccounts returns an error if the key that signed existing tokens would be replaced.
+// If the public key exists, the private key must have existed, too.
 func (i *issuer) checkServiceAccounts() error {
 	_, err := readKey(i.credentials.ServiceAccountKey)
 	if err == nil {
@@ -23,7 +23,7 @@ func (i *issuer) checkServiceAccounts() error {
 		i.credentials.ServiceAccountKey, withoutPath(err), i.credentials.ServiceAccountKey, i.credentials.ServiceAccountPublicKey)
 }
 
-// ensureServiceAccounts writes the public key of the signing key.
+// ensureServiceAccounts writes the signing key's public key.
 func (i *issuer) ensureServiceAccounts() error {
 	der, err := x509.MarshalPKIXPublicKey(i.keys[i.credentials.ServiceAccountKey].Public())
 	if err != nil {

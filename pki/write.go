@@ -15,7 +15,7 @@ const (
 	public = 0o644
 )
 
-// writeIfDifferent writes a file unless it already has the content.
+// writeIfDifferent writes a file unless the file already has the same content.
 func writeIfDifferent(path string, content []byte, mode os.FileMode) (changed bool, err error) {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return false, nil
@@ -23,7 +23,7 @@ func writeIfDifferent(path string, content []byte, mode os.FileMode) (changed bo
 	return true, atomicfile.Write(path, content, mode)
 }
 
-// removeFile removes a file, if it exists, durably.
+// removeFile removes a file, if it exists, and makes the removal durable.
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("remove %q: %w", path, err)

@@ -12,33 +12,34 @@ import (
 )
 
 const (
-	// apiCount is the number of objects of each resource that are created, read and watched.
+	// apiCount is the number of objects per resource that are created, read and watched.
 	apiCount = 500
-	// maxAPIRatio is the maximum ratio between the times of a request for an OpenShift resource and
-	// for a ConfigMap.
+	// maxAPIRatio is the maximum ratio of the time for an OpenShift resource request to the time
+	// for a ConfigMap request.
 	maxAPIRatio = 1.1
 )
 
-// apiResource is a resource whose requests are measured.
+// apiResource is a resource for which requests are measured.
 type apiResource struct {
 	path string // path of the collection
 	body string // path of an object, with a placeholder for its name
 }
 
-// apiResources are a Kubernetes resource and an OpenShift resource. Their requests alternate.
+// apiResources contains a Kubernetes resource and an OpenShift resource. Requests for them
+// alternate.
 var apiResources = [2]apiResource{
 	{"/api/v1/namespaces/default/configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"host": "www.example.com"}}`},
 	{"/apis/route.openshift.io/v1/namespaces/default/routes",
 		`{"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": {"name": %q}, "spec": {"host": "www.example.com", "to": {"name": "web"}}}`},
 }
 
-// apiTimes are the times of one verb for both resources.
+// apiTimes contains the times of one verb for both resources.
 type apiTimes struct {
 	verb  string
 	times [2][]time.Duration
 }
 
-// measureAPI measures requests for both resources, and removes the objects at the end.
+// measureAPI measures requests for both resources. It removes the objects at the end.
 func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, error) {
 	create := func(r apiResource, number int) error {
 		body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
@@ -78,7 +79,7 @@ func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, e
 	return times, nil
 }
 
-// watchOne opens a watch of one object and waits for its first event.
+// watchOne starts a watch on one object and waits for the first event.
 func watchOne(ctx context.Context, server clientrest.Interface, r apiResource, number int) error {
 	stream, err := server.Get().AbsPath(r.path).Param("watch", "true").
 		Param("fieldSelector", fmt.Sprintf("metadata.name=bench-%d", number)).Stream(ctx)
@@ -105,7 +106,7 @@ func (r *report) requests() (all []apiTimes) {
 	return all
 }
 
-// api returns the table of API requests.
+// api returns the table for API requests.
 func (r *report) api() stats.Table {
 	t := stats.Table{Heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
 	for _, result := range r.requests() {

@@ -23,14 +23,14 @@ import (
 const (
 	// rollouts is the number of rollouts of each kind in each round.
 	rollouts = 10
-	// settleTime is the pause between rollouts, in which the previous pods end.
+	// settleTime is the pause between rollouts, during which the previous pods terminate.
 	settleTime = 3 * time.Second
 	appName    = "bench"
 )
 
-// apps contains the measurements of applications: rollouts of the same pods by a DeploymentConfig
-// and by a Deployment, the time from the change of an image to the new ReplicationController,
-// processing of a template, and the first request to an idle service.
+// apps contains the application measurements: rollouts of the same pods by a DeploymentConfig and
+// by a Deployment, the time from an image change to the new ReplicationController, template
+// processing, and the first request to an idle service.
 type apps struct {
 	config, deployment    []time.Duration
 	image, template, wake []time.Duration
@@ -124,8 +124,8 @@ func (w *appFixture) measure(ctx context.Context, times int) error {
 	return nil
 }
 
-// podTemplate returns the pod template for both kinds. A variable distinguishes it from the
-// previous template.
+// podTemplate returns the pod template for both kinds. An environment variable distinguishes it
+// from the previous template.
 func podTemplate(name string, version int) corev1.PodTemplateSpec {
 	pod := pausePod(name)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -135,7 +135,7 @@ func podTemplate(name string, version int) corev1.PodTemplateSpec {
 
 const configName, deploymentName = appName + "-dc", appName + "-deployment"
 
-// begin creates both kinds of applications and waits until they serve requests.
+// begin creates both applications and waits until they serve requests.
 func (w *appFixture) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
 	dc := &appsv1.DeploymentConfig{
@@ -163,8 +163,8 @@ func (w *appFixture) begin(ctx context.Context) error {
 	})
 }
 
-// configDone reports whether the rollout of the current version is complete, as `oc rollout status`
-// does.
+// configDone reports whether the rollout of the current version is complete, by the same rule as
+// `oc rollout status`.
 func configDone(dc *appsv1.DeploymentConfig) bool {
 	for _, condition := range dc.Status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Reason == string(appsv1.NewReplicationControllerAvailableReason) {
@@ -174,13 +174,13 @@ func configDone(dc *appsv1.DeploymentConfig) bool {
 	return false
 }
 
-// deploymentDone is configDone for a Deployment.
+// deploymentDone works like configDone, for a Deployment.
 func deploymentDone(d *kubeappsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
 }
 
-// rollConfig measures the time from the change of the template to the end of the rollout.
+// rollConfig measures the time from the template change to the end of the rollout.
 func (w *appFixture) rollConfig(ctx context.Context, version int) (time.Duration, error) {
 	configs := w.apps.DeploymentConfigs("default")
 	before, err := configs.Get(ctx, configName, metav1.GetOptions{})
@@ -198,7 +198,7 @@ func (w *appFixture) rollConfig(ctx context.Context, version int) (time.Duration
 	return time.Since(start), err
 }
 
-// rollDeployment is rollConfig for the Deployment.
+// rollDeployment works like rollConfig, for the Deployment.
 func (w *appFixture) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
 	deployments := w.client.AppsV1().Deployments("default")
 	start := time.Now()
@@ -212,7 +212,7 @@ func (w *appFixture) rollDeployment(ctx context.Context, version int) (time.Dura
 	return time.Since(start), err
 }
 
-// newVersion returns the patch that changes the template.
+// newVersion returns a patch that changes the template.
 func newVersion(version int) []byte {
 	return fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"pause","env":[{"name":"VERSION","value":"%d"}]}]}}}}`, version)
 }

@@ -21,7 +21,7 @@ const (
 	templateObjects = 100
 )
 
-// measureImages changes the image of a tag that triggers an application without pods.
+// measureImages changes a tag's image, which triggers a deployment of an application without pods.
 func (w *appFixture) measureImages(ctx context.Context) error {
 	const name = appName + "-image"
 	if _, err := w.images.ImageStreams("default").Create(ctx, &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -46,7 +46,7 @@ func (w *appFixture) measureImages(ctx context.Context) error {
 			return err
 		}
 		w.result.image = append(w.result.image, took)
-		// Otherwise, the next deployment would cancel it first.
+		// Without this wait, the next deployment would cancel this one first.
 		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
 			return err == nil && rc.Annotations[appsv1.DeploymentStatusAnnotation] == string(appsv1.DeploymentStatusComplete), err
@@ -57,8 +57,8 @@ func (w *appFixture) measureImages(ctx context.Context) error {
 	return nil
 }
 
-// changeImage sets another image for the tag and returns the time until the ReplicationController
-// of that version exists.
+// changeImage points the tag to another image. It returns the time until the ReplicationController
+// for that version exists.
 func (w *appFixture) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
 	digest := fmt.Sprintf("sha256:%064x", version)
 	mapping := &imagev1.ImageStreamMapping{
@@ -78,7 +78,7 @@ func (w *appFixture) changeImage(ctx context.Context, name string, version int) 
 	return time.Since(start), err
 }
 
-// measureTemplate processes a template of many objects.
+// measureTemplate processes a template with many objects.
 func (w *appFixture) measureTemplate(ctx context.Context) error {
 	template := &templatev1.Template{
 		TypeMeta: metav1.TypeMeta{APIVersion: templatev1.GroupVersion.String(), Kind: "Template"}, ObjectMeta: metav1.ObjectMeta{Name: appName},

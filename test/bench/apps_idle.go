@@ -24,7 +24,7 @@ const (
 	pagePort   = 8080
 )
 
-// measureWakes idles a service and requests a page from it, repeatedly.
+// measureWakes repeatedly idles a service and requests a page from it.
 func (w *appFixture) measureWakes(ctx context.Context) error {
 	pod := pausePod(idleName)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -57,7 +57,8 @@ func (w *appFixture) measureWakes(ctx context.Context) error {
 	return nil
 }
 
-// makeIdle waits until the service has its pod, idles it, and waits until the pod is deleted.
+// makeIdle waits until the service has its pod, idles the service, and waits until the pod is
+// deleted.
 func (w *appFixture) makeIdle(ctx context.Context) error {
 	pods := func(want int) error {
 		return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -92,7 +93,7 @@ func (w *appFixture) makeIdle(ctx context.Context) error {
 	return host.Pause(ctx, time.Second) // Wait until the service proxy has received the change.
 }
 
-// fetch requests a page from within the host's network.
+// fetch requests a page from within the host's network namespace.
 func (w *appFixture) fetch(ctx context.Context, address string) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: w.host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The targets: a ratio, and seconds.
+// These are the targets: a ratio, and times in seconds.
 const (
 	mostRollout     = 1.3
 	mostImageChange = 1
@@ -42,8 +42,8 @@ func runApps(ctx context.Context, o options) error {
 	return appsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table returns the measurements with their targets. Rollouts are compared in pairs, because the
-// rollouts of a pair run one after the other.
+// table returns the measurements with their targets. Rollouts are compared in pairs, because both
+// rollouts in a pair run one after the other.
 func (a *apps) table() stats.Table {
 	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stockPrograms are the programs of the stock side with their source packages.
+// stockPrograms contains the stock side's programs with their source packages.
 var stockPrograms = []struct{ name, pkg string }{
 	{"etcd", "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"},
@@ -21,11 +21,11 @@ var stockPrograms = []struct{ name, pkg string }{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"},
 	{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
-	// With its default configuration, containerd executes this program for each pod.
+	// In its default configuration, containerd executes this program for each pod.
 	{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 }
 
-// buildStock builds the stock programs into dir with the versions of go.mod and the flags of the
+// buildStock builds the stock programs into dir with the versions in go.mod and the flags in the
 // Makefile, so that they share compiled packages with slipway. The first build takes minutes.
 func buildStock(ctx context.Context, dir string) error {
 	flags, err := linkerFlags(ctx)
@@ -47,8 +47,8 @@ func buildStock(ctx context.Context, dir string) error {
 	return nil
 }
 
-// linkerFlags strip the programs and set their version. Clients reject a version that they cannot
-// parse.
+// linkerFlags returns flags that strip the programs and set their version. Clients reject a version
+// that they cannot parse.
 func linkerFlags(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	command.Stderr = os.Stderr
@@ -66,8 +66,8 @@ func linkerFlags(ctx context.Context) (string, error) {
 		variable + "gitTreeState=clean" + variable + "buildDate=1970-01-01T00:00:00Z", nil
 }
 
-// copyPrograms copies the programs of both sides to dir, so that no other program of the machine
-// shares their pages, which would divide the proportional set size. Afterwards, all of them are in
+// copyPrograms copies both sides' programs to dir, so that no other program on the machine shares
+// their pages, which would divide the proportional set size. Afterwards, all of the programs are in
 // the page cache and on the disk.
 func copyPrograms(dir string, o options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -21,20 +21,20 @@ import (
 
 const (
 	buildProject = "default"
-	// The source consists of buildFiles files of buildFileSize bytes. The base image has layerSize
-	// bytes.
+	// The source consists of buildFiles files of buildFileSize bytes each. The base image has
+	// layerSize bytes.
 	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
 	startedBuilds, triggeredBuilds       = 5, 5
-	// maxCold and maxCached are the maximum ratios between a build and buildah; maxStart and
-	// maxTrigger are seconds.
+	// maxCold and maxCached are the maximum ratios of a build's time to buildah's time. maxStart
+	// and maxTrigger are in seconds.
 	maxCold, maxCached   = 1.2, 0.5
 	maxStart, maxTrigger = 3.0, 1.0
-	// The prefixes of images: the addresses of the registry for pods and for this machine.
+	// These image prefixes are the registry's addresses for pods and for this machine.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
-// buildDockerfile is the Dockerfile of both sides: files to copy, and steps that read and write
-// them.
+// buildDockerfile is the Dockerfile for both sides: it copies files, and has steps that read and
+// write them.
 const buildDockerfile = `ARG BASE=%s/base:latest
 FROM $BASE
 COPY src /src
@@ -45,19 +45,19 @@ RUN dd if=/dev/zero of=/zeros bs=1M count=64
 
 // buildTimes contains the times of one kind of build.
 type buildTimes struct {
-	// slipway is the duration of `oc start-build --wait`. inside is the sum of the stages that the
-	// build reports, from the source to the pushed image.
+	// slipway is the duration of `oc start-build --wait`. inside is the total duration of the
+	// stages that the build reports, from the source to the pushed image.
 	slipway, inside, buildah []time.Duration
 }
 
-// builds contains the measurements of builds.
+// builds contains the build measurements.
 type builds struct {
 	cold, warm         buildTimes
 	started, triggered []time.Duration
 }
 
-// buildFixture is a cluster in which builds are measured, and buildah next to it, which also pushes
-// to the cluster's registry.
+// buildFixture is a cluster in which builds are measured. buildah runs next to the cluster and also
+// pushes to the cluster's registry.
 type buildFixture struct {
 	*cluster
 	host       *host.Host
@@ -130,8 +130,8 @@ func (y *buildFixture) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget resets a build configuration: it deletes its builds and the images of its stream, and
-// empties the storage of buildah.
+// forget resets a build configuration: it deletes its builds and the images in its stream, and
+// empties buildah's storage.
 func (y *buildFixture) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
 		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},
@@ -144,12 +144,12 @@ func (y *buildFixture) forget(ctx context.Context, config string) error {
 	return err
 }
 
-// run runs oc in the namespace of the builds.
+// run runs oc in the builds' namespace.
 func (y *buildFixture) run(ctx context.Context, args ...string) (string, error) {
 	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
 
-// command runs a program next to the cluster and returns its output.
+// command runs a program next to the cluster and returns the program's output.
 func (y *buildFixture) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(os.Environ(), "HOME="+y.host.Dir, "REGISTRY_AUTH_FILE="+y.host.Path("auth.json"))
@@ -194,7 +194,7 @@ func (y *buildFixture) round(ctx context.Context, config string, into *buildTime
 	return nil
 }
 
-// inside returns the time of a build's stages.
+// inside returns the total duration of a build's stages.
 func inside(build *buildv1.Build) (sum time.Duration) {
 	for _, stage := range build.Status.Stages {
 		sum += time.Duration(stage.DurationMilliseconds) * time.Millisecond

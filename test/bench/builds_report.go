@@ -18,7 +18,7 @@ func runBuilds(ctx context.Context, o options) error {
 		return fmt.Errorf("make working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
-	// Build pods run as other users, who need access to these files.
+	// Build pods run as other users, which need access to these files.
 	if err := os.Chmod(work, 0o755); err != nil {
 		return fmt.Errorf("open working directory: %w", err)
 	}
@@ -35,7 +35,7 @@ func runBuilds(ctx context.Context, o options) error {
 	return buildsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown()+"\n"+result.delays().Markdown())
 }
 
-// table returns the times of a Dockerfile on both sides.
+// table returns both sides' times for a Dockerfile build.
 func (r *builds) table() stats.Table {
 	t := stats.Table{Heading: []string{"Dockerfile build and push", "Slipway", "buildah", "ratio", "aim", ""}}
 	for _, kind := range []struct {

@@ -28,7 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pushBase pushes an image with a shell and as much random data as a small distribution.
+// pushBase pushes an image that contains a shell and as much random data as a small distribution
+// has.
 func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
@@ -36,7 +37,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	// Use a file for buildah, because every user can read arguments.
+	// A file is used for buildah, because every user can read a process's arguments.
 	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
 	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err
@@ -59,7 +60,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	return y.push(ctx, image)
 }
 
-// baseLayer is an archive of busybox with its applets, and random data.
+// baseLayer returns an archive of busybox with its applets, and random data.
 func baseLayer(noise io.Reader) ([]byte, error) {
 	program, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -86,7 +87,7 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// options returns the options of requests to the registry. Every certificate in the cluster's
+// options returns the options for requests to the registry. Every certificate in the cluster's
 // network is trusted.
 func (y *buildFixture) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
@@ -107,7 +108,7 @@ func (y *buildFixture) push(ctx context.Context, image v1.Image) error {
 	return remote.Write(reference, image, y.options(ctx)...)
 }
 
-// await calls do and returns the time until a new build meets a condition.
+// await calls do and measures the time until a new build meets a condition.
 func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func(*buildv1.Build) bool) (took time.Duration, err error) {
 	list, err := y.builds.Builds(buildProject).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -133,7 +134,7 @@ func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func
 			if ok && !seen && isWanted(build) {
 				seen, took = true, time.Since(start)
 			}
-			// Wait, so that the build does not disturb the next one.
+			// Wait for the build to complete, so that it does not disturb the next build.
 			if ok && seen && build.Status.CompletionTimestamp != nil {
 				return took, nil
 			}
@@ -143,7 +144,7 @@ func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func
 	}
 }
 
-// configure creates a build configuration that only starts from the base image.
+// configure creates a build configuration whose Dockerfile contains only the base image.
 func (y *buildFixture) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
 	config, dockerfile := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}, "FROM scratch"
 	config.Spec.Source.Dockerfile, config.Spec.Triggers = &dockerfile, triggers
@@ -152,7 +153,7 @@ func (y *buildFixture) configure(ctx context.Context, name string, triggers ...b
 	return err
 }
 
-// measureStart measures the time from the request for a build until its pod runs.
+// measureStart measures the time from the request for a build until the build's pod is running.
 func (y *buildFixture) measureStart(ctx context.Context) error {
 	const name = "started"
 	if err := y.configure(ctx, name); err != nil {
@@ -171,8 +172,8 @@ func (y *buildFixture) measureStart(ctx context.Context) error {
 	return nil
 }
 
-// measureTriggers measures the time from the start of the push of a base image, whose layers the
-// registry already has, until the build that it triggers.
+// measureTriggers measures the time from the start of a base image push, whose layers the registry
+// already has, until the push triggers a build.
 func (y *buildFixture) measureTriggers(ctx context.Context) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {

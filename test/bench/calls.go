@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// callsPerOperation is the number of calls of each operation, alternating between calls through the
-// engine and executions of the driver without it.
+// callsPerOperation is the number of calls per operation, which alternate between calls through the
+// engine and direct executions of the driver.
 const callsPerOperation = 100
 
-// callCost contains the median durations of one operation.
+// callCost contains the median durations for one operation.
 type callCost struct {
 	operation flexvolume.Operation
-	// bare is a fork and exec of the driver with the operation's arguments. engine is a call through
-	// the engine.
+	// bare is the duration of a fork and exec of the driver with the operation's arguments. engine
+	// is the duration of a call through the engine.
 	bare, engine time.Duration
 }
 
@@ -90,7 +90,8 @@ func measureCall(ctx context.Context, driver *flexvolume.Driver, path string, op
 	return callCost{op, inTime(stats.Median(bare)), inTime(stats.Median(engine))}, nil
 }
 
-// callOf returns an operation as arguments of the driver, and as a call of the engine.
+// callOf returns an operation in two forms: as the driver's arguments, and as a call through the
+// engine.
 func callOf(d *flexvolume.Driver, op flexvolume.Operation, v flexvolume.Volume, input string) ([]string, func(context.Context) error) {
 	const dir, device, node = "/mnt/pv1", "/dev/x", "node"
 	with := func(args ...string) []string { return append([]string{string(op)}, args...) }

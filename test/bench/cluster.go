@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pauseImage is the image of pod sandboxes and of the started pods on both sides.
+// pauseImage is the image for pod sandboxes and for the started pods on both sides.
 const pauseImage = "localhost/slipway-pause:current"
 
 // cluster is a running cluster with the administrator's client.
@@ -26,8 +26,8 @@ type cluster struct {
 	client *kubernetes.Clientset
 }
 
-// connectCluster creates the client of the kubeconfig at path for a cluster in the host's
-// namespace.
+// connectCluster creates the client for a cluster in the host's namespace, with the kubeconfig at
+// path.
 func connectCluster(h *host.Host, path string) (*cluster, error) {
 	config, err := hostConfig(h, path)
 	if err != nil {
@@ -40,7 +40,7 @@ func connectCluster(h *host.Host, path string) (*cluster, error) {
 	return &cluster{client}, nil
 }
 
-// poll calls probe until it returns true or an error, or until ctx ends.
+// poll calls probe until probe returns true or an error, or until ctx is done.
 func poll(ctx context.Context, delay time.Duration, probe wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, delay, true, probe)
 }
@@ -59,9 +59,9 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 }
 
 // waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
-// the start of the processes. Without the check of the lease, a node that was ready when the
-// cluster stopped would count. The time of the condition is no substitute, because the kubelet does
-// not write an unchanged status.
+// the start time of the processes. Without the lease check, a node that was ready when the cluster
+// stopped would count as ready. The condition's time cannot be used instead, because the kubelet
+// does not write an unchanged status.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -77,14 +77,14 @@ func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	return nil
 }
 
-// isReady reports whether the node's condition Ready is true.
+// isReady reports whether the node's Ready condition is true.
 func isReady(node corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }
 
-// fill creates the objects of the idle cluster: one pod and a service for it.
+// fill creates the objects in the idle cluster: one pod and a service for it.
 func (c *cluster) fill(ctx context.Context) error {
 	err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})
@@ -107,7 +107,7 @@ func (c *cluster) fill(ctx context.Context) error {
 	return err
 }
 
-// empty removes the objects of fill and waits until the pod is deleted.
+// empty removes the objects that fill created and waits until the pod is deleted.
 func (c *cluster) empty(ctx context.Context) error {
 	if err := c.client.CoreV1().Services("default").Delete(ctx, "idle", metav1.DeleteOptions{}); err != nil {
 		return fmt.Errorf("delete service: %w", err)
@@ -151,8 +151,8 @@ func (c *cluster) startPod(ctx context.Context, pod *corev1.Pod) (time.Duration,
 	}
 }
 
-// deletePod deletes a pod and waits until the kubelet has removed it, so that its end does not
-// disturb later measurements.
+// deletePod deletes a pod and waits until the kubelet has removed it, so that its termination does
+// not disturb later measurements.
 func (c *cluster) deletePod(ctx context.Context, name string) error {
 	pods := c.client.CoreV1().Pods("default")
 	if err := pods.Delete(ctx, name, *metav1.NewDeleteOptions(1)); err != nil {

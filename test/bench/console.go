@@ -24,37 +24,37 @@ import (
 
 const (
 	consoleScript = "test/bench/console/measure.mjs"
-	// The projects of the web console's measurements, and their pods, which no scheduler binds.
+	// These are the projects for the web console's measurements, and the numbers of their pods,
+	// which no scheduler binds.
 	fewProject, manyProject = "few", "many"
 	fewPods, manyPods       = 20, 5000
-	// watchSeconds is the duration of each measurement of changes.
+	// watchSeconds is the duration, in seconds, of each measurement of changes.
 	watchSeconds = 30
-	// changesInterval is the time between two changes of pods.
+	// changesInterval is the time between two pod changes.
 	changesInterval = 50 * time.Millisecond
-	// visiblePods is the number of pods that the first screen of a list shows. Every second change
-	// affects one of these pods.
+	// visiblePods is the number of pods on the first screen of a list. Every second change affects
+	// one of these pods.
 	visiblePods   = 15
 	nobody        = "nobody"
 	consoleRounds = 5
 )
 
-// traffic contains the compressed bytes that a page received, including headers.
+// traffic contains the number of compressed bytes that a page received, including headers.
 type traffic struct{ Files, API float64 }
 
-// consoleLoad contains sizes of pages, and times from the login to the overview, in ms.
+// consoleLoad contains page sizes, and times from the login to the overview, in ms.
 type consoleLoad struct {
 	Catalog, OverviewBytes traffic
 	Overview               []float64
 }
 
-// consoleWatch contains measurements of a page that shows changes: times in ms and sizes in
-// bytes.
+// consoleWatch contains measurements of a page that shows changes: times in ms and sizes in bytes.
 type consoleWatch struct {
 	Frames, Pictures []float64
 	Heap, Memory     float64
 }
 
-// webConsole contains the measurements of the web console.
+// webConsole contains the web console's measurements.
 type webConsole struct {
 	load      consoleLoad
 	few, many consoleWatch
@@ -100,7 +100,7 @@ func (f *consoleFixture) measure(ctx context.Context) error {
 	return f.watch(ctx, &f.result.many, manyProject, manyPods)
 }
 
-// createProject creates a project of the developer with pods that no scheduler binds.
+// createProject creates a project for the developer with pods that no scheduler binds.
 func (f *consoleFixture) createProject(ctx context.Context, name string, pods int) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := f.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -123,7 +123,7 @@ func (f *consoleFixture) createProject(ctx context.Context, name string, pods in
 	})
 }
 
-// waitServiceAccount waits until pods can have the default service account.
+// waitServiceAccount waits until pods can use the default service account.
 func (f *consoleFixture) waitServiceAccount(ctx context.Context, project string) error {
 	for {
 		_, err := f.client.CoreV1().ServiceAccounts(project).Get(ctx, "default", metav1.GetOptions{})
@@ -145,7 +145,7 @@ func unboundPod(i int) *corev1.Pod {
 	}
 }
 
-// emptyDeployment is an application on the overview, without pods.
+// emptyDeployment returns a Deployment without pods, which the overview shows as an application.
 func emptyDeployment() *kubeappsv1.Deployment {
 	labels, none := map[string]string{"app": "front"}, int32(0)
 	return &kubeappsv1.Deployment{
@@ -157,7 +157,7 @@ func emptyDeployment() *kubeappsv1.Deployment {
 	}
 }
 
-// watch measures the list of a project's pods while they change.
+// watch measures the list of a project's pods while the pods change.
 func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project string, pods int) error {
 	changes, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
@@ -173,7 +173,7 @@ func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project 
 	return nil
 }
 
-// change sets the reason of one pod after the other to the time of the request, until ctx is done.
+// change sets the reason of one pod after another to the time of the request, until ctx is done.
 func (f *consoleFixture) change(ctx context.Context, project string, pods int) error {
 	ticker := time.NewTicker(changesInterval)
 	defer ticker.Stop()
@@ -195,7 +195,7 @@ func (f *consoleFixture) change(ctx context.Context, project string, pods int) e
 	}
 }
 
-// play runs the script in the network of the cluster and decodes its result.
+// play runs the script in the cluster's network namespace and decodes its result.
 func (f *consoleFixture) play(ctx context.Context, into any, args ...string) error {
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
