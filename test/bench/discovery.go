@@ -15,27 +15,29 @@ import (
 )
 
 const (
-	// manyDrivers is the number of drivers that are watched without a change for idleDiscovery.
+	// manyDrivers is the number of drivers that are watched for idleDiscovery, during which they do
+	// not change.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
-	// singleChanges is the number of consecutive changes, each after the previous one took effect.
-	// burstChanges is the number of changes that follow each other as fast as possible.
+	// singleChanges is the number of consecutive changes, each of which starts after the previous
+	// change has taken effect. burstChanges is the number of changes that follow each other as fast
+	// as possible.
 	singleChanges = 10
 	burstChanges  = 10_000
 )
 
-// discovery contains the cost and the delays of driver discovery.
+// discovery contains the costs and delays of driver discovery.
 type discovery struct {
-	// idle is the processor time per second, in seconds, of a process that watches unchanged drivers.
+	// idle is the CPU time per second, in seconds, of a process that watches unchanged drivers.
 	idle float64
-	// changes are the times from the change of a driver until its new version is usable.
+	// changes contains the times from a driver change until the new version is usable.
 	changes []time.Duration
-	// burst is the duration of the burst. apart is the shortest time between the starts of two scans
-	// in it.
+	// burst is the duration of the burst. apart is the minimum time between the starts of two scans
+	// during the burst.
 	burst, apart time.Duration
 }
 
-// scanTimes records the start of each scan of the directory.
+// scanTimes records the start time of each directory scan.
 type scanTimes struct {
 	mu     sync.Mutex
 	begins []time.Time
@@ -50,7 +52,7 @@ func (s *scanTimes) ScanEnds(scan flexvolume.Scan) {
 	s.begins = append(s.begins, time.Now().Add(-scan.Duration))
 }
 
-// apart returns the shortest time between two scans.
+// apart returns the minimum time between the starts of two scans.
 func (s *scanTimes) apart() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +104,7 @@ func measureDiscovery(ctx context.Context, dir string) (result discovery, err er
 	return result, err
 }
 
-// processorTime returns the processor time of this process per second while it waits.
+// processorTime returns this process's CPU time per second while it waits.
 func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 	usage := func() (float64, error) {
 		var usage unix.Rusage
@@ -128,7 +130,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 // changed is the driver that is changed.
 const changed = "example.com/driver0"
 
-// change writes another version of the driver and waits until it is usable.
+// change writes another version of the driver and waits until the new version is usable.
 func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Duration, error) {
 	start := time.Now()
 	if err := writeVersion(r.Dir, number); err != nil {
@@ -151,7 +153,8 @@ func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Durat
 	}
 }
 
-// writeVersion writes another version of the driver, without the sync of an installation.
+// writeVersion writes another version of the driver. Unlike an installation, it does not sync the
+// file.
 func writeVersion(pluginDir string, number int) error {
 	content, err := drivers.ReadFile("drivers/quick")
 	if err != nil {

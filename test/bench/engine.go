@@ -11,14 +11,15 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The targets of the FlexVolume engine, which has no separate counterpart to compare with.
+// These are the targets for the FlexVolume engine, which has no upstream counterpart with which it
+// can be compared.
 const (
 	mostAdded  = 1500 * time.Microsecond
 	mostChange = 1300 * time.Millisecond
 	leastApart = time.Second
 )
 
-// measureEngine measures the FlexVolume engine in this process, before any cluster runs.
+// measureEngine measures the FlexVolume engine in this process, before any cluster is running.
 func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 	fmt.Fprint(os.Stderr, "FlexVolume engine:")
 	defer fmt.Fprintln(os.Stderr)
@@ -32,7 +33,7 @@ func (r *report) measureEngine(ctx context.Context, work string) (err error) {
 	return nil
 }
 
-// engine returns the table of the FlexVolume engine.
+// engine returns the table for the FlexVolume engine.
 func (r *report) engine() stats.Table {
 	t := stats.Table{Heading: []string{"FlexVolume engine", "measured", "aim", ""}}
 	add := func(name, result, aim string, met bool) {

@@ -20,14 +20,14 @@ import (
 // importTags is the number of tags in the imported repository.
 const importTags = 1000
 
-// importsMaster allows an import of all tags, from a registry in the network of the host.
+// importsMaster allows importing all tags, from a registry in the host's network.
 const importsMaster = `apiVersion: v1
 kind: MasterConfig
 imagePolicyConfig: {maxImagesBulkImportedPerRepository: 1000}
 slipway: {outbound: {allowedNetworks: [198.18.0.1/32]}}
 `
 
-// importRow contains the measurements of an import of all tags.
+// importRow contains the measurements for an import of all tags.
 type importRow struct {
 	name     string
 	took     time.Duration
@@ -35,7 +35,7 @@ type importRow struct {
 	most     float64 // anonymous memory of the control plane, in bytes
 }
 
-// runImports boots a separate cluster, measures imports of a thousand tags and reports the result.
+// runImports boots a separate cluster, measures imports of a thousand tags, and reports the result.
 func runImports(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
@@ -144,7 +144,7 @@ func (i *importer) stream(ctx context.Context) error {
 	return i.complete(ctx, "each", nil)
 }
 
-// scheduled changes all images and sets the time of the stream's last import to long ago.
+// scheduled changes all images and sets the stream's last import time to a time long ago.
 func (i *importer) scheduled(ctx context.Context) error {
 	before, err := i.streams.Get(ctx, "each", metav1.GetOptions{})
 	if err != nil {
@@ -160,7 +160,7 @@ func (i *importer) scheduled(ctx context.Context) error {
 	return i.complete(ctx, "each", before)
 }
 
-// complete waits until all tags of a stream have new images.
+// complete waits until all of a stream's tags have new images.
 func (i *importer) complete(ctx context.Context, stream string, before *imagev1.ImageStream) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
@@ -190,8 +190,7 @@ func (i *importer) complete(ctx context.Context, stream string, before *imagev1.
 	return nil
 }
 
-// watchMemory samples the memory of the control plane until stop is called, and records the
-// maximum.
+// watchMemory samples the control plane's memory until stop is called, and records the maximum.
 func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

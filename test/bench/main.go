@@ -1,11 +1,11 @@
-// Command bench measures Slipway against the same upstream components (etcd, kube-apiserver,
+// Command bench compares Slipway with the same upstream components (etcd, kube-apiserver,
 // kube-controller-manager, kube-scheduler, kubelet, kube-proxy, containerd) as separate stock
-// programs, each its own binary, built from the same go.mod. `make bench` runs it in the root of
-// the repository; it needs root and a few minutes:
+// programs, each with its own binary, built from the same go.mod. `make bench` runs it in the
+// repository's root folder. It requires root and takes a few minutes:
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //
-// The two sides alternate on an otherwise quiet machine. Each has a separate network namespace,
+// The two sides alternate on an otherwise idle machine. Each side has a separate network namespace,
 // directory and cgroup, and leaves nothing behind, even if it is interrupted.
 // docs/benchmark-method.md describes the measurements and the setup of the stock side. A missed
 // target is printed as missed; the exit code only reports whether the measurement succeeded.
@@ -29,8 +29,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/router"
 )
 
-// Markers of the reports in a document: clusters, users and projects, applications, the registry,
-// builds, the web console, and imports. The packages csi and router have separate markers.
+// These markers delimit the reports in a document: clusters, users and projects, applications, the
+// registry, builds, the web console, and imports. The packages csi and router have separate
+// markers.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
@@ -41,7 +42,7 @@ var (
 	importsSection  = markdown.Section{Begin: "<!-- imports:begin -->", End: "<!-- imports:end -->"}
 )
 
-// options are the flags.
+// options holds the flags.
 type options struct {
 	slipway  string
 	stock    string
@@ -80,7 +81,7 @@ func main() {
 	}
 }
 
-// run measures the selected parts.
+// run runs the selected measurements.
 func run(ctx context.Context, o options) error {
 	if os.Geteuid() != 0 {
 		return errors.New("clusters need root: run it with sudo")
@@ -115,7 +116,8 @@ func runRouter(ctx context.Context, o options) error {
 	return router.Run(ctx, router.Options{Slipway: o.slipway, Rounds: o.rounds, Load: o.load, Routes: o.routes, Markdown: o.markdown})
 }
 
-// runClusters measures whole clusters, slipway and stock alternately, and reports the result.
+// runClusters measures whole clusters, alternating between slipway and stock, and reports the
+// result.
 func runClusters(ctx context.Context, o options) error {
 	if err := buildStock(ctx, o.stock); err != nil {
 		return err

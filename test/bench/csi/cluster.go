@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// program serves CSI drivers.
+// program is a program that serves CSI drivers.
 type program struct {
 	path      string
 	arguments func(kubeconfig string, sockets []string) []string
 }
 
-// cluster is an API server in memory and drivers, with a program that serves them.
+// cluster contains an in-memory API server and CSI drivers, with a program that serves the drivers.
 type cluster struct {
 	api     *apitest.Server
 	client  kubernetes.Interface
@@ -76,7 +76,7 @@ func (p program) start(ctx context.Context, drivers, volumes int) (c *cluster, e
 	return c, nil
 }
 
-// stop stops everything in reverse order.
+// stop stops all parts in reverse order.
 func (c *cluster) stop() {
 	if c.process != nil && c.process.Process != nil {
 		_ = c.process.Process.Signal(syscall.SIGTERM)
@@ -108,7 +108,7 @@ func (c *cluster) serveDrivers(dir string, count int) (sockets []string, err err
 
 func driverName(i int) string { return fmt.Sprintf("disk-%d.example.com", i) }
 
-// fill creates a node that has the drivers, a class, and attached volumes of the drivers.
+// fill creates a node that has the drivers, a storage class, and the drivers' attached volumes.
 func (c *cluster) fill(ctx context.Context, volumes int) error {
 	node := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	for i := range c.drivers {

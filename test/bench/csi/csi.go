@@ -1,5 +1,5 @@
-// Package csi measures Slipway's controllers of CSI drivers against the sidecars of Kubernetes: the
-// external attacher, with the same driver and the same API server.
+// Package csi compares Slipway's CSI driver controllers with Kubernetes' external attacher sidecar,
+// using the same driver and the same API server.
 package csi
 
 import (
@@ -18,11 +18,12 @@ const (
 	volumeCount = 500                   // number of volumes that are created, attached and detached
 	warmUpCount = 50                    // number of volumes of the warm-up
 	callLatency = 10 * time.Millisecond // duration of each call of the driver
-	// duration of each write of the API server, similar to a write to etcd
+	// the duration of each write in the API server, which is similar to a write to etcd
 	writeLatency = 4 * time.Millisecond
-	// Concurrent calls of the driver: few enough that two cores do not limit the comparison.
+	// The number of concurrent driver calls is small, so that two cores do not limit the
+	// comparison.
 	maxCalls = 5
-	// manyVolumes is the number of volumes of one process in the larger memory measurement. They
+	// manyVolumes is the number of a process's volumes in the larger memory measurement. They
 	// belong to driverCount drivers.
 	driverCount  = 10
 	manyVolumes  = 5000
@@ -31,7 +32,7 @@ const (
 	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
 )
 
-// Options are settings of the measurement.
+// Options contains the settings for the measurement.
 type Options struct {
 	Slipway  string // path of the program slipway
 	Stock    string // directory of the stock programs
@@ -39,15 +40,15 @@ type Options struct {
 	Markdown string // file that the tables are written into, or ""
 }
 
-// section is the place of the report in a document.
+// section marks the place of the report in a document.
 var section = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 
-// throughput contains the rates of one side.
+// throughput contains one side's rates.
 type throughput struct {
 	provision, attach, detach float64 // volumes per second; 0 means not measured
-	// API requests to attach and detach one volume, without events.
+	// API requests to attach and detach one volume, without events
 	requests float64
-	// API requests from the claim to the deletion; 0 means not measured.
+	// API requests from the claim's creation to its deletion; 0 means not measured
 	life      float64
 	processor float64 // seconds of processor time to attach and detach one volume
 }
@@ -58,7 +59,7 @@ type results struct {
 	started           time.Time
 	slipway, attacher []throughput // one for each round
 	byHand            throughput   // slipway, with manually created volumes
-	// slipway and the attacher with one driver, after all volumes are detached.
+	// slipway and the attacher with one driver, after all volumes have been detached
 	idle      [2]host.Usage
 	many      host.Usage // slipway with driverCount drivers and manyVolumes volumes
 	stockMany host.Usage // one attacher with one driver and manyVolumes volumes
@@ -101,7 +102,7 @@ func Run(ctx context.Context, o Options) error {
 	return section.Write(o.Markdown, result.markdown())
 }
 
-// round runs the volume operations of both sides, one side after the other.
+// round runs both sides' volume operations, one side after the other.
 func (r *results) round(ctx context.Context, slipway, stock program) error {
 	rates, _, err := slipway.rates(ctx, true, 0)
 	if err != nil {
@@ -123,8 +124,8 @@ func ownArguments(kubeconfig string, sockets []string) []string {
 	return arguments
 }
 
-// attacherArguments raise the attacher's limit of five requests per second. The benchmark
-// compares the work, not the limit.
+// attacherArguments returns arguments that raise the attacher's limit of five requests per second.
+// The benchmark compares the work, not the limit.
 func attacherArguments(kubeconfig string, sockets []string) []string {
 	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(maxCalls), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// rates measures how fast the program attaches and detaches volumes. With provisions, it also
-// provisions and deletes them; otherwise, they are created manually. usage is the program's usage
-// after it has been idle.
+// rates measures how fast the program attaches and detaches volumes. If provisions is set, it also
+// provisions and deletes them; otherwise, the benchmark creates them. usage is the program's
+// resource usage after it has been idle.
 func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p program) rates(ctx context.Context, provisions bool, idle time.Duration)
 	return r, usage, err
 }
 
-// lives runs the whole lifecycle of volumes.
+// lives runs the whole life cycle of volumes.
 func (c *cluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r throughput, err error) {
 	born := c.requests()
 	var volumes []string
@@ -84,7 +84,8 @@ func (c *cluster) attachAndDetach(ctx context.Context, volumes []string, r *thro
 	return err
 }
 
-// memory returns the usage of a program that serves drivers with manyVolumes volumes and is idle.
+// memory returns the resource usage of an idle program that serves drivers with manyVolumes
+// volumes.
 func (p program) memory(ctx context.Context, drivers int) (host.Usage, error) {
 	c, err := p.start(ctx, drivers, manyVolumes)
 	if err != nil {
@@ -104,7 +105,7 @@ func (c *cluster) idle(ctx context.Context, long time.Duration) (host.Usage, err
 	return host.Process{PID: c.process.Process.Pid}.Usage()
 }
 
-// newVolume creates a volume in the storage of a driver, and its PersistentVolume.
+// newVolume creates a volume in a driver's storage, and its PersistentVolume.
 func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handle string, err error) {
 	response, err := c.drivers[driver].CreateVolume(ctx, &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
 		AccessType: &csi.VolumeCapability_Mount{Mount: &csi.VolumeCapability_MountVolume{}},
@@ -117,10 +118,10 @@ func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handl
 	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 
-// firstVolume is attached to detect when the program serves requests.
+// firstVolume is attached to detect when the program is ready.
 const firstVolume = "first"
 
-// warmUp waits until the program serves requests.
+// warmUp waits until the program is ready.
 func (c *cluster) warmUp(ctx context.Context) error {
 	before := c.drivers[0].Attachments()
 	if _, err := c.newVolume(ctx, firstVolume, 0); err != nil {
@@ -132,8 +133,8 @@ func (c *cluster) warmUp(ctx context.Context) error {
 	return c.until(ctx, "the program attaches", func() bool { return c.drivers[0].Attachments() == before+1 })
 }
 
-// requests counts the program's requests. It excludes requests of the benchmark, lists, watches,
-// and events.
+// requests counts the program's requests. It excludes the benchmark's requests, lists, watches, and
+// events.
 func (c *cluster) requests() (sum int) {
 	for request, count := range c.api.Requests() {
 		verb, kind, _ := strings.Cut(request, " ")
@@ -146,7 +147,7 @@ func (c *cluster) requests() (sum int) {
 	return sum
 }
 
-// releases is the request with which the benchmark releases a volume from its claim.
+// releases is the request that the benchmark sends to release a volume from its claim.
 const releases = "update persistentvolumes/status"
 
 func (c *cluster) attach(ctx context.Context, volumes []string) (float64, error) {

@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The targets of programs that serve CSI drivers: ratios, and memory in bytes.
+// These are the targets for programs that serve CSI drivers: ratios, and memory in bytes.
 const (
 	leastAttach    = 2.0
 	leastProvision = 0.8
@@ -15,7 +15,7 @@ const (
 	mostOneDriver  = 64e6
 )
 
-// table compares both sides.
+// table returns a table that compares both sides.
 func (r results) table() stats.Table {
 	t := stats.Table{Heading: []string{"CSI drivers", "Slipway", "external-attacher", "ratio", "aim", ""}}
 	add := func(name, slipway, stock string, ratio float64, aim string, met bool) {
@@ -48,7 +48,7 @@ func (r results) table() stats.Table {
 	return t
 }
 
-// medians returns the median of each number over the rounds.
+// medians returns the median of each value over the rounds.
 func medians(rounds []throughput) throughput {
 	of := func(value func(throughput) float64) float64 {
 		var values []float64

@@ -23,27 +23,27 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// address is the machine's address in the namespace of each side, from the range for benchmarks
+// Address is the machine's address in each side's network namespace, from the range for benchmarks
 // (RFC 2544). No host uses the gateway's address.
 const (
 	Address = "198.18.0.10"
 	gateway = "198.18.0.1"
 )
 
-// CleanupTime is the timeout for the removal of a side after a measurement or an interrupt.
+// CleanupTime is the timeout for removing a side after a measurement or an interrupt.
 const CleanupTime = 2 * time.Minute
 
 const dialTimeout = 5 * time.Second
 
-// Host contains the resources of one side: an unnamed network namespace, which ends with its last
-// process, a directory, and the name of a cgroup.
+// Host contains one side's resources: an unnamed network namespace, which is removed when its last
+// process exits, a directory, and the name of a cgroup.
 type Host struct {
 	Dir        string
 	CgroupRoot string
 	network    *netnamespace.Namespace
 }
 
-// New creates the directory and the namespace with lo, an address and a default route.
+// New creates the directory and the network namespace, with lo, an address and a default route.
 func New(dir, cgroupRoot string) (*Host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory: %w", err)
@@ -59,8 +59,8 @@ func New(dir, cgroupRoot string) (*Host, error) {
 	return h, nil
 }
 
-// connect creates the devices of the calling thread's namespace. The device with the address is a
-// bridge without ports, because not every kernel has dummy devices.
+// connect creates the devices in the calling thread's network namespace. The device with the
+// address is a bridge without ports, because not every kernel has dummy devices.
 func connect() error {
 	if err := errors.Join(AddBridge("eth0", Address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
 		return err
@@ -71,7 +71,8 @@ func connect() error {
 	return nil
 }
 
-// AddBridge creates a bridge with an address in CIDR notation in the calling thread's namespace.
+// AddBridge creates a bridge with an address in CIDR notation in the calling thread's network
+// namespace.
 func AddBridge(name, cidr string) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
@@ -89,15 +90,15 @@ func AddBridge(name, cidr string) error {
 // Do runs f on a thread in the namespace.
 func (h *Host) Do(f func() error) error { return h.network.Do(f) }
 
-// Dial connects within the namespace, for clients outside it.
+// Dial connects from within the namespace, on behalf of clients outside it.
 func (h *Host) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	return h.network.Dial(ctx, network, address)
 }
 
-// Start starts a command in the namespace and in a separate process group, which an interrupt from
-// the keyboard does not reach.
+// Start starts a command in the namespace and in a separate process group, so that an interrupt
+// from the keyboard does not reach the command.
 func (h *Host) Start(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return h.Do(command.Start)
@@ -108,8 +109,8 @@ func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// Remove removes all remains of the side, and kills its processes. The error names the objects that
-// the side's stop function did not remove.
+// Remove kills the side's processes and removes everything that remains of the side. The error
+// names the objects that the side's stop function did not remove.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()
@@ -137,7 +138,7 @@ func (h *Host) Remove(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// kill kills every process of the side.
+// kill kills all of the side's processes.
 func (h *Host) kill(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		processes, err := h.Processes()

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Describe describes the machine and its load before the measurements.
+// Describe returns a description of the machine and its load before the measurements.
 func Describe() string {
 	var info unix.Sysinfo_t
 	memory := "unknown memory"
@@ -20,7 +20,7 @@ func Describe() string {
 		runtime.NumCPU(), processor(), memory, firstWord("/proc/sys/kernel/osrelease"), firstWord("/proc/loadavg"))
 }
 
-// processor returns the model of the processor, or the architecture if the kernel reports no model.
+// processor returns the processor model, or the architecture if the kernel reports no model.
 func processor() string {
 	data, err := os.ReadFile("/proc/cpuinfo")
 	if err == nil {

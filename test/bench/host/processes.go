@@ -10,31 +10,32 @@ import (
 	"strings"
 )
 
-// Process is a running process of a side.
+// Process is one of a side's running processes.
 type Process struct {
 	PID, Parent int
 	// Name is the name of the program, or the name of a slipway process.
 	Name string
 }
 
-// Usage contains the resources that a process uses. Memory is in bytes.
+// Usage contains a process's resource usage. Memory sizes are in bytes.
 type Usage struct {
 	// Name is the name of the Process.
 	Name string
-	// PSS is the proportional set size: the memory of the process, with equal shares of shared memory.
+	// PSS is the proportional set size: the process's memory, with its proportional share of shared
+	// memory.
 	PSS int64
-	// Anonymous is the memory that no file backs.
+	// Anonymous is the memory that is not backed by a file.
 	Anonymous int64
-	// Seconds is the processor time of the process and its ended children.
+	// Seconds is the CPU time, in seconds, of the process and its exited children.
 	Seconds float64
 }
 
-// ticksPerSecond is the unit of processor times in /proc (USER_HZ), the same on every architecture
-// that Kubernetes runs on.
+// ticksPerSecond is the number of ticks per second (USER_HZ), the unit of CPU times in /proc. It is
+// the same on every architecture that Kubernetes supports.
 const ticksPerSecond = 100
 
-// Processes returns the processes in the side's namespace, and their descendants: containers have
-// separate namespaces.
+// Processes returns the processes in the side's namespace and their descendants, because containers
+// have separate namespaces.
 func (h *Host) Processes() ([]Process, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.network.FD()))
 	if err != nil {
@@ -70,8 +71,8 @@ func (h *Host) Processes() ([]Process, error) {
 	return match, nil
 }
 
-// ReadProcess returns a process from its directory in /proc. It fails without a command line: the
-// process belongs to the kernel, or is a zombie.
+// ReadProcess reads a process from its directory in /proc. It returns an error if the process has
+// no command line, because the process is a kernel thread or a zombie.
 func ReadProcess(dir string) (Process, error) {
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
@@ -91,8 +92,8 @@ func ReadProcess(dir string) (Process, error) {
 	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
-// programName returns the name in the report for a process with this command line, which is in the
-// format of /proc.
+// programName returns the report's name for a process with the given command line, which is in
+// procfs format.
 func programName(line []byte) string {
 	var args []string
 	for arg := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
@@ -105,10 +106,10 @@ func programName(line []byte) string {
 	return name
 }
 
-// stat contains the fields of /proc/<pid>/stat (proc(5)) that are used here.
+// stat contains the fields in /proc/<pid>/stat (proc(5)) that are used here.
 type stat struct {
 	parent int
-	// seconds of processor time, of the process and its ended children
+	// CPU time, in seconds, of the process and its exited children
 	seconds float64
 }
 
@@ -121,8 +122,8 @@ func readStat(dir string) (stat, error) {
 }
 
 func parseStat(line string) (stat, error) {
-	// The name in parentheses can contain blanks and parentheses. The state, the third field, follows
-	// it.
+	// The name in parentheses can contain spaces and parentheses. It is followed by the third
+	// field, the state.
 	fields := strings.Fields(line[strings.LastIndex(line, ")")+1:])
 	const state, parent, userTime, childrenSystemTime = 3, 4, 14, 17
 	if len(fields) <= childrenSystemTime-state {
@@ -182,7 +183,8 @@ func (p Process) Usage() (Usage, error) {
 	return u, err
 }
 
-// rollupField returns a field of /proc/<pid>/smaps_rollup in bytes. The file's unit is kB.
+// rollupField returns the value of a field in /proc/<pid>/smaps_rollup, in bytes. The file's unit
+// is kB.
 func rollupField(rollup, name string) (int64, error) {
 	for line := range strings.Lines(rollup) {
 		value, ok := strings.CutPrefix(line, name+":")

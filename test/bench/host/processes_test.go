@@ -54,7 +54,7 @@ func TestRollupFieldMatchesName(t *testing.T) {
 	}
 }
 
-// sleeper is a process that continues in the background.
+// sleeper is a shell script that keeps running in the background.
 const sleeper = "sleep 300 & sleep 301 & wait"
 
 func TestHostListsAndRemovesItsProcesses(t *testing.T) {
@@ -69,7 +69,7 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- command.Wait() }()
 	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		// A child is a second sh until it executes sleep.
+		// A child process is a second sh until it executes sleep.
 		processes, err := h.Processes()
 		sleeping := 0
 		for _, p := range processes {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// perPod are the programs that run once for each pod, on both sides. The report lists them without
-// a sum.
+// perPod contains the programs that run once per pod, on both sides. The report does not include
+// them in the total.
 var perPod = []string{"containerd-shim-runc-v2", "pause"}
 
 // Total returns the sum of a quantity over all processes except pods' processes.
@@ -19,7 +19,8 @@ func Total(all []Usage, quantity func(Usage) float64) (sum float64) {
 	return sum
 }
 
-// Merge sums the processes of the same name and sorts by name, with pods' processes last.
+// Merge adds up the usage of processes with the same name. It sorts the result by name, with pods'
+// processes last.
 func Merge(all []Usage) []Usage {
 	var merged []Usage
 	for _, u := range all {

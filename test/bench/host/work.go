@@ -14,7 +14,7 @@ import (
 // ReadyTimeout is the timeout for a program or cluster to become ready.
 const ReadyTimeout = 3 * time.Minute
 
-// Pause waits for a duration. It fails if ctx ends first.
+// Pause waits for a duration. It returns an error if ctx is done first.
 func Pause(ctx context.Context, duration time.Duration) error {
 	select {
 	case <-time.After(duration):
@@ -24,14 +24,14 @@ func Pause(ctx context.Context, duration time.Duration) error {
 	}
 }
 
-// Each calls do for the numbers below count, with several concurrent calls. It joins the errors.
+// Each calls do for each number below count, with limited concurrency. It joins the errors.
 func Each(ctx context.Context, count int, do func(i int) error) error {
 	errs := make([]error, count)
 	workqueue.ParallelizeUntil(ctx, 16, count, func(i int) { errs[i] = do(i) })
 	return errors.Join(errs...)
 }
 
-// WriteKubeconfig writes a kubeconfig with the server and the token of a configuration.
+// WriteKubeconfig writes a kubeconfig with a configuration's server and token.
 func WriteKubeconfig(path string, config *rest.Config) error {
 	return clientcmd.WriteToFile(clientcmdapi.Config{
 		Clusters:       map[string]*clientcmdapi.Cluster{"bench": {Server: config.Host, CertificateAuthorityData: config.CAData}},
