@@ -13,41 +13,43 @@ import (
 
 // side is one of the two clusters that are compared.
 type side interface {
-	// start starts all processes and returns when the API server and the node are ready.
+	// start starts all processes. It returns when the API server and the node are ready.
 	start(ctx context.Context) (*cluster, error)
-	// stop stops all processes and keeps the data.
+	// stop stops all processes but keeps the data.
 	stop(ctx context.Context) error
-	// prepare makes the started cluster ready for pods, if this is not part of its start.
+	// prepare makes the started cluster ready for pods, if this is not part of start.
 	prepare(ctx context.Context) error
 	// discard stops running processes and removes files outside the host's directory.
 	discard(ctx context.Context) error
 }
 
-// sideNames are the sides in the order of the report.
+// sideNames contains the sides in the order of the report.
 var sideNames = [2]string{"slipway", "stock"}
 
-// round contains the measurements of one side in one round.
+// round contains one side's measurements in one round.
 type round struct {
-	// Cold and Warm are the times from the start of the first process until the cluster is ready, with
-	// an empty data directory and with the data of the previous run.
+	// Cold and Warm are the times from the start of the first process until the cluster is ready:
+	// Cold with an empty data directory, and Warm with the data of the previous run.
 	Cold, Warm time.Duration
-	// ColdSeconds is the processor time of the processes until the cold start is complete.
+	// ColdSeconds is the CPU time, in seconds, that the processes use until the cold start is
+	// complete.
 	ColdSeconds float64
-	// Pods are the times from the creation of a pod until it runs. Volumes are the times for pods with
-	// an attachable FlexVolume, and Hanging the times while another driver hangs.
+	// Pods contains the times from the creation of a pod until the pod is running. Volumes contains
+	// the same times for pods with an attachable FlexVolume, and Hanging contains these times while
+	// another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
-	// Together is the time from the creation of the first of Count pods with an attachable FlexVolume
-	// until all pods run.
+	// Together is the time from the creation of the first of Count pods with an attachable
+	// FlexVolume until all of the pods are running.
 	Together time.Duration
 	Count    int
-	// Requests are the times of API requests. The stock side has no OpenShift resources.
+	// Requests contains the times of API requests. The stock side has no OpenShift resources.
 	Requests []apiTimes
-	// Idle is the usage of each process in the idle cluster. Its Seconds are seconds of processor time
-	// per second.
+	// Idle contains each process's resource usage in the idle cluster. Its Seconds is the CPU time
+	// per second, in seconds.
 	Idle []host.Usage
 }
 
-// measure runs one round of one side on a new host. It always removes the host.
+// measure runs one round for one side on a new host. It always removes the host.
 func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, error), o options) (result round, err error) {
 	var s side
 	defer func() {
@@ -123,7 +125,7 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	return c.empty(ctx)
 }
 
-// timedStart starts a side and returns the duration.
+// timedStart starts a side and measures the duration.
 func timedStart(ctx context.Context, s side) (time.Duration, *cluster, error) {
 	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
@@ -132,8 +134,8 @@ func timedStart(ctx context.Context, s side) (time.Duration, *cluster, error) {
 	return time.Since(start), c, err
 }
 
-// measureIdle leaves the cluster idle and returns the usage of its processes. Their processor time
-// covers the last two thirds, because work of the start continues for a while.
+// measureIdle leaves the cluster idle and returns its processes' resource usage. The CPU time
+// covers the last two thirds of the idle period, because work from the start continues for a while.
 func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
 	if err := host.Pause(ctx, idle/3); err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ const (
 	leastRegistry  = 0.95     // share of the throughput of the distribution's package
 )
 
-// registryRound contains the measurements of one registry in one round.
+// registryRound contains one registry's measurements in one round.
 type registryRound struct {
 	push, pull float64 // MiB per second
 	reads      float64 // manifests per second
@@ -41,9 +41,10 @@ type registryRound struct {
 	anonymous  float64 // anonymous memory in bytes at the end
 }
 
-// runRegistry compares Slipway's registry without a cluster with the distribution's package
-// docker-registry, and reports the result. In each round, both run at the same time, with equal
-// configurations and an empty directory each on the same disk. The measurements alternate.
+// runRegistry compares Slipway's registry, without a cluster, with the Linux distribution's package
+// docker-registry, and reports the result. In each round, both registries run at the same time,
+// with the same configuration and with an empty directory each on the same disk. The measurements
+// alternate.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")
 	if err != nil {
@@ -74,7 +75,7 @@ func runRegistry(ctx context.Context, o options) error {
 	return registrySection.Write(o.markdown, conditions+"\n"+compared.Markdown())
 }
 
-// compareRegistries returns the table of both registries.
+// compareRegistries returns a table that compares both registries.
 func compareRegistries(own, stock []registryRound) stats.Table {
 	t := stats.Table{Heading: []string{"registry", "Slipway", "docker-registry", "ratio", "aim", ""}}
 	row := func(name string, of func(registryRound) float64, print func(float64) string, least float64) {
@@ -100,8 +101,8 @@ func compareRegistries(own, stock []registryRound) stats.Table {
 	return t
 }
 
-// measureRegistries starts both registries, measures them alternately and ends them. The last
-// argument of each command is its configuration file.
+// measureRegistries starts both registries, measures them alternately, and stops them. The last
+// argument of each command is the registry's configuration file.
 func measureRegistries(ctx context.Context, image v1.Image, commands ...[]string) (results [2]registryRound, err error) {
 	var sides []*registrySide
 	for _, command := range commands {
@@ -192,7 +193,7 @@ func (s *registrySide) stop() {
 	_ = os.RemoveAll(s.dir)
 }
 
-// freeAddress returns an address on which no process listens.
+// freeAddress returns an address on which no process is listening.
 func freeAddress() (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -202,7 +203,7 @@ func freeAddress() (string, error) {
 	return listener.Addr().String(), nil
 }
 
-// push stores the image and returns the rate in MiB per second.
+// push pushes the image and returns the rate in MiB per second.
 func (s *registrySide) push(ctx context.Context, image v1.Image) (rate float64, err error) {
 	tag, err := name.NewTag(s.address + "/bench/image:latest")
 	if err != nil {
@@ -232,7 +233,7 @@ func (s *registrySide) pull(ctx context.Context, image v1.Image) (took time.Dura
 	return time.Since(start), err
 }
 
-// read reads the manifest many times concurrently and returns the rate in manifests per second.
+// read reads the manifest many times concurrently. It returns the rate in manifests per second.
 func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	var reads errgroup.Group
 	start := time.Now()
@@ -243,7 +244,7 @@ func (s *registrySide) read(ctx context.Context) (rate float64, err error) {
 	return registryReads / time.Since(start).Seconds(), err
 }
 
-// get reads a whole response.
+// get reads a response completely.
 func get(ctx context.Context, client *http.Client, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -264,7 +265,7 @@ func get(ctx context.Context, client *http.Client, address string) error {
 	return nil
 }
 
-// memoryOf returns a field of /proc/<pid>/status in bytes.
+// memoryOf returns the value of a field in /proc/<pid>/status, in bytes.
 func memoryOf(pid int, quantity string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -16,15 +16,15 @@ type report struct {
 	Rounds  int
 	Idle    time.Duration
 	Started time.Time
-	// Sides are the rounds of each side, in the order of sideNames.
+	// Sides contains each side's rounds, in the order of sideNames.
 	Sides [2][]round
-	// calls and discovery are measurements of the FlexVolume engine alone.
+	// calls and discovery contain the measurements of the FlexVolume engine alone.
 	calls     []callCost
 	discovery discovery
 }
 
-// row is one comparison. It computes a value for each side, prints both, and compares their ratio
-// with the target, if any.
+// row is one comparison. It computes a value for each side, prints both values, and compares their
+// ratio with the target, if any.
 type row struct {
 	name  string
 	value func([]round) float64
@@ -32,16 +32,16 @@ type row struct {
 	aim   aim
 }
 
-// aim is the target of a comparison. Fields that are zero or nil are not checked.
+// aim is the target for a comparison. Fields that are zero or nil are not checked.
 type aim struct {
-	// most and least are limits of the ratio. limit is the limit of slipway's value.
+	// most and least are limits on the ratio. limit is the limit on slipway's value.
 	most, least, limit float64
-	// alone is slipway's value without the other driver. In the ratio, it replaces the value of the
-	// stock side.
+	// alone returns slipway's value without the other driver. The ratio uses it in place of the
+	// stock side's value.
 	alone func([]round) float64
 }
 
-// rows returns the comparisons of the report. Values are medians over the rounds.
+// rows returns the report's comparisons. Values are medians over the rounds.
 func rows() []row {
 	idle := func(quantity func(host.Usage) float64) func([]round) float64 {
 		return over(func(r round) float64 { return host.Total(r.Idle, quantity) })
@@ -75,7 +75,7 @@ func all(times func(round) []time.Duration, of func([]float64) float64) func([]r
 	}
 }
 
-// over takes the median of a value over the rounds.
+// over returns the median of a value over the rounds.
 func over(value func(round) float64) func([]round) float64 {
 	return func(rounds []round) float64 {
 		var values []float64
@@ -86,7 +86,7 @@ func over(value func(round) float64) func([]round) float64 {
 	}
 }
 
-// upToLimit prints a time that hangLimit can have cut off.
+// upToLimit formats a time. A time that hangLimit may have cut off is marked as such.
 func upToLimit(v float64) string {
 	if v >= hangLimit.Seconds() {
 		return "> " + stats.InSeconds(hangLimit.Seconds())
@@ -94,7 +94,8 @@ func upToLimit(v float64) string {
 	return stats.InSeconds(v)
 }
 
-// evaluate returns the target and whether it was met, with the number that missed it if not.
+// evaluate returns the target and whether it was met. If it was missed, the outcome contains the
+// value that missed it.
 func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	var aims, missed []string
 	add := func(aim string, met bool, number string) {
@@ -106,7 +107,7 @@ func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	if r.aim.alone != nil {
 		of = " of alone"
 	}
-	// The rounded number decides: 1.254 is 1.25.
+	// The rounded number is compared: 1.254 counts as 1.25.
 	output := fmt.Sprintf("%.2f", ratio)
 	if r.aim.most != 0 {
 		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), output)
@@ -126,7 +127,7 @@ func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	return strings.Join(aims, ", "), "met"
 }
 
-// comparison returns the table of both sides.
+// comparison returns the table that compares both sides.
 func (r *report) comparison() stats.Table {
 	t := stats.Table{Heading: []string{"", "Slipway", "stock", "ratio", "aim", ""}}
 	for _, row := range rows() {
@@ -141,7 +142,7 @@ func (r *report) comparison() stats.Table {
 	return t
 }
 
-// processes returns the table of the idle processes of both sides.
+// processes returns the table of both sides' idle processes.
 func (r *report) processes() stats.Table {
 	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
 	for side, rounds := range r.Sides {
@@ -170,16 +171,16 @@ func (r *report) processes() stats.Table {
 	return t
 }
 
-// conditions describes the place, the time and the number of measurements.
+// conditions describes the machine, the time and the number of measurements.
 func (r *report) conditions() string {
 	return fmt.Sprintf("%s.\n%s; medians of %d rounds, idle for %s with one pod and one service.\n",
 		r.Machine, r.Started.UTC().Format("2006-01-02 15:04 MST"), r.Rounds, r.Idle)
 }
 
-// sumNote explains the sums of memory and processor time.
+// sumNote explains the sums of memory and CPU time.
 const sumNote = "Sums exclude containerd-shim-runc-v2 and pause, which are the same programs on both sides.\n"
 
-// text returns the report for a terminal of 100 columns.
+// text returns the report for a 100-column terminal.
 func (r *report) text() string {
 	return "\n" + r.conditions() + "\n" + r.comparison().Text() + "\n" + r.api().Text() + "\n" + r.engine().Text() + "\n" + r.processes().Text() + "\n" + sumNote
 }

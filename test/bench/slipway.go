@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// slipwayNode is the configuration that separates a cluster from others on the machine. Like the
-// stock side's, it evicts no pod if the disk is nearly full.
+// slipwayNode is the configuration that separates this cluster from others on the machine. As on
+// the stock side, no pods are evicted if the disk is nearly full.
 const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
@@ -48,8 +48,8 @@ func (s *slipway) data(names ...string) string {
 	return s.host.Path(append([]string{"data"}, names...)...)
 }
 
-// start runs `slipway up`, which returns when everything is ready, and verifies this with the API
-// server and the node.
+// start runs `slipway up`, which returns when all components are ready. It then checks that the API
+// server and the node are ready.
 func (s *slipway) start(ctx context.Context) (*cluster, error) {
 	begin := time.Now()
 	if err := s.run(ctx, "up"); err != nil {
@@ -65,14 +65,14 @@ func (s *slipway) start(ctx context.Context) (*cluster, error) {
 	return c, c.waitNode(ctx, begin)
 }
 
-// prepare does nothing, because slipway contains its images.
+// prepare is a no-op, because slipway contains its images.
 func (s *slipway) prepare(context.Context) error { return nil }
 
 func (s *slipway) stop(ctx context.Context) error { return s.run(ctx, "down") }
 
 func (s *slipway) discard(ctx context.Context) error { return s.run(ctx, "down", "--purge") }
 
-// run runs a command of slipway and waits for its end. The error contains the output.
+// run runs a slipway command and waits for it to exit. The error contains the output.
 func (s *slipway) run(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, s.program, append(args, "--data-dir", s.data())...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
@@ -95,8 +95,8 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(body)), readErr)
 }
 
-// onSlipway starts a separate cluster with a MasterConfig, empty for the default, passes it to use
-// and removes it.
+// onSlipway starts a separate cluster with a MasterConfig, passes the cluster to use, and removes
+// it. An empty MasterConfig selects the default.
 func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
 	h, err := host.New(dir, cgroupRoot)
 	if err != nil {

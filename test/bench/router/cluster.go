@@ -24,13 +24,14 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// cluster is an API server in memory with a router, and pods. A HAProxy process represents the
-// pods: on every loopback address, it responds with that address.
+// cluster is an in-memory API server with a router and pods. A HAProxy process represents the pods:
+// on every loopback address, it responds with that address.
 type cluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
-	// ports contains the ports of the router by variable, podHTTP, podHTTPS and the static ports.
+	// ports contains the router's ports by environment variable, podHTTP, podHTTPS and the static
+	// ports.
 	ports  map[string]string
 	router *exec.Cmd
 	end    []func()
@@ -41,7 +42,7 @@ const namespace = "bench"
 
 var routeResource = schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
 
-// The router's ports.
+// These are the router's ports.
 const (
 	httpPort    = "ROUTER_SERVICE_HTTP_PORT"
 	httpsPort   = "ROUTER_SERVICE_HTTPS_PORT"
@@ -50,7 +51,7 @@ const (
 	statsListen = "ROUTER_LISTEN_ADDR"
 )
 
-// newCluster creates a cluster without routes and without the router.
+// newCluster creates a cluster without routes and without a router.
 func newCluster() (c *cluster, err error) {
 	c = &cluster{ports: map[string]string{}}
 	defer func() {
@@ -83,7 +84,7 @@ func newCluster() (c *cluster, err error) {
 	return c, host.WriteKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
 }
 
-// stop stops everything in reverse order.
+// stop stops all parts in reverse order.
 func (c *cluster) stop() {
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -102,7 +103,7 @@ func (c *cluster) startProgram(command *exec.Cmd) error {
 	return nil
 }
 
-// startRouter starts the router and returns the time until it serves all routes.
+// startRouter starts the router. It returns the time until the router serves all routes.
 func (c *cluster) startRouter(ctx context.Context, program string) (time.Duration, error) {
 	c.router = exec.CommandContext(ctx, program, "router", "--kubeconfig", filepath.Join(c.dir, "kubeconfig"), "--working-dir", filepath.Join(c.dir, "router"), "--service-ca", "")
 	c.router.Env = append(os.Environ(), "ROUTER_BIND_PORTS_AFTER_SYNC=true")
@@ -132,7 +133,7 @@ func (c *cluster) startRouter(ctx context.Context, program string) (time.Duratio
 	}
 }
 
-// pods serves all pods, with the certificate that the router has created for itself.
+// pods serves all pods, with the certificate that the router created for itself.
 func (c *cluster) pods() error {
 	return c.haproxy("pods", fmt.Sprintf(`
 frontend pods
@@ -169,10 +170,10 @@ defaults
 	return c.startProgram(exec.Command(haproxyProgram, "-db", "-f", path))
 }
 
-// haproxyProgram is the distribution's path of HAProxy.
+// haproxyProgram is the path of the Linux distribution's HAProxy.
 const haproxyProgram = "/usr/sbin/haproxy"
 
-// makeService creates a service whose pods have these addresses.
+// makeService creates a service whose pods have the given addresses.
 func (c *cluster) makeService(ctx context.Context, name, port string, addresses ...string) error {
 	_, err := c.client.CoreV1().Services(namespace).Create(ctx, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "web", Port: 80}}},
@@ -198,7 +199,7 @@ func (c *cluster) slice(service, port string, addresses ...string) *discoveryv1.
 	return slice
 }
 
-// makeRoute creates a route. Without a termination, the route is for HTTP.
+// makeRoute creates a route. Without a termination, the route serves HTTP.
 func (c *cluster) makeRoute(ctx context.Context, name, host, service, termination string) error {
 	spec := map[string]any{"host": host, "to": map[string]any{"kind": "Service", "name": service}}
 	if termination != "" {

@@ -12,28 +12,29 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// requestLoad is the result of a load generator.
+// requestLoad is a load generator's result.
 type requestLoad struct {
 	rate   float64       // number of requests per second
 	p99    time.Duration // duration of a request
 	failed int
 }
 
-// loadResult contains the measurements of one kind of requests in each round: with the router, and
-// with HAProxy alone.
+// loadResult contains, for one kind of request, each round's measurements with the router and with
+// HAProxy alone.
 type loadResult struct {
 	name            string
 	slipway, static []requestLoad
 }
 
-// kinds are the terminations of routes, with the hosts of their routes. The hosts are addresses,
-// which are also valid host names: wrk can resolve them, and sends them in the TLS handshake.
+// kinds contains the route terminations, with the hosts of their routes. The hosts are IP
+// addresses, which are also valid host names: wrk can resolve them, and sends them in the TLS
+// handshake.
 var kinds = []struct{ name, termination, host, port string }{
 	{"plain", "", "127.0.7.1", "podHTTP"}, {"edge", "edge", "127.0.7.2", "podHTTP"}, {"re-encrypt", "reencrypt", "127.0.7.3", "podHTTPS"},
 	{"passthrough", "passthrough", "127.0.7.4", "podHTTPS"},
 }
 
-// loadPods are the addresses of each service's pods.
+// loadPods contains the addresses of each service's pods.
 var loadPods = []string{"127.0.8.1", "127.0.8.2"}
 
 // measureLoads sends requests alternately through the router and through HAProxy alone.
@@ -105,7 +106,7 @@ func wrk(ctx context.Context, url string, keep bool, long time.Duration) (load r
 	return readWrk(string(output))
 }
 
-// readWrk parses the output of wrk.
+// readWrk parses wrk's output.
 func readWrk(text string) (load requestLoad, err error) {
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
@@ -129,9 +130,9 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static returns a handwritten configuration for these hosts and pods: cookies keep sessions on a
-// pod, health checks test the pods, headers name the client, and the host name of the TLS handshake
-// selects whether a connection is terminated or passed through.
+// static returns a handwritten configuration for these hosts and pods: cookies keep a session on
+// the same pod, health checks test the pods, headers identify the client, and the host name in the
+// TLS handshake determines whether a connection is terminated or passed through.
 func (c *cluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {

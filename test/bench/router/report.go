@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// The targets of the router: ratios, and times.
+// These are the targets for the router: ratios and times.
 const (
 	leastRequests = 0.97
 	mostCreated   = time.Second
@@ -15,7 +15,7 @@ const (
 	aimedRoutes   = 10_000 // times with targets
 )
 
-// requests compares the router with HAProxy alone.
+// requests returns a table that compares the router with HAProxy alone.
 func (r results) requests() stats.Table {
 	t := stats.Table{Heading: []string{"requests", "Slipway", "HAProxy alone", "ratio", "aim", "", "p99, Slipway", "p99, HAProxy"}}
 	of := func(loads []requestLoad, value func(requestLoad) float64) float64 {
@@ -28,7 +28,8 @@ func (r results) requests() stats.Table {
 	rate := func(l requestLoad) float64 { return l.rate }
 	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
 	for _, load := range r.loads {
-		// One ratio for each round, because other load on the machine affects both values of a round.
+		// A ratio is computed for each round, because other load on the machine affects both values
+		// in a round.
 		var ratios []float64
 		for i := range load.slipway {
 			ratios = append(ratios, load.slipway[i].rate/load.static[i].rate)
@@ -43,7 +44,7 @@ func (r results) requests() stats.Table {
 	return t
 }
 
-// many returns the table of the measurements with many routes.
+// many returns the table with the measurements for many routes.
 func (r results) many() stats.Table {
 	t := stats.Table{Heading: []string{"routes"}}
 	for _, scale := range r.scales {

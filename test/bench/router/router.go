@@ -1,4 +1,4 @@
-// Package router measures the router next to HAProxy alone, and with many routes.
+// Package router compares the router with HAProxy alone, and measures the router with many routes.
 package router
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// Options are settings of the measurement.
+// Options contains the settings for the measurement.
 type Options struct {
 	Slipway  string        // path of the program slipway
 	Rounds   int           // number of measurements of each side
@@ -23,10 +23,10 @@ type Options struct {
 	Markdown string        // file that the tables are written into, or ""
 }
 
-// section is the place of the report in a document.
+// section marks the place of the report in a document.
 var section = markdown.Section{Begin: "<!-- router:begin -->", End: "<!-- router:end -->"}
 
-// results contains all measurements of the router.
+// results contains all of the router's measurements.
 type results struct {
 	machine string
 	started time.Time
@@ -36,7 +36,7 @@ type results struct {
 	scales  []scaleResult
 }
 
-// Run measures the router next to HAProxy alone, and with many routes, and reports the
+// Run compares the router with HAProxy alone, measures the router with many routes, and reports the
 // result.
 func Run(ctx context.Context, o Options) error {
 	var sizes []int

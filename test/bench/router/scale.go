@@ -29,10 +29,11 @@ const (
 // scaleResult contains the measurements of a router with many routes, under churn.
 type scaleResult struct {
 	routes int
-	// ready is the time from the start of the router's process until it serves all routes.
+	// ready is the time from the start of the router process until the router serves all routes.
 	ready time.Duration
-	// created are the times from the request that creates a route to the route's first response.
-	// changed are the times from a change of endpoints to the first response of a new endpoint.
+	// created contains the times from the request that creates a route to the route's first
+	// response. changed contains the times from an endpoints change to the first response from a
+	// new endpoint.
 	created, changed []time.Duration
 	// number of requests to unchanged routes, and number of failures
 	requests, failed int64
@@ -42,7 +43,7 @@ type scaleResult struct {
 	router, haproxy  host.Usage
 }
 
-// measureScale fills a router with routes and changes some of them continuously.
+// measureScale adds routes to a router and continuously changes some of them.
 func measureScale(ctx context.Context, program string, size int) (scale scaleResult, err error) {
 	scale.routes = size
 	c, err := newCluster()
@@ -79,15 +80,17 @@ func measureScale(ctx context.Context, program string, size int) (scale scaleRes
 	return scale, c.observe(&scale)
 }
 
-// firstPod is the part of an address that encodes the generation of a pod.
+// firstPod is the smallest value of the address octet that encodes a pod's generation.
 const firstPod = 20
 
-// podAddress returns the address of a service's pod after a number of changes, which is below 200.
+// podAddress returns the address of a service's pod after a number of changes. The number must be
+// below 200.
 func podAddress(service, generation int) string {
 	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
 }
 
-// churn makes changes and waits for their effects, while other clients request unchanged routes.
+// churn makes changes and waits for their effects, while other clients send requests to unchanged
+// routes.
 func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -152,14 +155,14 @@ func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	return err
 }
 
-// replacement counts the replacements of a service's pod.
+// replacement counts how often a service's pod was replaced.
 type replacement struct {
 	mu    sync.Mutex
 	times int
 }
 
-// replacePod replaces the pod of a service, and waits for the first response of the new pod or a
-// later one.
+// replacePod replaces a service's pod. It waits for the first response from the new pod or from a
+// later pod.
 func (c *cluster) replacePod(ctx context.Context, service int, pod *replacement, scale *scaleResult) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
@@ -177,7 +180,8 @@ func (c *cluster) replacePod(ctx context.Context, service int, pod *replacement,
 	return time.Since(start), err
 }
 
-// addRoute creates a route, waits for its first response, and then sends its name.
+// addRoute creates a route, waits for the route's first response, and then sends the route's name
+// to hosts.
 func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string) (time.Duration, error) {
 	start := time.Now()
 	if err := c.makeRoute(ctx, name, name+".example.com", "s0", ""); err != nil {
@@ -189,8 +193,8 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 	return took, err
 }
 
-// until requests the host of a name until the response, a pod's address or a status, is as
-// expected. If scale is set, responses that do not come from pods count as failures.
+// until sends requests to a route's host until holds accepts the response, which is a pod's address
+// or a status. If scale is set, responses that do not come from pods count as failures.
 func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (resp string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s does not get the expected response", name))
 	defer cancel()
@@ -210,7 +214,7 @@ func (c *cluster) until(ctx context.Context, name string, holds func(string) boo
 	}
 }
 
-// ask requests an unchanged route until ctx ends.
+// ask sends requests to an unchanged route until ctx is done.
 func (c *cluster) ask(ctx context.Context, scale *scaleResult) {
 	for ctx.Err() == nil {
 		resp := c.get(ctx, "r0.example.com")
@@ -225,8 +229,8 @@ func (c *cluster) ask(ctx context.Context, scale *scaleResult) {
 	}
 }
 
-// get requests a host from the router on a new connection. It returns the pod's response, another
-// status, or the error.
+// get sends a request for a host to the router on a new connection. It returns the pod's response,
+// another status, or the error.
 func (c *cluster) get(ctx context.Context, host string) string {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", "127.0.0.1:"+c.ports[httpPort])
@@ -254,7 +258,7 @@ func (c *cluster) usage() (host.Usage, error) {
 	return host.Process{PID: c.router.Process.Pid}.Usage()
 }
 
-// observe returns the usage of the router's processes, and its metrics.
+// observe records the resource usage of the router's processes, and the router's metrics.
 func (c *cluster) observe(scale *scaleResult) (err error) {
 	if scale.router, err = c.usage(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package stats computes statistics and draws tables.
+// Package stats computes statistics and formats tables.
 package stats
 
 import (
@@ -21,8 +21,8 @@ func Median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// Percentile returns the nearest-rank percentile: the smallest value that at least this percentage
-// of all values do not exceed. It returns NaN if there are no values.
+// Percentile returns the nearest-rank percentile: the smallest value such that at least the given
+// percentage of all values do not exceed it. It returns NaN if there are no values.
 func Percentile(values []float64, percent int) float64 {
 	if len(values) == 0 {
 		return math.NaN()
