@@ -20,10 +20,10 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// stopTime is the time after which a stock program that does not end is killed.
+// stopTime is the time after which a stock program that does not exit is killed.
 const stopTime = 15 * time.Second
 
-// stock is the side of separate programs.
+// stock is the side that runs separate programs.
 type stock struct {
 	host        *host.Host
 	programs    string
@@ -37,13 +37,14 @@ type stock struct {
 type program struct {
 	name    string
 	command *exec.Cmd
-	// done is closed when the program has ended, with err.
+	// done is closed when the program has exited. err is its error.
 	done chan struct{}
 	err  error
 }
 
 // newStock writes all files that a stock cluster needs before its first start: certificates,
-// configuration files, the pods' network and its cgroup. None of this counts as time to ready.
+// configuration files, the pod network and its cgroup. None of this counts toward the time until
+// the cluster is ready.
 func newStock(h *host.Host, programs string) (side, error) {
 	name, err := os.Hostname()
 	if err != nil {
@@ -75,10 +76,10 @@ func newStock(h *host.Host, programs string) (side, error) {
 	return s, makeCgroups(h.CgroupRoot)
 }
 
-// start starts the programs in the order with which the cluster is ready soonest: etcd, the API
-// server and containerd immediately, and the kubelet as soon as containerd accepts connections,
-// without which the kubelet exits. The other programs start when the API server is ready. Earlier,
-// they would only compete with it for CPU time.
+// start starts the programs in the order that makes the cluster ready soonest: etcd, the API server
+// and containerd immediately, and the kubelet as soon as containerd accepts connections, without
+// which the kubelet exits. The other programs start when the API server is ready. If they started
+// earlier, they would only compete with the API server for CPU time.
 func (s *stock) start(ctx context.Context) (*cluster, error) {
 	begin := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -115,7 +116,7 @@ func (s *stock) start(ctx context.Context) (*cluster, error) {
 }
 
 // launch starts programs in the host's network namespace, each with a log file. When a program
-// ends, it calls cancel with an error that quotes the end of the log.
+// exits, launch calls cancel with an error that quotes the end of the log.
 func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	arguments := s.arguments()
 	for _, name := range names {
@@ -127,7 +128,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 		p := &program{name: name, done: make(chan struct{})}
 		p.command = exec.Command(filepath.Join(s.programs, name), arguments[name]...)
 		p.command.Stdout, p.command.Stderr = log, log
-		// containerd searches this directory for its shim.
+		// containerd looks for its shim in this directory.
 		p.command.Env = append(os.Environ(), "PATH="+s.payload.Dir+":"+os.Getenv("PATH"))
 		err = s.host.Start(p.command)
 		log.Close()
@@ -145,7 +146,7 @@ func (s *stock) launch(cancel context.CancelCauseFunc, names ...string) error {
 	return nil
 }
 
-// waitContainerd returns when containerd listens.
+// waitContainerd waits until containerd is listening.
 func (s *stock) waitContainerd(ctx context.Context) error {
 	err := poll(ctx, 20*time.Millisecond, func(context.Context) (bool, error) {
 		conn, err := net.Dial("unix", s.containerdSocket())
@@ -183,13 +184,15 @@ func (s *stock) waitProxy(ctx context.Context) error {
 // busybox is the path at which Debian's busybox-static installs it.
 const busybox = "/bin/busybox"
 
-// prepare loads the images that Slipway loads at its start, which a user would have pulled before.
+// prepare loads the images that Slipway loads at its start. In a stock cluster, a user would have
+// pulled them before.
 func (s *stock) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
 	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false
-	// Slipway also loads its own image when pods can already start. The stock side does not need it.
+	// Slipway also loads its own image, at a time when pods can already start. The stock side does
+	// not need this image.
 	err := loader.Run(ctx, func() { loaded = true; cancel() })
 	if loaded {
 		return nil
@@ -197,7 +200,8 @@ func (s *stock) prepare(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx))
 }
 
-// stop ends the programs in the reverse order of their start, and the pods before containerd.
+// stop stops the programs in the reverse order of their start, and stops the pods before
+// containerd.
 func (s *stock) stop(ctx context.Context) error {
 	var problems []error
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
@@ -210,7 +214,7 @@ func (s *stock) stop(ctx context.Context) error {
 }
 
 // end stops a program, and kills it after a timeout. It returns an error if the program has already
-// ended.
+// exited.
 func (s *stock) end(name string) error {
 	for _, p := range s.running {
 		if p.name != name {

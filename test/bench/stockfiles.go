@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// The networks of the stock side: kubeadm's services and, for pods, the subnet that the controllers
-// assign to the first node of Slipway's default network.
+// These are the stock side's networks: kubeadm's service network and, for pods, the subnet of
+// Slipway's default network that the controllers assign to the first node.
 const (
 	serviceCIDR    = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1"
@@ -22,9 +22,9 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is kubeadm's file, except: failCgroupV1 and cgroupfs for machines with cgroup version
-// 1, a separate cgroup, given certificates without rotation, and no eviction on a machine whose
-// disk is nearly full.
+// kubeletFile is kubeadm's file with these changes: failCgroupV1 and cgroupfs for machines with
+// cgroup version 1, a separate cgroup, given certificates without rotation, and no eviction on a
+// machine whose disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -47,8 +47,8 @@ staticPodPath: $dir/manifests
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
-// proxyFile is kubeadm's file, except: nftables, and no write of the sysctl nf_conntrack_max, which
-// the kernel rejects in a network namespace.
+// proxyFile is kubeadm's file with these changes: nftables, and no write to the sysctl
+// nf_conntrack_max, which the kernel rejects in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -58,9 +58,9 @@ hostnameOverride: $node
 conntrack: {maxPerCore: 0}
 `
 
-// containerdFile keeps every default except the settings that are required next to another
-// containerd, with these programs, and on machines where processes cannot lower an oom_score_adj
-// (without CAP_SYS_RESOURCE).
+// containerdFile keeps all defaults except settings that are required to run next to another
+// containerd, to run with these programs, and to run on machines where processes cannot lower an
+// oom_score_adj (without CAP_SYS_RESOURCE).
 const containerdFile = `version = 4
 root = "$dir/containerd"
 state = "$dir/run"
@@ -92,7 +92,7 @@ BinaryName = "$payload/runc"
 SystemdCgroup = false
 `
 
-// conflist configures the pods' network with the plugin that Slipway uses.
+// conflist configures the pod network with the same plugin that Slipway uses.
 const conflist = `{"cniVersion": "1.1.0", "name": "bench", "plugins": [{"type": "slipway-cni", "capabilities": {"portMappings": true},
   "bridge": "$bridge", "podCIDR": "$subnet", "stateDir": "$dir/cni-state", "nftTable": "bench", "hairpin": true}]}
 `
@@ -126,7 +126,7 @@ func (s *stock) writeFiles() error {
 func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
 // lowersOOMScore reports whether this process, and therefore its children, can lower an
-// oom_score_adj. It does so by trying.
+// oom_score_adj. It tries to lower its own.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)
@@ -136,8 +136,8 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups creates a cgroup in each hierarchy. The kubelet does not start without its configured
-// cgroup.
+// makeCgroups creates a cgroup in each hierarchy. The kubelet does not start if its configured
+// cgroup does not exist.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

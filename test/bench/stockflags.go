@@ -4,9 +4,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// arguments returns the command lines of the stock programs. They differ from kubeadm's in two
-// points: no program waits for leases, because a single control plane does not share them, and etcd
-// serves only on loopback.
+// arguments returns the stock programs' command lines. They differ from kubeadm's command lines in
+// two ways: programs do not wait for leases, because a single control plane does not share them,
+// and etcd listens only on loopback.
 func (s *stock) arguments() map[string][]string {
 	f := s.credentials.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"
@@ -48,7 +48,7 @@ func (s *stock) arguments() map[string][]string {
 			"--cluster-signing-cert-file=" + f.CA.Cert, "--cluster-signing-key-file=" + f.CA.Key,
 			"--service-account-private-key-file=" + f.ServiceAccountKey, "--use-service-account-credentials=true",
 			"--controllers=*,bootstrapsigner,tokencleaner", "--leader-elect=false",
-			// kubeadm uses the default, which is a directory of the machine.
+			// kubeadm uses the default, which is a directory on the machine.
 			"--flex-volume-plugin-dir=" + s.host.Path("drivers"),
 		},
 		"kube-scheduler": {

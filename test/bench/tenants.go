@@ -30,13 +30,14 @@ const (
 	maxProjects = 0.050
 	maxSCC      = 0.005
 	tenant      = "developer"
-	// The objects that Slipway's controllers create in a project, in order.
+	// Slipway's controllers create these objects in a project, in this order.
 	uidRange  = "openshift.io/sa.scc.uid-range"
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
 
-// tenantsMaster is the configuration of the cluster of tenants. Namespaces get no service accounts
-// and no objects that follow from them, so that ten thousand projects are created in a minute.
+// tenantsMaster is the configuration of the tenants' cluster. Namespaces get no service accounts
+// and none of the objects that depend on them, so that ten thousand projects can be created in a
+// minute.
 const tenantsMaster = `apiVersion: v1
 kind: MasterConfig
 serviceAccountConfig: {managedNames: []}
@@ -45,13 +46,14 @@ kubernetesMasterConfig:
     controllers: ["*", "-persistentvolume-attach-detach-controller", "-persistentvolume-expander-controller", "-serviceaccount-controller", "-root-ca-certificate-publisher-controller"]
 `
 
-// tenants contains the measurements of a user in a cluster with many users.
+// tenants contains a user's measurements in a cluster with many users.
 type tenants struct {
 	loginRate              float64 // logins per second
 	certificate, hit, miss []time.Duration
 	pods                   []time.Duration // durations of requests to create a pod
 	scc                    float64         // seconds of each request in SCC admission
-	// The request for the projects; `oc get projects`; `oc version --client`.
+	// The times of the request for the projects, of `oc get projects`, and of `oc version
+	// --client`.
 	projects, command, empty []time.Duration
 }
 
@@ -80,7 +82,8 @@ type tenantFixture struct {
 	result *tenants
 }
 
-// hostConfig is the connection of the kubeconfig at path for a client outside the host's namespace.
+// hostConfig returns the client configuration for a client outside the host's namespace, from the
+// kubeconfig at path.
 func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {
@@ -90,8 +93,8 @@ func hostConfig(h *host.Host, path string) (*rest.Config, error) {
 	return config, nil
 }
 
-// measure measures everything. The projects are last, because ten thousand of them would disturb
-// the other measurements.
+// measure runs all measurements. The projects come last, because ten thousand projects would
+// disturb the other measurements.
 func (t *tenantFixture) measure(ctx context.Context, password string) error {
 	tokens, err := t.measureLogins(ctx, password)
 	if err != nil {
@@ -118,7 +121,7 @@ func (t *tenantFixture) measure(ctx context.Context, password string) error {
 
 func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// makeProject creates a namespace. The first ones belong to the tenant.
+// makeProject creates a namespace. The first namespaces belong to the tenant.
 func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	name := projectName(i)
 	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -135,7 +138,7 @@ func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	return err
 }
 
-// waitObjects waits until a project has the objects of Slipway's controllers.
+// waitObjects waits until a project has the objects that Slipway's controllers create.
 func (t *tenantFixture) waitObjects(ctx context.Context, i int) error {
 	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})

@@ -20,7 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// measureLogins logs the tenant in as `oc login` does, two at a time, and returns the tokens.
+// measureLogins logs in as the tenant, as `oc login` does, two logins at a time. It returns the
+// tokens.
 func (t *tenantFixture) measureLogins(ctx context.Context, password string) ([]string, error) {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial = t.host.Dial
@@ -44,7 +45,7 @@ func (t *tenantFixture) measureLogins(ctx context.Context, password string) ([]s
 	return tokens, errors.Join(problems...)
 }
 
-// login requests a token with the implicit grant of the client for challenges. The token is in the
+// login requests a token with the implicit grant of the challenging client. The token is in the
 // fragment of the redirect URI.
 func login(ctx context.Context, client *http.Client, server, password string) (token string, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/oauth/authorize?client_id=openshift-challenging-client&response_type=token", nil)
@@ -111,8 +112,8 @@ func (t *tenantFixture) measureTokens(ctx context.Context, tokens []string) erro
 	return nil
 }
 
-// measureSCC lets the tenant create pods as a dry run, and reads the duration of SCC admission from
-// the server.
+// measureSCC creates pods as the tenant in dry runs, and reads the duration of SCC admission from
+// the server's metrics.
 func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error {
 	project := projectName(0)
 	if err := t.waitObjects(ctx, 0); err != nil {
@@ -130,7 +131,7 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 		_, err := client.CoreV1().Pods(project).Create(ctx, pausePod(fmt.Sprintf("pod-%d", i)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	// Admission gets the project and its service account from caches.
+	// Admission reads the project and its service account from caches.
 	var refusal error
 	err = poll(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
 		refusal = create(0)
@@ -158,7 +159,7 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 	return err
 }
 
-// admission returns the total duration of SCC admission until now, in seconds.
+// admission returns the total duration of SCC admission so far, in seconds.
 func (t *tenantFixture) admission(ctx context.Context) (sum float64, found bool, err error) {
 	stream, err := t.client.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {

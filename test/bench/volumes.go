@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// drivers are the FlexVolume drivers of the benchmark. Both sides use the same.
+// drivers contains the benchmark's FlexVolume drivers. Both sides use the same drivers.
 //
 //go:embed drivers
 var drivers embed.FS
@@ -24,11 +24,11 @@ var drivers embed.FS
 const (
 	attachable = "bench.example.com/attachable"
 	hanging    = "bench.example.com/hanging"
-	// hangLimit is the timeout for a pod to run while another driver hangs.
+	// hangLimit is the timeout for starting a pod while another driver hangs.
 	hangLimit = time.Minute
 )
 
-// installDriver installs one of the drivers under a name.
+// installDriver installs one of the drivers under the given name.
 func installDriver(pluginDir, name, file string) (flexvolume.Installation, error) {
 	content, err := drivers.ReadFile("drivers/" + file)
 	if err != nil {
@@ -46,13 +46,13 @@ func installDriver(pluginDir, name, file string) (flexvolume.Installation, error
 	return flexvolume.Install(pluginDir, name, source.Name())
 }
 
-// measureVolumes measures pods with an attachable FlexVolume. It installs drivers and removes them
-// again.
+// measureVolumes measures pods with an attachable FlexVolume. It installs the drivers and removes
+// them at the end.
 func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, result *round) (err error) {
 	if _, err := installDriver(h.Path("drivers"), attachable, "attachable"); err != nil {
 		return err
 	}
-	// The first pod also waits for the discovery of the driver.
+	// The first pod also waits until the driver is discovered.
 	if _, err := c.cycleVolume(ctx, "volume-first"); err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (a
 	return all, nil
 }
 
-// volumePod returns a pod with a separate attachable FlexVolume. The volume has the name of the
-// pod, because upstream treats volumes with equal names as the same.
+// volumePod returns a pod with its own attachable FlexVolume. The volume is named after the pod,
+// because upstream treats volumes with the same name as the same volume.
 func volumePod(name string) *corev1.Pod {
 	pod := pausePod(name)
 	pod.Spec.Volumes = []corev1.Volume{{Name: name, VolumeSource: corev1.VolumeSource{
@@ -114,8 +114,9 @@ func volumePod(name string) *corev1.Pod {
 	return pod
 }
 
-// cycleVolume starts a pod with a volume, ends it, and waits until the volume is detached, so that
-// it does not disturb later measurements. It returns the result of startPod.
+// cycleVolume starts a pod with a volume, deletes the pod, and waits until the volume is detached,
+// so that the detach operation does not disturb later measurements. It returns the result of
+// startPod.
 func (c *cluster) cycleVolume(ctx context.Context, name string) (time.Duration, error) {
 	took, err := c.startPod(ctx, volumePod(name))
 	if err != nil {
@@ -143,8 +144,8 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether concurrently creates a number of pods with a volume each, and returns the time
-// until all pods run. It deletes them before it returns.
+// startTogether concurrently creates a number of pods with one volume each. It returns the time
+// until all pods are running. It deletes the pods before it returns.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
 	const group = "bench=together"

@@ -1,9 +1,9 @@
-// Package faults checks that a cluster with three masters loses nothing while its hosts fail in
-// random ways. `make soak` runs it; a seed repeats a schedule:
+// Package faults checks that a cluster with three masters loses no data while its hosts fail in
+// random ways. `make soak` runs it. A seed reproduces a schedule:
 //
 //	go test ./test/faults -args -seed 7 -for 10m
 //
-// The clocks of the hosts cannot differ, because all hosts share the kernel's clock.
+// The hosts' clocks cannot differ, because all hosts share the kernel's clock.
 package faults
 
 import (
@@ -55,7 +55,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 	services.check(t, hosts)
 }
 
-// apply applies a fault, and waits until all hosts are ready again.
+// apply applies a fault and waits until all hosts are ready again.
 func apply(t *testing.T, f fault, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	end := effects[f.kind](t, hosts[f.host])
@@ -84,7 +84,8 @@ func waitVoters(c *kit.Cluster) {
 	})
 }
 
-// services creates services through all masters, whose addresses the API servers allocate.
+// services creates services through all masters, whose API servers allocate the services'
+// addresses.
 type services struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
@@ -123,7 +124,7 @@ func (s *services) create(ctx context.Context, master string, c *kit.Cluster) {
 	}
 }
 
-// check fails the test if an acknowledged service is lost, or an address was allocated twice.
+// check fails the test if an acknowledged service is lost, or if an address was allocated twice.
 func (s *services) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	s.stop()

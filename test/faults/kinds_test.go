@@ -17,13 +17,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fullDisk is the kind of fault that only the host with its own disk can have.
+// fullDisk is the fault kind that only the host with its own disk can have.
 const fullDisk = "full disk"
 
-// begin starts a fault on a host and returns a function that ends it.
+// begin starts a fault on a host. It returns a function that ends the fault.
 type begin func(t *testing.T, host *kit.Cluster) (end func())
 
-// effects are the faults by kind.
+// effects contains the faults by kind.
 var effects = map[string]begin{
 	"kill of the control plane": kill("control-plane"),
 	"kill of the node process":  kill("node"),
@@ -56,7 +56,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// kill kills a process, which the supervisor starts again.
+// kill kills a process, which the supervisor restarts.
 func kill(process string) begin {
 	return func(_ *testing.T, host *kit.Cluster) func() {
 		host.Kill(process)
@@ -64,7 +64,7 @@ func kill(process string) begin {
 	}
 }
 
-// loss kills all processes of a host, like a loss of power.
+// loss kills all processes on a host, as a power failure does.
 func loss(_ *testing.T, host *kit.Cluster) func() {
 	host.KillEverything()
 	return func() { host.Up() }
@@ -79,7 +79,7 @@ func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
 	}
 }
 
-// filter drops packets of the machine's network device.
+// filter drops packets on the machine's network device.
 func filter(hook, rule string) begin {
 	return func(t *testing.T, host *kit.Cluster) func() {
 		change := func(rules string) {
@@ -99,10 +99,10 @@ func filter(hook, rule string) begin {
 	}
 }
 
-// diskSize is the size in bytes of the disk of a host.
+// diskSize is the size, in bytes, of a host's disk.
 const diskSize = 12 << 30
 
-// newDisk returns an empty directory on its own file system.
+// newDisk returns an empty directory on a separate file system.
 func newDisk(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-disk-")
@@ -122,7 +122,7 @@ func newDisk(t *testing.T) string {
 	return data
 }
 
-// fill fills the disk of the host.
+// fill fills the host's disk.
 func fill(t *testing.T, host *kit.Cluster) func() {
 	path := host.Path("filler")
 	file, err := os.Create(path)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// fault is one step of a schedule: a failure of a host, which ends after a time.
+// fault is one step in a schedule: a failure of a host that ends after some time.
 type fault struct {
 	host, kind string
 	lasts      time.Duration
-	// second is a host whose control plane is killed in the meantime, or "".
+	// second is a host whose control plane is killed during the fault, or "".
 	second string
 }
 
@@ -25,19 +25,19 @@ func (f fault) String() string {
 }
 
 const (
-	// shortest and longest limit the duration of a fault. The duration of leaders' leases is between
-	// them.
+	// shortest and longest are the limits on a fault's duration. The duration of the leader
+	// election leases is between them.
 	shortest, longest = 2 * time.Second, 20 * time.Second
-	// One of secondShare faults coincides with another fault.
+	// One in secondShare faults coincides with another fault.
 	secondShare = 3
 )
 
-// schedule chooses faults. The same seed results in the same faults.
+// schedule selects faults. The same seed always results in the same faults.
 type schedule struct {
 	random *rand.Rand
 	hosts  []string
 	kinds  []string
-	// disk is the host whose disk can become full.
+	// disk is the host whose disk may fill up.
 	disk string
 }
 

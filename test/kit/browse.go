@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Browse opens a page in Chromium on the machine and returns its HTML after its scripts have run.
-// Every host name resolves to the machine. Chromium does not upgrade http addresses to https.
+// Browse opens a page in Chromium on the machine and returns the page's HTML after its scripts have
+// run. Every host name resolves to the machine. Chromium does not upgrade http addresses to https.
 func (c *Cluster) Browse(ctx context.Context, url string) (string, error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

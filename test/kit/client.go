@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// OC runs `bin/oc` as the administrator in the test's namespace and returns standard output. An
-// exit code other than 0 fails the test.
+// OC runs `bin/oc` as the administrator in the test's namespace and returns the command's standard
+// output. It fails the test if the exit code is not 0.
 func (c *Cluster) OC(args ...string) string {
 	c.t.Helper()
 	return c.ocWithInput("", args...)
 }
 
-// TryOC is OC for a command that can fail. The error contains the output.
+// TryOC works like OC, for a command that may fail. The error contains the output.
 func (c *Cluster) TryOC(args ...string) (string, error) { return c.oc("", args...) }
 
 // Apply applies a manifest.
@@ -29,20 +29,20 @@ func (c *Cluster) Apply(manifest string) {
 	c.ocWithInput(manifest, "apply", "-f", "-")
 }
 
-// Exec runs a command in a running pod's first container and returns its output.
+// Exec runs a command in the first container of a running pod and returns the command's output.
 func (c *Cluster) Exec(pod string, command ...string) string {
 	c.t.Helper()
 	return c.OC(append([]string{"exec", pod, "--"}, command...)...)
 }
 
-// StartOC starts `bin/oc` in the cluster's network and leaves it running until the test ends. It
-// returns the lines of standard output.
+// StartOC starts `bin/oc` in the cluster's network and keeps it running until the test ends. It
+// returns a reader for the lines of standard output.
 func (c *Cluster) StartOC(args ...string) *bufio.Reader {
 	c.t.Helper()
 	return c.startOC((*exec.Cmd).StdoutPipe, args)
 }
 
-// StartOCForErrors is like StartOC but returns the lines of standard error.
+// StartOCForErrors works like StartOC, but returns a reader for the lines of standard error.
 func (c *Cluster) StartOCForErrors(args ...string) *bufio.Reader {
 	c.t.Helper()
 	return c.startOC((*exec.Cmd).StderrPipe, args)
@@ -68,7 +68,7 @@ func (c *Cluster) startOC(pipe func(*exec.Cmd) (io.ReadCloser, error), args []st
 	return bufio.NewReader(output)
 }
 
-// Pod reads a pod of the test's namespace.
+// Pod returns a pod in the test's namespace.
 func (c *Cluster) Pod(name string) *corev1.Pod {
 	c.t.Helper()
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(context.Background(), name, metav1.GetOptions{})
@@ -78,8 +78,8 @@ func (c *Cluster) Pod(name string) *corev1.Pod {
 	return pod
 }
 
-// OnlyPod waits until exactly one pod matches a selector such as "app=web" and is ready. It returns
-// the pod.
+// OnlyPod waits until exactly one pod matches a selector such as "app=web" and the pod is ready. It
+// returns the pod.
 func (c *Cluster) OnlyPod(selector string) *corev1.Pod {
 	c.t.Helper()
 	var pod *corev1.Pod
@@ -111,7 +111,7 @@ func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 	return pod
 }
 
-// WaitFetch waits until a request from a pod returns a page that contains want.
+// WaitFetch waits until a request that a pod sends returns a page that contains want.
 func (c *Cluster) WaitFetch(pod, url, want string) {
 	c.t.Helper()
 	c.WaitFor(fmt.Sprintf("response of %s to pod %s with %q", url, pod, want), func(context.Context) error {
@@ -127,7 +127,7 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 const waitLimit = 2 * time.Minute
 
 // WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error
-// of the condition.
+// that condition returned.
 func (c *Cluster) WaitFor(description string, condition func(context.Context) error) {
 	c.t.Helper()
 	if err := waitFor(condition); err != nil {
@@ -136,7 +136,7 @@ func (c *Cluster) WaitFor(description string, condition func(context.Context) er
 }
 
 func waitFor(condition func(context.Context) error) error {
-	// The context of the condition ends later than the wait, so that the last error is not a timeout.
+	// condition's context expires later than the wait, so that the last error is not a timeout.
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
 	limit := time.After(waitLimit)
@@ -146,7 +146,7 @@ func waitFor(condition func(context.Context) error) error {
 		if err == nil {
 			return nil
 		}
-		// A busy machine, on which the condition takes longer, is asked less often.
+		// On a busy machine, on which condition takes longer, condition is called less often.
 		pause := min(max(100*time.Millisecond, 3*time.Since(start)), time.Second)
 		select {
 		case <-limit:
@@ -169,14 +169,14 @@ func podReady(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
 }
 
-// In returns the cluster with another namespace for its verbs.
+// In returns the cluster with a different namespace for its verbs.
 func (c *Cluster) In(namespace string) *Cluster {
 	other := *c
 	other.Namespace = namespace
 	return &other
 }
 
-// TryOCWithInput is TryOC for a command that reads standard input.
+// TryOCWithInput works like TryOC, for a command that reads standard input.
 func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) {
 	return c.oc(input, args...)
 }

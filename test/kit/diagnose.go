@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lastLogLines is the number of lines of each log that a failed test prints.
+// lastLogLines is the number of lines from the end of each log that a failed test prints.
 const lastLogLines = 40
 
-// diagnose prints the status, the pods, the events and the logs of a cluster after a failure.
+// diagnose prints a cluster's status, pods, events and logs after a failure.
 func (c *Cluster) diagnose(t testing.TB) {
 	t.Helper()
 	if status, err := c.slipway("status"); err == nil {

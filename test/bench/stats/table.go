@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// Table is a heading and rows with the same number of cells. The first column is text, the others
-// are numbers.
+// Table is a heading and rows with the same number of cells. The first column is text, and all
+// other columns are numbers.
 type Table struct {
 	Heading []string
 	Rows    [][]string
 }
 
-// Text draws the table with columns two blanks apart.
+// Text formats the table as plain text, with two spaces between columns.
 func (t Table) Text() string {
 	widths := make([]int, len(t.Heading))
 	all := slices.Concat([][]string{t.Heading}, t.Rows)
@@ -38,7 +38,7 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// Markdown draws the table in Markdown.
+// Markdown formats the table in Markdown.
 func (t Table) Markdown() string {
 	var b strings.Builder
 	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }

@@ -1,4 +1,4 @@
-// Package flannel runs flannel on the hosts of a cluster, with the files of examples/flannel.
+// Package flannel runs flannel on the hosts of a cluster, with the files in examples/flannel.
 package flannel
 
 import (
@@ -16,13 +16,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Plugins is the directory of the CNI plugins of Debian's package containernetworking-plugins.
+// Plugins is the directory of the CNI plugins in Debian's package containernetworking-plugins.
 const Plugins = "/usr/lib/cni"
 
-// Files are the files of flannel of one host.
+// Files is flannel's directory on one host.
 type Files struct{ dir string }
 
-// NewFiles returns files in a temporary directory.
+// NewFiles returns Files in a temporary directory.
 func NewFiles(t testing.TB) Files {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "flannel-")
@@ -37,16 +37,17 @@ func NewFiles(t testing.TB) Files {
 	return Files{dir}
 }
 
-// Node returns the settings of a NodeConfig with which the host uses flannel's CNI configuration.
+// Node returns the NodeConfig settings that make the host use flannel's CNI configuration.
 func (f Files) Node() string {
 	return fmt.Sprintf("kubeletArguments: {cni-conf-dir: [%q], cni-bin-dir: [%q]}", f.path("net.d"), Plugins)
 }
 
-// Environment is the file with the settings of the service, /etc/sysconfig/flanneld.
+// Environment returns the path of the file with the service's settings, which is
+// /etc/sysconfig/flanneld on a real host.
 func (f Files) Environment() string { return f.path("flanneld") }
 
-// Subnet returns the subnet of the host, such as 10.128.2.1/23, or "" if flannel has not assigned
-// one.
+// Subnet returns the host's subnet, such as 10.128.2.1/23, or "" if flannel has not assigned a
+// subnet.
 func (f Files) Subnet() string {
 	content, _ := os.ReadFile(f.path("subnet.env"))
 	match := regexp.MustCompile(`(?m)^FLANNEL_SUBNET=(.*)$`).FindSubmatch(content)
@@ -56,7 +57,7 @@ func (f Files) Subnet() string {
 	return string(match[1])
 }
 
-// Forget removes the subnet and the CNI configuration of the host.
+// Forget removes the host's subnet and CNI configuration.
 func (f Files) Forget(t testing.TB) {
 	t.Helper()
 	for _, name := range []string{"subnet.env", filepath.Join("net.d", "10-flannel.conflist"), "addresses"} {
@@ -68,17 +69,17 @@ func (f Files) Forget(t testing.TB) {
 
 func (f Files) path(name string) string { return filepath.Join(f.dir, name) }
 
-// Daemon is a flanneld that runs on a host.
+// Daemon is a running flanneld on a host.
 type Daemon struct {
 	command *exec.Cmd
 	log     string
 }
 
-// build builds flanneld, unless it is current, and returns its path.
+// build builds flanneld, unless it is up to date, and returns its path.
 func build(host *kit.Cluster) (string, error) {
 	const module = "github.com/flannel-io/flannel"
 	result := host.RepositoryFile("bin", "flanneld")
-	// Only the unused backend UDP needs cgo.
+	// Only the UDP backend, which is not used, needs cgo.
 	build := exec.Command("go", "build", "-tags", "netgo,osusergo", "-ldflags", "-s -w", "-o", result, module)
 	build.Dir, build.Env = host.RepositoryFile("test", "kit", "flannel", "flanneld"), append(os.Environ(), "CGO_ENABLED=1")
 	if output, err := build.CombinedOutput(); err != nil {
@@ -87,12 +88,13 @@ func build(host *kit.Cluster) (string, error) {
 	return result, nil
 }
 
-// readyTimeout limits the start of flanneld.
+// readyTimeout is the maximum time until flanneld is ready.
 const readyTimeout = time.Minute
 
-// Start starts flanneld on a host as systemd does with the service of examples/flannel, with
-// settings of the file Environment as NAME=value. When flanneld has a subnet, the host gets its CNI
-// configuration. At the end of the test, the daemon ends, and Remove removes its remains.
+// Start starts flanneld on a host as systemd starts the service in examples/flannel. settings are
+// NAME=value settings for the file Environment. When flanneld has a subnet, the host gets its CNI
+// configuration. At the end of the test, the daemon is stopped, and Remove removes what it leaves
+// behind.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
 	built, err := build(host)
@@ -145,7 +147,7 @@ func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Da
 	return d
 }
 
-// unit returns the settings of the service, with the paths of this host.
+// unit returns the service's settings, with this host's paths.
 func (f Files) unit(t testing.TB, host *kit.Cluster, program string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(host.RepositoryFile("examples", "flannel", "flanneld.service"))
@@ -166,13 +168,13 @@ func (f Files) unit(t testing.TB, host *kit.Cluster, program string) map[string]
 	return unit
 }
 
-// Log returns the output of the daemon.
+// Log returns the daemon's output.
 func (d *Daemon) Log() string {
 	content, _ := os.ReadFile(d.log)
 	return string(content)
 }
 
-// Stop ends the daemon. Routes, devices and rules stay.
+// Stop stops the daemon. Routes, devices and rules remain.
 func (d *Daemon) Stop() {
 	if d.command.ProcessState == nil {
 		_ = d.command.Process.Kill()
