@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// Host is a further host of a cluster, with its own machine and data directory. Its verbs for
+// Host is an additional host of a cluster, with its own machine and data directory. Its verbs for
 // objects, such as Apply, act on the cluster.
 type Host = Cluster
 
 // Join starts a host that joins the cluster as a node, and removes it at the end of the test. The
-// cluster needs Options.Segment.
+// cluster must have Options.Segment set.
 func (c *Cluster) Join(name string, options Options) *Host {
 	c.t.Helper()
 	host := c.NewHost(name, options)
@@ -25,7 +25,8 @@ func (c *Cluster) Join(name string, options Options) *Host {
 }
 
 // JoinMaster starts a host that joins the cluster as a master, and removes it at the end of the
-// test. Its verbs for objects use its own API server. The cluster needs Options.Segment.
+// test. The host's verbs for objects use its own API server. The cluster must have Options.Segment
+// set.
 func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	c.t.Helper()
 	host := c.NewHost(name, options)
@@ -35,8 +36,8 @@ func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	return host
 }
 
-// NewHost creates a machine and the configuration of its node. The machine is on the cluster's
-// network segment or, with Options.Segment, on its own segment. It starts nothing.
+// NewHost creates a machine and its node configuration. The machine is on the cluster's network
+// segment or, with Options.Segment, on its own segment. NewHost does not start anything.
 func (c *Cluster) NewHost(name string, options Options) *Host {
 	c.t.Helper()
 	host, err := c.newHost(name, options)
@@ -55,7 +56,7 @@ func (c *Cluster) NewHost(name string, options Options) *Host {
 	return host
 }
 
-// leave removes the node of a host that has joined, so that another host can have its name.
+// leave removes the node of a host that joined the cluster, so that another host can use its name.
 func (c *Cluster) leave() []error {
 	if _, err := os.Stat(c.Path("node", "membership.json")); err != nil || keepsClusters() {
 		return nil
@@ -99,34 +100,35 @@ func (c *Cluster) JoinWith(url, token string) {
 	}
 }
 
-// Token creates a join token for one host.
+// Token creates a join token for a single host.
 func (c *Cluster) Token() string {
 	c.t.Helper()
 	return strings.TrimSpace(c.MustSlipway("token", "create"))
 }
 
-// APIURL returns the address of the API server on the cluster's network segment.
+// APIURL returns the API server's address on the cluster's network segment.
 func (c *Cluster) APIURL() string {
 	return (&url.URL{Scheme: "https", Host: net.JoinHostPort(c.Address.String(), "8443")}).String()
 }
 
-// sharedHost is a further host of the shared cluster. The first test that needs it starts it.
+// sharedHost is an additional host of the shared cluster. It is started by the first test that
+// needs it.
 type sharedHost struct {
 	once sync.Once
 	host *Host
 	err  error
 }
 
-// SharedHost returns a second host of the shared cluster, which the tests of a package share. Its
-// node is named "second".
+// SharedHost returns the shared cluster and its second host, which the tests in a package share.
+// The host's node is named "second".
 func SharedHost(t testing.TB) (cluster *Cluster, host *Host) {
 	t.Helper()
 	cluster = Shared(t)
 	return cluster, cluster.shareHost(&shared.second, "second", false)
 }
 
-// SharedDistantHost returns a further host of the shared cluster, which is on another network
-// segment. Its node is named "distant".
+// SharedDistantHost returns an additional host of the shared cluster, which is on a different
+// network segment. Its node is named "distant".
 func (c *Cluster) SharedDistantHost() *Host {
 	c.t.Helper()
 	return c.shareHost(&shared.distant, "distant", true)
@@ -162,7 +164,7 @@ func (c *Cluster) joinShared(name string, segment bool) (*Host, error) {
 	return host, host.join(c.APIURL(), strings.TrimSpace(token.Stdout))
 }
 
-// join runs `slipway up --join` with the token on standard input.
+// join runs `slipway up --join`, passing the token on standard input.
 func (c *Cluster) join(url, token string) error {
 	c.runs = true
 	result, err := c.run(token+"\n", c.program("slipway"), "up", "--join", url, "--token-file", "-")

@@ -10,16 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepVariable is the variable that keeps the clusters of a test; `make scenario KEEP=1` sets it.
+// keepVariable is the environment variable that keeps a test's clusters. `make scenario KEEP=1`
+// sets it.
 const keepVariable = "SLIPWAY_TEST_KEEP"
 
-// namespaceDir is the directory of `ip netns` for network namespaces.
+// namespaceDir is the directory in which `ip netns` keeps network namespaces.
 const namespaceDir = "/run/netns"
 
 func keepsClusters() bool { return os.Getenv(keepVariable) != "" }
 
-// keep names the cluster's network namespace, writes the programs enter and remove into the
-// client's home, and prints how to use them. The cluster keeps running.
+// keep names the cluster's network namespace, writes the programs enter and remove to the client's
+// home directory, and prints how to use them. The cluster keeps running.
 func (c *Cluster) keep(out io.Writer) error {
 	if err := c.nameNamespace(); err != nil {
 		return fmt.Errorf("keep network namespace: %w", err)
@@ -52,7 +53,7 @@ Remove it:
 	return err
 }
 
-// nameNamespace returns the network namespace a name, so that it can be entered after the test.
+// nameNamespace gives the network namespace a name, so that it can be entered after the test.
 func (c *Cluster) nameNamespace() error {
 	if err := os.MkdirAll(namespaceDir, 0o755); err != nil {
 		return err

@@ -2,11 +2,11 @@
 // Apply, WaitPodRunning, Exec, Kill, Down.
 //
 // Each cluster has its own network namespace, data directory and root cgroup. Several clusters can
-// run on one machine with the default ports, and a test never affects the cluster of the user who
-// runs it. At the end of a test, the kit runs `slipway down --purge`; anything that remains is an
-// error of the test. If a test fails, the kit prints the state of the cluster.
+// run on one machine with the default ports, and a test never affects a cluster that the user runs.
+// At the end of a test, the kit runs `slipway down --purge`. Anything that remains fails the test.
+// If a test fails, the kit prints the cluster's state.
 //
-// The kit needs root and the programs that `make build` builds.
+// The kit requires root and the programs that `make build` builds.
 package kit
 
 import (
@@ -22,39 +22,42 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ToolsImage is the image of small programs (sh, httpd, nc, wget, nslookup) that every cluster has.
+// ToolsImage is an image with small programs (sh, httpd, nc, wget, nslookup) that every cluster
+// has.
 const ToolsImage = "localhost/slipway-tools:current"
 
-// Options are the differences of a cluster from the defaults.
+// Options describes how a cluster differs from the defaults.
 type Options struct {
-	// Master and Node are YAML that is merged into the MasterConfig and the NodeConfig.
+	// Master and Node are YAML documents that are merged into the MasterConfig and the NodeConfig.
 	Master, Node string
-	// DataDir is an existing empty directory with a short path. The default is a temporary directory
-	// in SLIPWAY_TEST_DIR or else in /tmp.
+	// DataDir is an existing, empty directory with a short path. The default is a temporary
+	// directory in SLIPWAY_TEST_DIR or, if that is not set, in /tmp.
 	DataDir string
-	// Segment connects the machine to a network segment that further hosts can share. A further host
-	// has its own segment, and this machine is the router between them.
+	// Segment connects the machine to a network segment that additional hosts can share. If it is
+	// set for an additional host, the host gets its own segment, and this machine is the router
+	// between the segments.
 	Segment bool
-	// IPv6 gives the machines of segments an additional IPv6 address.
+	// IPv6 gives machines on segments an additional IPv6 address.
 	IPv6 bool
-	// OtherNetwork means that a CNI plugin of the test connects the pods. The plugin may leave
-	// nftables tables.
+	// OtherNetwork is set if a CNI plugin that the test provides connects the pods. The plugin may
+	// leave nftables tables behind.
 	OtherNetwork bool
 }
 
-// Cluster is a cluster for one test. If a verb fails, it fails the test.
+// Cluster is a cluster for one test. Its verbs fail the test on errors.
 type Cluster struct {
 	*Machine
 	// DataDir is the data directory.
 	DataDir string
-	// VolumePluginDir is the directory of the FlexVolume drivers.
+	// VolumePluginDir is the FlexVolume driver directory.
 	VolumePluginDir string
-	// CgroupRoot is the cgroup of the cluster's pods and processes.
+	// CgroupRoot is the cgroup for the cluster's pods and processes.
 	CgroupRoot string
-	// Config and Client are the administrator's connection, set by Up.
+	// Config and Client are the administrator's client configuration and client. Up sets them.
 	Config *rest.Config
 	Client kubernetes.Interface
-	// Namespace is the namespace of the test in a cluster of Shared, or else `default`.
+	// Namespace is the test's namespace in a cluster that Shared returned, or `default` in other
+	// clusters.
 	Namespace string
 
 	t          testing.TB
@@ -62,11 +65,11 @@ type Cluster struct {
 	home       string   // home directory of the client
 	runs       bool     // whether a program of the cluster was started
 	master     *Cluster // set for a further host
-	// otherNetwork is Options.OtherNetwork.
+	// otherNetwork is the value of Options.OtherNetwork.
 	otherNetwork bool
 }
 
-// New creates the network and the configuration files of a cluster, and does not start it.
+// New creates a cluster's network and configuration files but does not start the cluster.
 func New(t testing.TB, options Options) *Cluster {
 	t.Helper()
 	c, err := prepare(options)
@@ -93,7 +96,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// For returns the cluster for another test, such as a subtest.
+// For returns the cluster for use in another test, such as a subtest.
 func (c *Cluster) For(t testing.TB) *Cluster {
 	clone := *c
 	clone.t = t
@@ -103,7 +106,7 @@ func (c *Cluster) For(t testing.TB) *Cluster {
 // prepare creates the network and the files that the first start needs.
 func prepare(options Options) (*Cluster, error) { return prepareIn(options, nil) }
 
-// prepareIn is prepare for a machine on an existing network segment, unless the segment is nil.
+// prepareIn works like prepare, for a machine on an existing network segment, if shared is not nil.
 func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	repository, err := findRepository()
 	if err != nil {
@@ -137,21 +140,21 @@ func (c *Cluster) createFiles(options Options) (err error) {
 	return c.configure(options)
 }
 
-// evictionThresholds are lower than the defaults, so that the kubelet evicts no pod on a machine
+// evictionThresholds are lower than the defaults, so that the kubelet evicts no pods on a machine
 // whose disk is almost full.
 const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
-// The reserves of the registry and of local storage are lower for the same reason.
+// The reserves for the registry and local storage are lower for the same reason.
 const (
 	registryReserve = "slipway: {registry: {reserve: 1%}}"
 	storageReserve  = "slipway: {localStorage: {reserve: 1%}}"
 )
 
-// firstMaster contains the ports of etcd, as in the file that the first start of a cluster writes.
+// firstMaster contains etcd's ports, as in the file that a cluster's first start writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
 
-// configure writes the configuration files with the settings that separate clusters and the
-// settings of the test.
+// configure writes the configuration files with the settings that separate clusters and with the
+// test's settings.
 func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{
@@ -172,7 +175,7 @@ func (c *Cluster) configure(options Options) error {
 	return nil
 }
 
-// merge merges YAML documents. Later documents override earlier ones.
+// merge merges YAML documents. Later documents take precedence over earlier documents.
 func merge(documents ...string) ([]byte, error) {
 	merged := map[string]any{}
 	for _, document := range documents {
@@ -197,10 +200,10 @@ func overlay(base, layer map[string]any) {
 	}
 }
 
-// MasterFile is the path of the cluster's master-config.yaml.
+// MasterFile returns the path of the cluster's master-config.yaml.
 func (c *Cluster) MasterFile() string { return c.Path("master", "master-config.yaml") }
 
-// NodeFile is the path of the cluster's node-config.yaml.
+// NodeFile returns the path of the cluster's node-config.yaml.
 func (c *Cluster) NodeFile() string { return c.Path("node", "node-config.yaml") }
 
 // Path returns a path below the data directory.
@@ -208,13 +211,13 @@ func (c *Cluster) Path(names ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, names...)...)
 }
 
-// RepositoryFile returns a file of the repository, such as an example.
+// RepositoryFile returns the path of a file in the repository, such as an example.
 func (c *Cluster) RepositoryFile(names ...string) string {
 	return filepath.Join(append([]string{c.repository}, names...)...)
 }
 
-// findRepository returns the closest parent of the test's directory with a go.mod. It checks that
-// the programs under test exist.
+// findRepository returns the closest parent directory of the test's directory that contains a
+// go.mod. It checks that the programs under test exist.
 func findRepository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// dispose takes the cluster down with its data, removes everything that the kit created, and
-// returns an error for each orphan.
+// dispose takes the cluster down, removes its data and everything else that the kit created, and
+// returns an error for each leftover.
 func (c *Cluster) dispose() []error {
 	var problems []error
 	if c.runs {
@@ -31,8 +31,8 @@ func (c *Cluster) dispose() []error {
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-// leftovers returns an error for each kind of orphan that a stopped cluster has on the machine. Its
-// data directory does not count.
+// leftovers returns an error for each kind of leftover that a stopped cluster has on the machine.
+// The data directory does not count.
 func (c *Cluster) leftovers() []error {
 	var problems []error
 	for _, kind := range []struct {
@@ -65,7 +65,7 @@ func (c *Cluster) leftProcesses() ([]string, error) {
 	return orphans, err
 }
 
-// leftMounts returns the mounts in the data directory and the mounts of its files.
+// leftMounts returns the mounts inside the data directory and the mounts of files in it.
 func (c *Cluster) leftMounts() ([]string, error) {
 	content, err := os.ReadFile("/proc/self/mountinfo")
 	var orphans []string
@@ -96,7 +96,7 @@ func (c *Cluster) leftTables() ([]string, error) {
 	}), err
 }
 
-// leftCgroups searches every hierarchy, of version 1 or 2.
+// leftCgroups searches every hierarchy, of cgroup version 1 or 2.
 func (c *Cluster) leftCgroups() ([]string, error) {
 	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.CgroupRoot)
 	if _, statErr := os.Stat("/sys/fs/cgroup" + c.CgroupRoot); statErr == nil {
@@ -105,7 +105,8 @@ func (c *Cluster) leftCgroups() ([]string, error) {
 	return below, err
 }
 
-// leftLoops returns loop devices of files in the data directory or next to the drivers.
+// leftLoops returns loop devices whose backing files are in the data directory or next to the
+// drivers.
 func (c *Cluster) leftLoops() ([]string, error) {
 	output, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
 	var orphans []string

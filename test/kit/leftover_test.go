@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphansAreFound creates one orphan of each kind, as a broken `slipway down` would leave.
+// TestOrphansAreFound creates one leftover of each kind, as a broken `slipway down` would leave
+// behind.
 func TestOrphansAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
 	c.CgroupRoot = "/slipway-" + c.name

@@ -19,31 +19,31 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace with the network of a machine: a device eth0 with an address,
-// through which it reaches the same networks as this machine.
+// Machine is a network namespace that acts as a machine's network: it has a device eth0 with an
+// address, through which it reaches the same networks as this machine.
 type Machine struct {
 	*netnamespace.Namespace
-	// Address is the address of eth0.
+	// Address is eth0's address.
 	Address netip.Addr
-	// Gateway is the address of this machine in the same network.
+	// Gateway is this machine's address in the same network.
 	Gateway netip.Addr
-	// Second is the IPv6 address of eth0, and SecondGateway this machine's address in the same
-	// network, with Options.IPv6.
+	// With Options.IPv6, Second is eth0's IPv6 address, and SecondGateway is this machine's IPv6
+	// address in the same network.
 	Second, SecondGateway netip.Addr
-	// Distant is another address of this machine. It is in none of the networks that the cluster's
-	// machine is connected to, like the address of a server on the internet.
+	// Distant is another address of this machine. Like the address of a server on the internet, it
+	// is in none of the networks to which the cluster's machine is connected.
 	Distant netip.Addr
 
 	name    string   // of the devices and tables of this machine
 	devices []string // before the cluster starts
-	// segment is the network segment of a machine that shares one. The first machine of a segment has
-	// ownsSegment set, and removes the segment.
+	// segment is the network segment that the machine shares with others, or nil. ownsSegment is
+	// set for the first machine on a segment, which removes the segment.
 	segment     *segment
 	ownsSegment bool
 }
 
 // newMachine creates the namespace, connects it, and adds the rules for its outgoing packets. The
-// machine shares a network segment: the given one, or a new one with Options.Segment.
+// machine is on the segment shared or, with Options.Segment, on a new segment.
 func newMachine(options Options, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // this call never fails
@@ -69,8 +69,8 @@ func newMachine(options Options, shared *segment) (*Machine, error) {
 	return m, nil
 }
 
-// connect gives the machine a /30 of the range for tests between machines (RFC 2544), or an address
-// of its segment.
+// connect gives the machine a /30 from the range for tests between machines (RFC 2544), or an
+// address on its segment.
 func (m *Machine) connect() error {
 	number, err := rand.Int(rand.Reader, big.NewInt(1<<15))
 	if err != nil {
@@ -138,8 +138,8 @@ func (m *Machine) connectIPv6() error {
 	})
 }
 
-// skipAddressDetection makes the IPv6 address of a device valid immediately. Otherwise it changes
-// its state seconds later, and Chromium aborts its requests whenever an address changes.
+// skipAddressDetection makes a device's IPv6 address valid immediately. Otherwise, the address
+// changes its state seconds later, and Chromium aborts its requests whenever an address changes.
 func skipAddressDetection(device string) error {
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+device+"/accept_dad", []byte("0"), 0)
 	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
@@ -148,8 +148,8 @@ func skipAddressDetection(device string) error {
 	return err
 }
 
-// letOut makes this machine the router of packets that match, such as `ip saddr 198.18.0.2`, unless
-// they leave through a device.
+// letOut makes this machine route packets that match, such as `ip saddr 198.18.0.2`, unless they
+// leave through the given device.
 func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)
@@ -160,7 +160,8 @@ func letOut(table, match, device string) error {
 	return nft(rules)
 }
 
-// SetConnected connects the machine to its network, or disconnects it as if its cable was pulled.
+// SetConnected connects the machine to its network, or disconnects it as if its cable were
+// unplugged.
 func (m *Machine) SetConnected(connected bool) error {
 	link, err := netlinksafe.LinkByName(m.name)
 	if err != nil {
@@ -172,7 +173,7 @@ func (m *Machine) SetConnected(connected bool) error {
 	return netlink.LinkSetDown(link)
 }
 
-// remove disconnects the namespace, which ends with its last process.
+// remove disconnects the namespace, which the kernel removes when its last process exits.
 func (m *Machine) remove() error {
 	var errs []error
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {
@@ -186,8 +187,8 @@ func (m *Machine) remove() error {
 	return errors.Join(append(errs, m.Close())...)
 }
 
-// removeTable removes an nftables table. The declaration makes the deletion of a table that does
-// not exist succeed.
+// removeTable removes an nftables table. Declaring the table first makes the deletion succeed if
+// the table does not exist.
 func removeTable(name string) error {
 	return nft(fmt.Sprintf("table ip %s; delete table ip %s", name, name))
 }

@@ -71,8 +71,8 @@ func TestMachineReachesOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	// Masquerading: the other end sees the address of this machine, the only return path from every
-	// network.
+	// The connection is masqueraded: the other end sees this machine's address, which is the only
+	// address that is reachable from every network.
 	if caller := (<-callers).String(); strings.HasPrefix(caller, inside.Address.String()+":") {
 		t.Errorf("caller %s is not masqueraded", caller)
 	}

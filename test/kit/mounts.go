@@ -13,13 +13,14 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// separateVariable marks a test program that runs in its own mount namespace.
+// separateVariable is set for a test program that runs in its own mount namespace.
 const separateVariable = "SLIPWAY_TEST_SEPARATE"
 
-// MainWithDevicePlugins is MainWith for a package whose cluster has device plugins. Kubelets use
-// one directory for them, whatever their data directories, and remove each other's sockets.
-// Therefore, the program executes itself in a mount namespace with another directory there. A kept
-// cluster stays visible, and uses the machine's directory.
+// MainWithDevicePlugins works like MainWith, for a package whose cluster has device plugins. All
+// kubelets use the same directory for device plugins, regardless of their data directories, and
+// remove each other's sockets. Therefore, the program executes itself in a mount namespace with a
+// different directory at that path. A cluster that is kept stays visible, and uses the machine's
+// directory.
 func MainWithDevicePlugins(m *testing.M, options Options) {
 	if !keepsClusters() {
 		if os.Getenv(separateVariable) == "" {
@@ -48,8 +49,8 @@ func runSeparately() int {
 	return command.ProcessState.ExitCode()
 }
 
-// separateMounts mounts a directory for device plugins. It unmounts the copies of other clusters'
-// mounts, because they would keep the devices of their volumes in use.
+// separateMounts mounts a separate directory for device plugins. It unmounts the copies of other
+// clusters' mounts, because these copies would keep the devices of the clusters' volumes in use.
 func separateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)

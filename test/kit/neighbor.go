@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Neighbor returns a machine without Slipway in the network segment of the cluster's machine, which
-// must have one (Options.Segment). Its device eth0 also has the addresses, in CIDR notation. It is
-// removed at the end of the test.
+// Neighbor returns a machine without Slipway on the network segment of the cluster's machine, which
+// must have a segment (Options.Segment). The neighbor's device eth0 also has the given addresses,
+// in CIDR notation. The neighbor is removed at the end of the test.
 func (c *Cluster) Neighbor(addresses ...string) *Machine {
 	c.t.Helper()
 	if c.segment == nil {

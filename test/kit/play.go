@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// playTimeout ends a script that hangs.
+// playTimeout is the time after which a hanging script is terminated.
 const playTimeout = 5 * time.Minute
 
-// Play runs a script that drives a browser of the distribution, and returns its output. The error
-// contains the output of a script that fails. The environment is NAME=value; Play adds CHROMIUM,
-// the path of that browser.
+// Play runs a script that drives the Linux distribution's browser, and returns the script's output.
+// If the script fails, the error contains the output. environment contains NAME=value entries; Play
+// adds CHROMIUM, the browser's path.
 //
-// The script runs on a separate machine. In the network of a node, each pod that starts changes the
-// devices, and Chromium then aborts its requests.
+// The script runs on a separate machine. In a node's network namespace, each pod that starts
+// changes the devices, and Chromium then aborts its requests.
 func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (_ string, err error) {
 	c.t.Helper()
 	desktop, err := newMachine(Options{}, nil)

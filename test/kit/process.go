@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Process is a program that runs on the machine.
+// Process is a program that is running on the machine.
 type Process struct {
 	PID  int
 	Args []string
@@ -27,7 +27,7 @@ func (p Process) String() string {
 // Program returns the file name of the program.
 func (p Process) Program() string { return filepath.Base(p.Args[0]) }
 
-// Processes returns the processes of the cluster: programs with the data directory in their command
+// Processes returns the cluster's processes: programs with the data directory in their command
 // line, and containers.
 func (c *Cluster) Processes() ([]Process, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*")
@@ -40,7 +40,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// An ended process has neither file. A zombie has no arguments.
+		// A process that has exited has neither file. A zombie has no arguments.
 		line := commandLine(entry)
 		groups, _ := os.ReadFile(filepath.Join(entry, "cgroup"))
 		if len(line) == 0 {
@@ -54,8 +54,8 @@ func (c *Cluster) Processes() ([]Process, error) {
 	return processes, nil
 }
 
-// commandLine reads the arguments of a process. A process whose main thread has ended may have
-// other threads, which keep its files and ports until they end.
+// commandLine returns a process's arguments. A process whose main thread has exited may have other
+// threads, which keep the process's files and ports until they exit.
 func commandLine(entry string) []byte {
 	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
 	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {
@@ -66,15 +66,15 @@ func commandLine(entry string) []byte {
 	return nil
 }
 
-// Kill sends SIGKILL to one process of the cluster and waits for its end. The process is "slipway",
-// the supervisor, or a process in `slipway status`.
+// Kill sends SIGKILL to one of the cluster's processes and waits until it has exited. The process
+// is "slipway", which is the supervisor, or a process in `slipway status`.
 func (c *Cluster) Kill(name string) {
 	c.t.Helper()
 	c.kill(Process{PID: c.pid(name)})
 }
 
-// Signal sends a signal to one process of the cluster: "slipway", the supervisor, or a process in
-// `slipway status`.
+// Signal sends a signal to one of the cluster's processes: "slipway", which is the supervisor, or a
+// process in `slipway status`.
 func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	c.t.Helper()
 	if err := syscall.Kill(c.pid(name), signal); err != nil {
@@ -82,11 +82,11 @@ func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	}
 }
 
-// KillEverything sends SIGKILL to all processes, including containers, as if the machine lost
+// KillEverything sends SIGKILL to all processes, including containers, as if the machine had lost
 // power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()
-	// It kills the supervisor first, so that the supervisor restarts no process.
+	// The supervisor is killed first, so that it does not restart processes.
 	c.Kill("slipway")
 	c.WaitFor("end of all processes", func(context.Context) error {
 		processes, err := c.Processes()

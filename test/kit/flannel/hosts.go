@@ -14,22 +14,23 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master makes etcd listen on all addresses, because flanneld on each host can use it.
+// master makes etcd listen on all addresses, so that flanneld on each host can use it.
 const master = `{networkConfig: {networkPluginName: cni}, etcdConfig: {address: "0.0.0.0:2379"}}`
 
-// Host is a host of a cluster whose pods flannel connects.
+// Host is a host in a cluster whose pods are connected by flannel.
 type Host struct {
 	*kit.Cluster
-	// Node is the name of the node.
+	// Node is the node's name.
 	Node   string
 	Files  Files
 	Daemon *Daemon
 }
 
-// Hosts are the hosts of a cluster. The first one is the master.
+// Hosts contains the hosts of a cluster. The first host is the master.
 type Hosts []*Host
 
-// NewHosts starts a cluster of two hosts, "first" and "second", which are not ready until Start.
+// NewHosts starts a cluster with two hosts, "first" and "second". They do not become ready until
+// Start is called.
 func NewHosts(t testing.TB) Hosts {
 	t.Helper()
 	files := []Files{NewFiles(t), NewFiles(t)}
@@ -42,7 +43,7 @@ func NewHosts(t testing.TB) Hosts {
 	return hosts
 }
 
-// Start starts flanneld on all hosts with the same settings, and waits until the nodes are ready.
+// Start starts flanneld on all hosts with the same settings. It waits until the nodes are ready.
 func (h Hosts) Start(t testing.TB, settings ...string) {
 	t.Helper()
 	for _, host := range h {
@@ -59,8 +60,8 @@ func (h Hosts) Start(t testing.TB, settings ...string) {
 	}
 }
 
-// StartWithAPI starts flanneld on all hosts with a backend, such as `vxlan`. flanneld stores its
-// subnets in the Kubernetes API.
+// StartWithAPI starts flanneld on all hosts with the given backend, such as `vxlan`. flanneld
+// stores its subnets in the Kubernetes API.
 func (h Hosts) StartWithAPI(t testing.TB, backend string) {
 	t.Helper()
 	c := h[0].In("flannel")
@@ -71,7 +72,7 @@ func (h Hosts) StartWithAPI(t testing.TB, backend string) {
 	h.Start(t, fmt.Sprintf(`FLANNEL_OPTIONS="-ip-masq -kube-subnet-mgr -kubeconfig-file=%s -net-config-path=%s"`, kubeconfig, settings))
 }
 
-// NetConf returns the example of flannel's settings with another backend.
+// NetConf returns the example flannel settings with a different backend.
 func (h Hosts) NetConf(t testing.TB, backend string) string {
 	t.Helper()
 	content, err := os.ReadFile(h[0].RepositoryFile("examples", "flannel", "net-conf.json"))
@@ -81,7 +82,7 @@ func (h Hosts) NetConf(t testing.TB, backend string) string {
 	return strings.Replace(string(content), "host-gw", backend, 1)
 }
 
-// Ready returns the condition Ready of a node.
+// Ready returns a node's Ready condition.
 func (h Hosts) Ready(ctx context.Context, node string) (corev1.NodeCondition, error) {
 	object, err := h[0].Client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {

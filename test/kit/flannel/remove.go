@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Remove removes the devices and tables that flanneld and the CNI plugins leave on a host.
+// Remove removes the devices and tables that flanneld and the CNI plugins leave behind on a host.
 func Remove(host *kit.Cluster) error {
 	return host.Do(func() error {
 		var errs []error
@@ -32,8 +32,8 @@ func Remove(host *kit.Cluster) error {
 	})
 }
 
-// removeTables removes the tables of flannel, and the tables that iptables creates for the plugin
-// portmap.
+// removeTables removes flannel's tables, and the tables that iptables creates for the portmap
+// plugin.
 func removeTables() error {
 	var errs []error
 	for family, names := range map[knftables.Family][]string{

@@ -2,32 +2,33 @@ package register
 
 import "github.com/anishathalye/porcupine"
 
-// action is a kind of operation.
+// action is an operation type.
 type action int
 
 const (
-	// read returns the value, or "" if the register does not exist.
+	// read returns the register's value, or "" if the register does not exist.
 	read action = iota
-	// write sets the value.
+	// write sets the register's value.
 	write
-	// swap sets the value if the current value is the expected one. Otherwise, it is refused.
+	// swap sets the value if the current value is the expected value. Otherwise, the operation is
+	// refused.
 	swap
 )
 
-// input is the input of an operation. Each value is written once.
+// input is an operation's input. Each value is written only once.
 type input struct {
 	register        string
 	action          action
 	expected, value string
 }
 
-// output is the result of an operation: the value, a refusal, or nothing, if there was no response.
+// output is an operation's result: the value, a refusal, or nothing if there was no response.
 type output struct {
 	value            string
 	refused, unknown bool
 }
 
-// model returns the model of the registers. Its state is the value of one register.
+// model returns the model for the registers. Its state is the value of one register.
 func model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Partition: partition,
@@ -39,7 +40,7 @@ func model() porcupine.Model {
 	return m.ToModel()
 }
 
-// partition returns the operations of each register.
+// partition groups the operations by register.
 func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	byRegister := map[string][]porcupine.Operation{}
 	for _, operation := range history {
@@ -53,8 +54,8 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	return parts
 }
 
-// step returns the possible values after an operation with a result. It returns none if the result
-// contradicts state.
+// step returns the possible values after an operation with the given result. It returns no values
+// if the result contradicts state.
 func step(state string, in input, out output) []any {
 	switch {
 	case in.action == read && state == out.value:
