@@ -17,18 +17,19 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// commandTimeout ends a program that hangs. A boot on a slow machine takes a tenth of it.
+// commandTimeout is the time after which a hanging program is killed. A boot on a slow machine
+// takes a tenth of this time.
 const commandTimeout = 5 * time.Minute
 
-// Result is the output and the exit code of a program.
+// Result contains a program's output and exit code.
 type Result struct {
 	Stdout, Stderr string
-	// Code is the exit code, or -1 if a signal ended the program.
+	// Code is the exit code, or -1 if the program was terminated by a signal.
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args in the cluster's network, with its data directory in the
-// environment.
+// Slipway runs `bin/slipway` with args in the cluster's network. An environment variable contains
+// the cluster's data directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)
@@ -38,7 +39,7 @@ func (c *Cluster) Slipway(args ...string) Result {
 	return result
 }
 
-// SlipwayWith is Slipway with more variables in the environment, as NAME=value.
+// SlipwayWith works like Slipway, with additional environment variables in the form NAME=value.
 func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	c.t.Helper()
 	c.runs = true
@@ -49,7 +50,7 @@ func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	return result
 }
 
-// SlipwayWithInput is Slipway with standard input.
+// SlipwayWithInput works like Slipway, with standard input.
 func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	c.t.Helper()
 	result, err := c.run(input, c.program("slipway"), args...)
@@ -59,7 +60,7 @@ func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	return result
 }
 
-// MustSlipway is like Slipway but fails the test unless the exit code is 0. It returns standard
+// MustSlipway works like Slipway, but fails the test unless the exit code is 0. It returns standard
 // output.
 func (c *Cluster) MustSlipway(args ...string) string {
 	c.t.Helper()
@@ -70,7 +71,7 @@ func (c *Cluster) MustSlipway(args ...string) string {
 	return result.Stdout
 }
 
-// Up runs `slipway up` and connects to the cluster. It returns the output.
+// Up runs `slipway up` and connects to the cluster. It returns the command's output.
 func (c *Cluster) Up() string {
 	c.t.Helper()
 	output, err := c.up()
@@ -80,7 +81,8 @@ func (c *Cluster) Up() string {
 	return output
 }
 
-// UpFails runs `slipway up`, fails the test if the command succeeds, and returns the output.
+// UpFails runs `slipway up` and fails the test if the command succeeds. It returns the command's
+// output.
 func (c *Cluster) UpFails() string {
 	c.t.Helper()
 	c.runs = true
@@ -91,14 +93,15 @@ func (c *Cluster) UpFails() string {
 	return result.Stdout + result.Stderr
 }
 
-// StartSlipway starts `bin/slipway` with more variables in its environment and leaves it running.
-// The program is killed at the end of the test. A test that fails prints its output.
+// StartSlipway starts `bin/slipway` with additional environment variables and keeps it running. The
+// program is killed at the end of the test. If the test fails, the program's output is printed.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	return c.StartSlipwayAs("slipway", environment, args...)
 }
 
-// StartSlipwayAs is StartSlipway with another name of the program, such as the name of a link.
+// StartSlipwayAs works like StartSlipway, but runs the program under a different name, such as the
+// name of a link.
 func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true
@@ -106,7 +109,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Args[0] = name
 	command.Env = append(command.Env, environment...)
-	// The output goes to a file, because a child process could keep a pipe open.
+	// The output is written to a file, because a child process could keep a pipe open.
 	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -129,7 +132,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	return command
 }
 
-// Connect creates the clients of a cluster that was not started by Up.
+// Connect creates the clients for a cluster that was not started by Up.
 func (c *Cluster) Connect() {
 	c.t.Helper()
 	if err := c.connect(); err != nil {
@@ -137,7 +140,7 @@ func (c *Cluster) Connect() {
 	}
 }
 
-// Down runs `slipway down` and fails the test if anything but the data remains.
+// Down runs `slipway down` and fails the test if anything other than the data remains.
 func (c *Cluster) Down() {
 	c.t.Helper()
 	c.MustSlipway("down")
@@ -146,7 +149,7 @@ func (c *Cluster) Down() {
 	}
 }
 
-// Status is the output of `slipway status -o json`, with the fields that tests read.
+// Status contains the fields of `slipway status -o json` that tests read.
 type Status struct {
 	Version, DataDir string
 	Ready            bool
@@ -164,7 +167,7 @@ type Status struct {
 	}
 }
 
-// Status returns the status of the cluster. It fails the test if there is none.
+// Status returns the cluster's status. It fails the test if there is no status.
 func (c *Cluster) Status() Status {
 	c.t.Helper()
 	result := c.Slipway("status", "-o", "json")
@@ -188,8 +191,8 @@ func (c *Cluster) up() (string, error) {
 	return output, c.connect()
 }
 
-// connect creates the clients. The API server listens in the namespace only, so they dial from
-// there.
+// connect creates the clients. The API server listens only in the namespace, so the clients dial
+// from within the namespace.
 func (c *Cluster) connect() error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Path("admin.kubeconfig"))
 	if err != nil {
@@ -209,7 +212,7 @@ func (c *Cluster) slipway(args ...string) (Result, error) {
 	return c.run("", c.program("slipway"), args...)
 }
 
-// run runs a program in the machine's network and waits for it to end.
+// run runs a program in the machine's network and waits for it to exit.
 func (c *Cluster) run(input, program string, args ...string) (Result, error) {
 	return c.runWith(nil, input, program, args...)
 }
@@ -236,8 +239,8 @@ func (c *Cluster) runWith(environment []string, input, program string, args ...s
 	return result, nil
 }
 
-// command returns a command with this cluster's environment. A background process that keeps its
-// output open is an error after a few seconds.
+// command returns a command with this cluster's environment. If a background process keeps the
+// command's output open, the command fails after a few seconds.
 func (c *Cluster) command(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, args...)
 	command.WaitDelay = 5 * time.Second

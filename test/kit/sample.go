@@ -9,16 +9,16 @@ import (
 	"path/filepath"
 )
 
-// BuildSample builds the image of a sample and publishes it in the project openshift, as an
-// administrator does. base is the image that it extends, or "". Because the download of packages
-// takes a long time, they are kept next to the programs under test.
+// BuildSample builds a sample's image and publishes it in the project openshift, as an
+// administrator does. base is the image that the sample extends, or "". The downloaded packages are
+// kept next to the programs under test, because the download takes a long time.
 func (c *Cluster) BuildSample(name, base string) {
 	c.t.Helper()
 	archives := c.RepositoryFile("bin", "samples")
 	if err := c.downloadSample(cmp.Or(base, name), archives); err != nil {
 		c.t.Fatal(err)
 	}
-	// A new project gets its service accounts a moment after its creation.
+	// A new project's service accounts are created a moment after the project.
 	c.WaitFor("image of "+name, func(context.Context) error {
 		if result := c.Slipway("samples", "build", name, "--from", archives); result.Code != 0 {
 			return fmt.Errorf("slipway samples build: %s%s", result.Stdout, result.Stderr)
@@ -27,8 +27,8 @@ func (c *Cluster) BuildSample(name, base string) {
 	})
 }
 
-// downloadSample downloads the packages of an image, unless they already exist. The download needs
-// the network of this machine, but no cluster.
+// downloadSample downloads an image's packages, unless they already exist. The download needs this
+// machine's network, but no cluster.
 func (c *Cluster) downloadSample(name, archives string) error {
 	if _, err := os.Stat(filepath.Join(archives, name+".tar")); err == nil {
 		return nil

@@ -24,7 +24,7 @@ type segment struct {
 	second  bool       // this machine has an IPv6 address there
 }
 
-// newSegment creates the bridge with a /24 of the range for tests between machines (RFC 2544).
+// newSegment creates the bridge with a /24 from the range for tests between machines (RFC 2544).
 func newSegment(name string) (*segment, error) {
 	number, err := rand.Int(rand.Reader, big.NewInt(1<<9))
 	if err != nil {
@@ -46,8 +46,8 @@ func newSegment(name string) (*segment, error) {
 	return s, nil
 }
 
-// enableIPv6 gives this machine an IPv6 address in the segment, fd00:198:18::1 or a similar one,
-// and returns it with its network.
+// enableIPv6 gives this machine an IPv6 address on the segment, such as fd00:198:18::1, and returns
+// the address with its network.
 func (s *segment) enableIPv6() (netip.Prefix, error) {
 	base := s.prefix.Addr().As4()
 	gateway := netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 3: base[0], 5: base[1], 7: base[2], 15: 1}), 64)
@@ -58,7 +58,7 @@ func (s *segment) enableIPv6() (netip.Prefix, error) {
 	return gateway, errors.Join(skipAddressDetection(s.bridge), netnamespace.SetUp(s.bridge, gateway))
 }
 
-// remove removes the bridge, which must have no machines.
+// remove removes the bridge, to which no machine may be connected.
 func (s *segment) remove() error {
 	errs := []error{removeTable(s.bridge)}
 	if link, err := netlinksafe.LinkByName(s.bridge); err == nil {
@@ -80,5 +80,5 @@ func (s *segment) attach(device string) error {
 	return errors.Join(netlink.LinkSetMaster(link, bridge), netlink.LinkSetUp(link))
 }
 
-// Capture receives the frames between the machine and its network.
+// Capture captures the frames between the machine and its network.
 func (m *Machine) Capture() (*vxlanpacket.Capture, error) { return vxlanpacket.NewCapture(m.name) }

@@ -13,22 +13,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared is the cluster of a test process. The first test that needs it boots it. It outlives that
-// test, so no test can own it.
+// shared is the cluster of a test process. The first test that needs the cluster boots it. The
+// cluster outlives that test, so no test can own it.
 var shared struct {
 	once    sync.Once
 	options Options
 	cluster *Cluster
 	err     error
-	// second and distant are further hosts, if a test needs them.
+	// second and distant are additional hosts, which exist if a test needs them.
 	second, distant sharedHost
 }
 
-// Main is a package's TestMain. It runs the tests and takes the shared cluster down. Orphans fail
-// the package.
+// Main implements a package's TestMain. It runs the tests and takes the shared cluster down.
+// Leftovers fail the package.
 func Main(m *testing.M) { MainWith(m, Options{}) }
 
-// MainWith is Main for a shared cluster with options.
+// MainWith works like Main, for a shared cluster with options.
 func MainWith(m *testing.M, options Options) {
 	shared.options = options
 	code := m.Run()
@@ -44,9 +44,9 @@ func MainWith(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// Shared returns the cluster that the tests of a package share, because a boot takes seconds. The
-// package needs Main. Each test has its own namespace, which is deleted at its end. A test that
-// stops or damages the cluster uses Start instead.
+// Shared returns the cluster that the tests in a package share, because a boot takes seconds. The
+// package's TestMain must call Main. Each test has its own namespace, which is deleted at the end
+// of the test. A test that stops or damages the cluster must use Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {
@@ -68,7 +68,7 @@ func (c *Cluster) createNamespace() {
 	c.t.Helper()
 	namespaces := c.Client.CoreV1().Namespaces()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}
-	// With -count, the namespace of the previous run can still be terminating.
+	// With -count, the previous run's namespace may still be terminating.
 	c.WaitFor("namespace "+c.Namespace, func(ctx context.Context) error {
 		_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
 		return err
@@ -92,7 +92,8 @@ func (c *Cluster) createNamespace() {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// namespaceOf returns the namespace of a test: podhasaddress-case-1 for TestPodHasAddress/case_1.
+// namespaceOf returns a test's namespace, such as podhasaddress-case-1 for
+// TestPodHasAddress/case_1.
 func namespaceOf(test string) string {
 	name := notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(test, "Test")), "-")
 	return strings.Trim(name[:min(len(name), 63)], "-")

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// Shell is bash on the cluster's machine, as root, with `slipway` and `oc` in its PATH. Variables,
-// functions and the working directory of one command persist for the next.
+// Shell is a root bash on the cluster's machine, with `slipway` and `oc` in its PATH. Variables,
+// functions and the working directory persist from one command to the next.
 type Shell struct {
 	input  io.WriteCloser
 	output *bufio.Reader
 }
 
-// commandEnd precedes the exit code in the line that follows a command's output.
+// commandEnd precedes the exit code in the line after a command's output.
 const commandEnd = "\x01end "
 
-// Shell starts a shell in a directory, with an empty home: no user is logged in. It ends with the
-// test.
+// Shell starts a shell in a directory, with an empty home directory, so no user is logged in. The
+// shell is terminated at the end of the test.
 func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -54,7 +54,7 @@ func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 	return &Shell{input: input, output: bufio.NewReader(output)}
 }
 
-// Run runs a command and returns its output on both streams, and its exit code.
+// Run runs a command and returns its exit code and the combined output of both streams.
 func (s *Shell) Run(command string) (output string, code int, err error) {
 	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\001end %%d\\n' $?\n", command); err != nil {
 		return "", 0, fmt.Errorf("write command to the shell: %w", err)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// User sends requests with the rights of one user. The verbs fail the user's test.
+// User sends requests with one user's permissions. Its verbs fail the user's test on errors.
 type User struct {
 	// Name is the user name that the API server sees. It is empty for the administrator.
 	Name string
@@ -23,7 +23,7 @@ type User struct {
 	t testing.TB
 }
 
-// User returns a user who logged in. The groups are added to the two virtual groups of such users.
+// User returns a user who has logged in. groups are added to the two virtual groups of such users.
 func (c *Cluster) User(name string, groups ...string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -31,7 +31,7 @@ func (c *Cluster) User(name string, groups ...string) *User {
 	})
 }
 
-// ServiceAccount returns a service account with the groups of its token.
+// ServiceAccount returns a service account with its token's groups.
 func (c *Cluster) ServiceAccount(namespace, name string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -54,7 +54,7 @@ func (c *Cluster) Anonymous() *User {
 	return NewUser(c.t, config, rest.ImpersonationConfig{})
 }
 
-// Impersonate returns a user whom the administrator impersonates.
+// Impersonate returns a user that the administrator impersonates.
 func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
 	c.t.Helper()
 	return NewUser(c.t, c.Config, identity)
@@ -72,8 +72,8 @@ func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationC
 	return &User{Name: identity.UserName, Rest: client.Discovery().RESTClient(), t: t}
 }
 
-// Try sends a request and returns the body of the response. The request body is YAML or JSON; a
-// PATCH is a JSON merge patch. A path that ends with "?" requests a dry run.
+// Try sends a request and returns the response body. The request body is YAML or JSON; a PATCH is a
+// JSON merge patch. A path that ends with "?" requests a dry run.
 func (u *User) Try(verb, path, body string) (string, error) {
 	path, dryRun := strings.CutSuffix(path, "?")
 	request := u.Rest.Verb(verb).AbsPath(path)
@@ -100,14 +100,14 @@ func (u *User) May(verb, path, body string) string {
 	return response
 }
 
-// MayNot sends a request that the API server must forbid with a message that contains reason.
+// MayNot sends a request that the API server must forbid. The message must contain reason.
 func (u *User) MayNot(verb, path, body, reason string) {
 	u.t.Helper()
 	u.Refused(verb, path, body, reason, apierrors.IsForbidden)
 }
 
-// Refused sends a request that must fail with an error of the given kind and with a message that
-// contains reason.
+// Refused sends a request that must fail with an error of the given kind. The message must contain
+// reason.
 func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
 	u.t.Helper()
 	response, err := u.Try(verb, path, body)
@@ -130,12 +130,12 @@ func (u *User) RequestProject(c *Cluster, name string) {
 	})
 }
 
-// CorePath returns the path of a resource of the core group in a namespace.
+// CorePath returns the path of a core group resource in a namespace.
 func CorePath(namespace, resource string) string {
 	return "/api/v1/namespaces/" + namespace + "/" + resource
 }
 
-// GroupPath returns the path of a resource of version v1 of another API group in a namespace.
+// GroupPath returns the path of a resource in version v1 of another API group, in a namespace.
 func GroupPath(group, namespace, resource string) string {
 	return "/apis/" + group + "/v1/namespaces/" + namespace + "/" + resource
 }

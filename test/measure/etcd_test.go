@@ -18,8 +18,8 @@ import (
 // value has approximately the size of a small object in etcd.
 var value = strings.Repeat("x", 800)
 
-// measureEtcd writes keys one after the other to a bare etcd with a number of members. Like the
-// masters' members, they run on this machine and have the same timing.
+// measureEtcd writes keys one after another to a bare etcd with the given number of members. Like
+// the masters' members, they run on this machine and use the same timing settings.
 func measureEtcd(t *testing.T, members int) (durations []time.Duration) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "etcd")

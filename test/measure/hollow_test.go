@@ -19,18 +19,18 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// leaseInterval is the same as the kubelet's.
+// leaseInterval is the kubelet's lease renewal interval.
 const leaseInterval = 10 * time.Second
 
 // hollow is a node without a machine. Like a kubelet, it renews its lease, watches its pods, and
-// reports that they run. It starts no containers.
+// reports them as running. It starts no containers.
 type hollow struct {
 	client kubernetes.Interface
 	name   string
 	number int
 }
 
-// register creates the Node, its status and its lease.
+// register creates the Node object with its status, and the node's lease.
 func (h hollow) register(ctx context.Context) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: h.name, Labels: map[string]string{
 		"hollow": "true", "kubernetes.io/hostname": h.name, "region": "region", "zone": fmt.Sprintf("zone-%d", h.number%4),
@@ -44,7 +44,7 @@ func (h hollow) register(ctx context.Context) error {
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.address(0)}},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now()}},
 	}
-	// Controllers change the node at the same time, so an update would conflict.
+	// Controllers change the node concurrently, so an update would conflict.
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (h hollow) register(ctx context.Context) error {
 	return err
 }
 
-// address returns an address of the node, or of one of its pods.
+// address returns an address of the node or of one of its pods.
 func (h hollow) address(pod int) string {
 	if pod == 0 {
 		return fmt.Sprintf("203.%d.%d.1", h.number>>8, h.number&255)
@@ -67,7 +67,7 @@ func (h hollow) address(pod int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 200+h.number>>8, h.number&255, pod)
 }
 
-// run acts as the kubelet until ctx ends.
+// run acts as the kubelet until ctx is done.
 func (h hollow) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { h.renew(ctx) })
@@ -79,7 +79,7 @@ func (h hollow) run(ctx context.Context) {
 	tasks.Wait()
 }
 
-// renew renews the lease of the node until ctx ends.
+// renew renews the node's lease until ctx is done.
 func (h hollow) renew(ctx context.Context) {
 	ticker := time.NewTicker(leaseInterval)
 	defer ticker.Stop()
@@ -90,12 +90,12 @@ func (h hollow) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))
-		// If a renewal fails, the next one must succeed in time.
+		// If a renewal fails, the next renewal must succeed in time.
 		_, _ = h.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, h.name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }
 
-// follow watches the pods of the node, until the watch ends.
+// follow watches the node's pods until the watch ends.
 func (h hollow) follow(ctx context.Context) {
 	pods, err := h.client.CoreV1().Pods(metav1.NamespaceAll).Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.nodeName", h.name).String()})
 	if err != nil {
@@ -116,7 +116,7 @@ func (h hollow) follow(ctx context.Context) {
 	}
 }
 
-// start reports that a pod runs.
+// start reports that a pod is running.
 func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	now := metav1.Now()
 	status := corev1.PodStatus{
@@ -135,8 +135,8 @@ func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	_, _ = h.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
-// startHollow registers nodes, and runs each with a method of hollow until the test ends. It
-// returns how long the registration took.
+// startHollow registers nodes, and calls run for each node until the test ends. It returns how long
+// the registration took.
 func startHollow(t *testing.T, client kubernetes.Interface, count int, run func(hollow, context.Context)) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

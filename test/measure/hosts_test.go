@@ -19,9 +19,9 @@ import (
 const (
 	// joins is the number of measured joins. writes is the number of measured writes.
 	joins, writes = 3, 300
-	// joinAim is the aim for a join. leaderAim is the aim for a failover.
+	// joinAim is the target for a join. leaderAim is the target for a failover.
 	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
-	// nodeMemory is the limit in bytes of a host that is only a node.
+	// nodeMemory is the memory limit, in bytes, for a host that is only a node.
 	nodeMemory = 220 << 20
 )
 
@@ -91,7 +91,7 @@ func waitReady(c *kit.Cluster, name string) {
 	})
 }
 
-// measureWrites creates objects one after the other.
+// measureWrites creates objects one after another.
 func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []time.Duration) {
 	t.Helper()
 	maps := c.Client.CoreV1().ConfigMaps("default")
@@ -106,8 +106,7 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 	return durations
 }
 
-// memory returns the proportional set size in bytes of the processes of a host, without pods'
-// processes.
+// memory returns the proportional set size, in bytes, of a host's processes except pods' processes.
 func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
 	t.Helper()
 	processes, err := host.Processes()
@@ -123,8 +122,7 @@ func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
 	return bytes
 }
 
-// proportional returns the proportional set size of a process in bytes, or 0 if the process has
-// ended.
+// proportional returns a process's proportional set size in bytes, or 0 if the process has exited.
 func proportional(pid int) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -139,7 +137,8 @@ func proportional(pid int) int64 {
 	return 0
 }
 
-// failOver kills the master that holds a lease, and returns the time until another one holds it.
+// failOver kills the master that holds a lease. It returns the time until another master holds the
+// lease.
 func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.Duration {
 	t.Helper()
 	holder := func(ctx context.Context, c *kit.Cluster) (string, error) {

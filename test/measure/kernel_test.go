@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// newKernelPair connects two network namespaces on two machines using only the kernel: with routes,
-// or with routes through a VXLAN device like flannel's. No program is involved, and no rule filters
+// newKernelPair connects network namespaces on two machines with kernel features only: with routes,
+// or with routes through a VXLAN device like flannel's. No program is involved, and no rules filter
 // packets.
 func newKernelPair(t *testing.T, transport transport) pair {
 	t.Helper()
@@ -44,7 +44,7 @@ func newKernelPair(t *testing.T, transport transport) pair {
 	return pair{pods[0], pods[1], kernelAddress(1, 2)}
 }
 
-// connectKernelPod gives a machine a network namespace with an address of the machine's subnet.
+// connectKernelPod creates a network namespace with an address in the machine's subnet.
 func connectKernelPod(t *testing.T, machine *kit.Cluster, number int, transport transport) *netnamespace.Namespace {
 	t.Helper()
 	pod, err := netnamespace.New()
@@ -87,7 +87,7 @@ func kernelAddress(machine, host int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 200, byte(machine), byte(host)})
 }
 
-// hardwareAddress is the address of the VXLAN device of a machine.
+// hardwareAddress returns the MAC address of a machine's VXLAN device.
 func hardwareAddress(machine int) string { return fmt.Sprintf("02:00:0a:c8:%02x:00", machine) }
 
 // runOn runs a command on a machine.

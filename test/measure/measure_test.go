@@ -1,5 +1,5 @@
-// Package measure measures clusters of several hosts, and a cluster with simulated nodes. `make
-// bench` runs it. It fails only if a measurement is not possible: a missed aim is printed as
+// Package measure measures clusters with several hosts, and a cluster with simulated nodes. `make
+// bench` runs it. It fails only if a measurement is not possible. A missed target is printed as
 // missed.
 package measure
 
@@ -26,7 +26,7 @@ var (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// table is a table of measurements with their aims.
+// table is a table of measurements and their targets.
 type table struct {
 	section markdown.Section
 	rows    [][4]string // name, value, aim, outcome
@@ -39,12 +39,12 @@ func newTable(name string) *table {
 	return &table{load: before, section: markdown.Section{Begin: "<!-- " + name + ":begin -->", End: "<!-- " + name + ":end -->"}}
 }
 
-// add adds a measurement without an aim.
+// add adds a measurement without a target.
 func (r *table) add(what, format string, values ...any) {
 	r.rows = append(r.rows, [4]string{what, fmt.Sprintf(format, values...)})
 }
 
-// aim adds a duration that should be at most a limit.
+// aim adds a duration that should be at most limit.
 func (r *table) aim(what string, got, limit time.Duration) {
 	outcome := "met"
 	if got > limit {
@@ -53,12 +53,12 @@ func (r *table) aim(what string, got, limit time.Duration) {
 	r.rows = append(r.rows, [4]string{what, seconds(got), "<= " + seconds(limit), outcome})
 }
 
-// least adds a number that should be at least a limit.
+// least adds a number that should be at least limit.
 func (r *table) least(what string, got, limit float64) {
 	r.number(what, "%.2f", ">=", got, limit, got >= limit)
 }
 
-// most adds a number, in the format of its unit, that should be at most a limit.
+// most adds a number that should be at most limit. format is the format of its unit.
 func (r *table) most(what string, got, limit float64, format string) {
 	r.number(what, format, "<=", got, limit, got <= limit)
 }
@@ -71,7 +71,7 @@ func (r *table) number(what, format, sign string, got, limit float64, met bool) 
 	r.rows = append(r.rows, [4]string{what, fmt.Sprintf(format, got), sign + " " + fmt.Sprintf(format, limit), outcome})
 }
 
-// write prints the table, and writes it into the document.
+// write prints the table and writes it to the document.
 func (r *table) write(t *testing.T) {
 	t.Helper()
 	var text strings.Builder
@@ -89,7 +89,7 @@ func (r *table) write(t *testing.T) {
 	}
 }
 
-// leaveAlone waits during a measurement, for example of an idle cluster.
+// leaveAlone waits during a measurement, for example while a cluster is idle.
 func leaveAlone(d time.Duration) { <-time.After(d) }
 
 func seconds(d time.Duration) string {
@@ -99,7 +99,8 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// percentile returns the duration that a percentage of all durations do not exceed.
+// percentile returns the smallest duration such that the given percentage of all durations do not
+// exceed it.
 func percentile(all []time.Duration, percent int) time.Duration {
 	if len(all) == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is an operation with start and end times. A negative end means that there was no
-// response.
+// operation returns an operation with the given start and end times. A negative end means that
+// there was no response.
 func operation(from, to int64, in input, out output) porcupine.Operation {
 	if in.register = "r"; to < 0 {
 		to, out.unknown = math.MaxInt64, true

@@ -1,9 +1,9 @@
-// Package register checks that the API of a cluster is linearizable while hosts fail. Clients read
-// and write registers through several API servers at the same time and record their results. Check
+// Package register checks that a cluster's API is linearizable while hosts fail. Clients
+// concurrently read and write registers through several API servers and record the results. Check
 // searches for an order of all operations that explains the results.
 //
-// A register is the value in a ConfigMap of the namespace default. The model is the same as in
-// etcd's robustness tests: an operation without a response can take effect at any later time, or
+// A register is the value in a ConfigMap in the namespace default. The model is the same as in
+// etcd's robustness tests: an operation without a response may take effect at any later time, or
 // never.
 package register
 
@@ -33,22 +33,23 @@ import (
 const (
 	// count is the number of registers that are in use at the same time.
 	count = 3
-	// period is the time after which the clients use other registers, so that each register has few
-	// operations without a response. Such operations make the search for an order expensive.
+	// period is the time after which the clients switch to other registers, so that each register
+	// has few operations without a response. Such operations make the search for an order
+	// expensive.
 	period = 5 * time.Second
-	// pause is the time between two operations of a client, so that the hosts get most of the
-	// processor time.
+	// pause is the time between two operations of a client, so that the hosts get most of the CPU
+	// time.
 	pause = 50 * time.Millisecond
-	// timeout ends an operation without a response.
+	// timeout is the time after which a client gives up waiting for a response.
 	timeout = 3 * time.Second
-	// checkTimeout limits the search for an order.
+	// checkTimeout is the maximum time to search for an order.
 	checkTimeout = 2 * time.Minute
 )
 
-// label is the label with the period of a register.
+// label is the label that contains a register's period.
 const label = "register"
 
-// Clients are the clients of the registers.
+// Clients contains the clients that read and write the registers.
 type Clients struct {
 	start   time.Time
 	stop    context.CancelFunc
@@ -58,7 +59,7 @@ type Clients struct {
 	history []porcupine.Operation
 }
 
-// Start starts a client for each API server. The seed determines the operations of the clients.
+// Start starts a client for each API server. seed determines the clients' operations.
 func Start(t testing.TB, servers []*rest.Config, seed uint64) *Clients {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
@@ -79,8 +80,8 @@ func Start(t testing.TB, servers []*rest.Config, seed uint64) *Clients {
 	return c
 }
 
-// once sends each request once. Otherwise, a client would repeat an update that took effect, and
-// report that it was rejected.
+// once sends each request only once. Otherwise, the HTTP client could retry an update that had
+// already taken effect, and report that it was rejected.
 type once struct{ next http.RoundTripper }
 
 func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -116,7 +117,7 @@ func (c *Clients) Check(t testing.TB) {
 	}
 }
 
-// client is one client, which does one operation after another.
+// client is one of the clients. It runs one operation after another.
 type client struct {
 	*Clients
 	id, writes int
@@ -150,17 +151,17 @@ func (c *client) run(ctx context.Context) {
 
 func registerName(epoch, number int) string { return fmt.Sprintf("register-%d-%d", epoch, number) }
 
-// value returns a value that no other write has.
+// value returns a value that no other write uses.
 func (c *client) value() string {
 	c.writes++
 	return fmt.Sprintf("%d-%d", c.id, c.writes)
 }
 
-// since returns the time since the start of the history.
+// since returns the time since the start of the history, in nanoseconds.
 func (c *Clients) since() int64 { return int64(time.Since(c.start)) }
 
-// record adds an operation and its start time to the history, unless it certainly had no effect and
-// no result.
+// record adds an operation and its start time to the history, unless it is certain that the
+// operation had no effect and no result.
 func (c *client) record(in input, begin int64, value string, err error) {
 	operation := porcupine.Operation{ClientId: c.id, Input: in, Call: begin, Return: c.since()}
 	switch {
@@ -178,7 +179,7 @@ func (c *client) record(in input, begin int64, value string, err error) {
 	c.history = append(c.history, operation)
 }
 
-// neverSent reports whether a request was not sent because there was no connection.
+// neverSent reports whether a request was not sent because no connection could be established.
 func neverSent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"
@@ -196,7 +197,7 @@ func (c *client) read(ctx context.Context, name string) {
 	c.record(input{register: name, action: read}, begin, object.Data["value"], err)
 }
 
-// list reads all registers of a period in one request.
+// list reads all of a period's registers in a single request.
 func (c *client) list(ctx context.Context, epoch int) {
 	begin := c.since()
 	list, err := c.registers.List(ctx, metav1.ListOptions{LabelSelector: label + "=" + strconv.Itoa(epoch)})
@@ -213,7 +214,7 @@ func (c *client) list(ctx context.Context, epoch int) {
 	}
 }
 
-// write sets a register, regardless of its value.
+// write sets a register's value, regardless of its current value.
 func (c *client) write(ctx context.Context, epoch int, name string) {
 	value, begin := c.value(), c.since()
 	object := applycore.ConfigMap(name, metav1.NamespaceDefault).
@@ -222,7 +223,7 @@ func (c *client) write(ctx context.Context, epoch int, name string) {
 	c.record(input{register: name, action: write, value: value}, begin, value, err)
 }
 
-// swap replaces the value that the client read last.
+// swap replaces the value that the client last read.
 func (c *client) swap(ctx context.Context) {
 	if c.seen == nil {
 		return
