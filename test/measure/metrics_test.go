@@ -19,9 +19,10 @@ import (
 const (
 	// metricsPods is the number of pods on the measured node.
 	metricsPods = 250
-	// metricsTime is how long the component runs. It reads the usage every 15 s.
+	// metricsTime is how long the component runs. The component reads the usage every 15 s.
 	metricsTime = 2 * time.Minute
-	// metricsMemory is the aim for memory in bytes. metricsShare is the aim for processor time.
+	// metricsMemory is the target for memory, in bytes. metricsShare is the target for CPU time, as
+	// a share of one CPU.
 	metricsMemory, metricsShare = 10e6, 0.01
 )
 
@@ -41,7 +42,7 @@ spec:
 `
 
 // TestMetrics runs the component that reads the usage of nodes and pods in this process, so that
-// the measurement excludes the rest of the control plane. The node has real pods.
+// the measurement excludes the rest of the control plane. The node runs real pods.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")
 	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})
@@ -72,7 +73,7 @@ func TestMetrics(t *testing.T) {
 	r.write(t)
 }
 
-// liveHeap returns the bytes of live objects on the heap.
+// liveHeap returns the size of live heap objects, in bytes.
 func liveHeap() int64 {
 	runtime.GC()
 	runtime.GC() // the second collection empties pools
@@ -81,7 +82,7 @@ func liveHeap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// processTime returns the processor time of this process.
+// processTime returns this process's CPU time.
 func processTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage unix.Rusage

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// networkRounds is the number of rounds in which the networks take turns.
+	// networkRounds is the number of rounds, in each of which all networks are measured.
 	networkRounds = 5
-	// streamTime is how long a round measures the throughput, and then the rate of connections.
+	// streamTime is how long a round measures the throughput, and then the connection rate.
 	streamTime = time.Second
-	// connectionPort is the port of the server that counts connections.
+	// connectionPort is the port on which the server counts connections.
 	connectionPort = throughput.Port + 1
 )
 
-// The aims for networks.
+// These are the targets for networks.
 const (
 	latencyAim      = 0.85 // share of flannel's latency
 	routesAim       = 1.15 // share of the latency with plain routes
@@ -39,10 +39,10 @@ const (
 	policyChangeAim = 250 * time.Millisecond
 )
 
-// transport determines how packets get to another host.
+// transport determines how packets reach another host.
 type transport struct {
 	name string
-	// own is the value of slipway.podTransport. flannel is the value of flannel's backend.
+	// own is the value of slipway.podTransport. flannel is the value of flannel's backend setting.
 	own, flannel string
 }
 
@@ -51,8 +51,8 @@ var (
 	routes = transport{"routes", "host-gw", "host-gw"}
 )
 
-// TestNetwork measures the connections between pods of two hosts. Slipway's modes, flannel and the
-// kernel alone, without a cluster, take turns.
+// TestNetwork measures connections between pods on two hosts. It alternates between Slipway's
+// modes, flannel, and the kernel alone, without a cluster.
 func TestNetwork(t *testing.T) {
 	r := newTable("network")
 	for _, transport := range []transport{vxlan, routes} {
@@ -74,8 +74,8 @@ func TestNetwork(t *testing.T) {
 	r.write(t)
 }
 
-// addComparison adds the figures of a mode next to the figures of flannel, of the kernel alone with
-// the same transport, and of the kernel alone with routes.
+// addComparison adds a mode's figures next to the figures of flannel, of the kernel alone with the
+// same transport, and of the kernel alone with routes.
 func addComparison(r *table, name string, own, flannel, kernel, plain figures) {
 	values := func(format func(figures) string) string {
 		return fmt.Sprintf("%s; flannel %s, kernel alone %s", format(own), format(flannel), format(kernel))
@@ -95,24 +95,24 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func microseconds(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 
-// pair consists of two network namespaces on two hosts, in the measured network.
+// pair consists of two network namespaces on two hosts in the measured network.
 type pair struct {
 	client, server *netnamespace.Namespace
-	// address is the address of the server.
+	// address is the server's address.
 	address netip.Addr
 }
 
-// figures are the medians of the rounds.
+// figures contains the medians over the rounds.
 type figures struct {
-	// median and p99 are the round-trip times of one byte.
+	// median and p99 are the median and the 99th percentile of the round-trip time for one byte.
 	median, p99 time.Duration
 	// rate is the throughput in bits per second.
 	rate float64
-	// connections is the number of TCP connections per second, one after the other.
+	// connections is the number of TCP connections per second, opened one after another.
 	connections float64
 }
 
-// measurePairs measures pairs in turns.
+// measurePairs measures the pairs alternately.
 func measurePairs(t *testing.T, pairs ...pair) []figures {
 	t.Helper()
 	rounds := make([][]figures, len(pairs))
@@ -169,8 +169,8 @@ func (p pair) measure(ctx context.Context) (f figures, err error) {
 	return f, err
 }
 
-// countConnections opens connections one after the other, exchanges a byte over each, and returns
-// their number per second.
+// countConnections opens connections one after another and exchanges a byte over each connection.
+// It returns the number of connections per second.
 func (p pair) countConnections(address string) (perSecond float64, err error) {
 	listener, err := p.server.Listen("tcp", address)
 	if err != nil {
@@ -199,7 +199,7 @@ func (p pair) countConnections(address string) (perSecond float64, err error) {
 	return float64(count) / time.Since(start).Seconds(), err
 }
 
-// exchange opens a connection, and exchanges a byte.
+// exchange opens a connection and exchanges a byte.
 func exchange(address string) error {
 	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
@@ -212,11 +212,11 @@ func exchange(address string) error {
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		return err
 	}
-	// Otherwise, the client would use up its ports.
+	// Otherwise, the client would run out of ports.
 	return conn.(*net.TCPConn).SetLinger(0)
 }
 
-// newOwnPair starts a cluster of two hosts in a mode, with a pod on each.
+// newOwnPair starts a cluster with two hosts in a mode, with one pod on each host.
 func newOwnPair(t *testing.T, plugin string, transport transport) (*kit.Cluster, pair) {
 	t.Helper()
 	node := fmt.Sprintf("slipway: {podTransport: %s}", transport.own)
@@ -227,7 +227,7 @@ func newOwnPair(t *testing.T, plugin string, transport transport) (*kit.Cluster,
 	return c, newPodPair(t, c, second)
 }
 
-// newFlannelPair starts a cluster of two hosts that flannel connects, with a pod on each.
+// newFlannelPair starts a cluster with two hosts that flannel connects, with one pod on each host.
 func newFlannelPair(t *testing.T, transport transport) pair {
 	t.Helper()
 	hosts := flannel.NewHosts(t)
@@ -235,7 +235,7 @@ func newFlannelPair(t *testing.T, transport transport) pair {
 	return newPodPair(t, hosts[0].Cluster, hosts[1].Cluster)
 }
 
-// newPodPair creates a pod on each of the hosts "first" and "second".
+// newPodPair creates one pod on each of the hosts "first" and "second".
 func newPodPair(t *testing.T, first, second *kit.Cluster) pair {
 	t.Helper()
 	namespace := func(host *kit.Cluster, name string) (*netnamespace.Namespace, netip.Addr) {
@@ -259,7 +259,7 @@ spec:
 	return pair{client, server, address}
 }
 
-// openPod opens the network namespace of a pod whose name is the last argument of its process.
+// openPod opens a pod's network namespace. The pod's name is the last argument of its process.
 func openPod(t *testing.T, host *kit.Cluster, name string) *netnamespace.Namespace {
 	t.Helper()
 	processes, err := host.Processes()

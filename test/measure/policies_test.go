@@ -18,19 +18,20 @@ import (
 )
 
 const (
-	// bigProjects is the number of projects, each with a network policy and bigPods pods. The pods are
-	// on bigNodes simulated nodes.
+	// bigProjects is the number of projects, each with a network policy and bigPods pods. The pods
+	// are on bigNodes simulated nodes.
 	bigProjects, bigPods, bigNodes = 1000, 10, 40
-	// policyChanges is the number of measured changes of a policy.
+	// policyChanges is the number of policy changes that are measured.
 	policyChanges = 20
-	// datagramInterval is the interval of the datagrams that detect whether a change has taken effect.
+	// datagramInterval is the interval between the datagrams that detect whether a change has taken
+	// effect.
 	datagramInterval = time.Millisecond
-	// datagramPort is the port of the datagrams.
+	// datagramPort is the port to which the datagrams are sent.
 	datagramPort = 9000
 )
 
-// measureBigCluster adds projects, policies and pods to a cluster. It measures the pair again, the
-// memory of the node process, and the time until a changed policy takes effect.
+// measureBigCluster adds projects, policies and pods to a cluster. It measures the pair again, and
+// also the node process's memory and the time until a changed policy takes effect.
 func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	t.Helper()
 	leaveAlone(*idle)
@@ -85,7 +86,8 @@ func createBigCluster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// createProject creates a project with a policy that accepts connections only from its own pods.
+// createProject creates a project with a policy that allows connections only from the project's own
+// pods.
 func createProject(ctx context.Context, client kubernetes.Interface, number int, subnets []netip.Prefix) error {
 	name := fmt.Sprintf("project-%d", number)
 	if _, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -122,8 +124,8 @@ func createProject(ctx context.Context, client kubernetes.Interface, number int,
 	return ctx.Err()
 }
 
-// measurePolicyChanges isolates the pods of the pair and connects them again. It returns the times
-// from the response to each request until the first datagram that shows the change.
+// measurePolicyChanges isolates the pair's pods and connects them again. It returns the times from
+// the response to each request until the first datagram that shows the change.
 func measurePolicyChanges(t *testing.T, c *kit.Cluster, own pair) (durations []time.Duration) {
 	t.Helper()
 	address := net.JoinHostPort(own.address.String(), fmt.Sprint(datagramPort))
@@ -164,8 +166,8 @@ func measurePolicyChanges(t *testing.T, c *kit.Cluster, own pair) (durations []t
 	return durations
 }
 
-// untilDatagrams sends datagrams until they pass, or until a hundred in a row do not pass. It
-// returns the time until the first of these datagrams.
+// untilDatagrams sends datagrams until they pass, or until a hundred consecutive datagrams do not
+// pass. It returns the time until the first of these datagrams.
 func untilDatagrams(ctx context.Context, sender net.Conn, listener net.PacketConn, passes bool) (time.Duration, error) {
 	start := time.Now()
 	change := start

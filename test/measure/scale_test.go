@@ -17,14 +17,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// The limits of Kubernetes' service levels: requests for one object, lists, and starts of pods, at
-// the 99th percentile.
+// These are the limits in Kubernetes' service level objectives for requests for a single object,
+// lists, and pod starts, at the 99th percentile.
 const callLimit, listLimit, podLimit = time.Second, 5 * time.Second, 5 * time.Second
 
 const (
 	// creators is the number of concurrent requests that create pods.
 	creators = 4
-	// sampleInterval is the interval of the requests that are measured.
+	// sampleInterval is the interval between measured requests.
 	sampleInterval = 200 * time.Millisecond
 )
 
@@ -58,7 +58,7 @@ func TestHollowNodes(t *testing.T) {
 	r.write(t)
 }
 
-// unlimited returns a client of the API without a rate limit.
+// unlimited returns an API client without a rate limit.
 func unlimited(t *testing.T, c *kit.Cluster) kubernetes.Interface {
 	t.Helper()
 	config := rest.CopyConfig(c.Config)
@@ -71,10 +71,10 @@ func unlimited(t *testing.T, c *kit.Cluster) kubernetes.Interface {
 	return client
 }
 
-// usage is the usage of the control plane.
+// usage is the control plane's resource usage.
 type usage struct {
 	bytes int64
-	// share is the processor time per second.
+	// share is the CPU time per second.
 	share float64
 }
 
@@ -82,7 +82,7 @@ func (u usage) String() string {
 	return fmt.Sprintf("%s, %.0f ms of processor time a second", mebibytes(u.bytes), 1000*u.share)
 }
 
-// controlPlane measures the control plane process for the duration of -idle.
+// controlPlane measures the control plane process for the duration given by -idle.
 func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	t.Helper()
 	pid := processID(t, c, "control-plane")
@@ -93,7 +93,7 @@ func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	return u
 }
 
-// processID returns the ID of a process that `slipway status` lists.
+// processID returns the process ID of a process in `slipway status`.
 func processID(t *testing.T, c *kit.Cluster, name string) int {
 	t.Helper()
 	for _, process := range c.Status().Processes {
@@ -105,7 +105,7 @@ func processID(t *testing.T, c *kit.Cluster, name string) int {
 	return 0
 }
 
-// processorTime returns the time that a process has used, in user and kernel mode.
+// processorTime returns the CPU time that a process has used in user and kernel mode.
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -121,10 +121,10 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// loadNamespace is the namespace of simulated pods.
+// loadNamespace is the namespace for simulated pods.
 const loadNamespace = "load"
 
-// startPods creates pods, and returns the time until the API reported each one as running.
+// startPods creates pods and returns the time until the API reports each pod as running.
 func startPods(t *testing.T, client kubernetes.Interface, count int) (durations []time.Duration) {
 	t.Helper()
 	const namespace = loadNamespace

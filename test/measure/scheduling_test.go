@@ -21,16 +21,18 @@ import (
 
 const (
 	schedulingNodes, schedulingPods = 100, 1000
-	// schedulingRounds is the number of measurements of each scheduler, without the first one.
+	// schedulingRounds is the number of measurements per scheduler, not counting the first
+	// measurement.
 	schedulingRounds = 3
-	// schedulingAim is the minimum ratio of the pods per second to upstream's.
+	// schedulingAim is the minimum ratio of the scheduler's pods per second to upstream's pods per
+	// second.
 	schedulingAim = 0.95
 	// schedulingCreators is the number of concurrent requests that create pods.
 	schedulingCreators = 16
 )
 
-// fastScheduler is configured by a policy in a ConfigMap. Its limit of requests is high, because
-// the default of 50 a second would hide a difference.
+// fastScheduler configures the scheduler with a policy in a ConfigMap. Its request limit is high,
+// because the default of 50 requests per second would hide a difference.
 const fastScheduler = `kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy], kube-api-qps: ["5000"], kube-api-burst: ["5000"]}}`
 
 // documentPolicy is the default scheduler.json (Cluster Administration 3.11, section 16.2.4).
@@ -48,7 +50,7 @@ const documentPolicy = `{
 	{"name": "Zone", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}}
 ]}`
 
-// TestScheduling compares the scheduler of the control plane with upstream's program, which serves
+// TestScheduling compares the control plane's scheduler with upstream's program, which schedules
 // pods with its own scheduler name in the same cluster. The measurements alternate.
 func TestScheduling(t *testing.T) {
 	r := newTable("scheduling")
@@ -85,7 +87,7 @@ func TestScheduling(t *testing.T) {
 	r.write(t)
 }
 
-// upstreamScheduler is the scheduler name of upstream's program.
+// upstreamScheduler is the scheduler name that upstream's program uses.
 const upstreamScheduler = "upstream"
 
 const upstreamConfiguration = `
@@ -119,8 +121,8 @@ func startUpstreamScheduler(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// schedule creates pods for a scheduler, and returns the time from the first request until the
-// last one has a node. Then it deletes them.
+// schedule creates pods for a scheduler. It returns the time from the first request until the last
+// pod has a node. It then deletes the pods.
 func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.Duration {
 	t.Helper()
 	pods := client.CoreV1().Pods(loadNamespace)
@@ -156,7 +158,7 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	return duration
 }
 
-// follow adds the names of pods that have a node, until all pods have one or the watch ends.
+// follow adds the names of pods that have a node, until all pods have a node or the watch ends.
 func follow(t *testing.T, client kubernetes.Interface, placed map[string]bool) {
 	t.Helper()
 	changes, err := client.CoreV1().Pods(loadNamespace).Watch(t.Context(), metav1.ListOptions{})

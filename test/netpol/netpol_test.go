@@ -1,9 +1,9 @@
-// Package netpol runs Kubernetes' own end-to-end tests of network policies. `make netpol` runs it;
-// FOCUS selects tests by a regular expression:
+// Package netpol runs Kubernetes' own end-to-end tests for network policies. `make netpol` runs it.
+// FOCUS selects tests with a regular expression:
 //
 //	go test ./test/netpol -args -focus 'default-deny'
 //
-// Tests of SCTP run if the kernel has SCTP.
+// SCTP tests run if the kernel supports SCTP.
 package netpol
 
 import (
@@ -34,7 +34,8 @@ import (
 
 var focus = flag.String("focus", "", "run only tests whose names match this `expression`")
 
-// suiteTimeout limits all tests together. A test takes about half a minute on two busy cores.
+// suiteTimeout is the timeout for all tests together. A test takes about half a minute on two busy
+// cores.
 const suiteTimeout = 2 * time.Hour
 
 func TestMain(m *testing.M) { kit.Main(m) }
@@ -42,7 +43,7 @@ func TestMain(m *testing.M) { kit.Main(m) }
 func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	buildAgnhost(t, c)
-	// The suite's settings have the default values of its flags.
+	// The suite's settings have the default values of their flags.
 	flags := flag.NewFlagSet("suite", flag.ContinueOnError)
 	framework.RegisterCommonFlags(flags)
 	framework.RegisterClusterFlags(flags)
@@ -77,10 +78,10 @@ func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	}
 }
 
-// dockerfile builds the image of the suite's pods, which use only its program.
+// dockerfile builds the image for the suite's pods, which use only the program agnhost.
 const dockerfile = "FROM scratch\nCOPY agnhost /agnhost\nENTRYPOINT [\"/agnhost\"]\n"
 
-// buildAgnhost builds the image of the suite's pods, which the cluster cannot pull.
+// buildAgnhost builds the image for the suite's pods, because the cluster cannot pull it.
 func buildAgnhost(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -94,8 +95,8 @@ func buildAgnhost(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag="+image.GetE2EImage(image.Agnhost), dir)
 }
 
-// forward connects an address of this process to the API, which is in the network of the cluster's
-// machine, and returns the address.
+// forward listens on a local address and forwards connections to the API server, which is in the
+// network of the cluster's machine. It returns the local address.
 func forward(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,7 +118,8 @@ func forward(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// join copies data between a connection and a connection to the API until either ends.
+// join copies data between a connection and a new connection to the API server until either of them
+// is closed.
 func join(ctx context.Context, client net.Conn, c *kit.Cluster) {
 	defer client.Close()
 	server, err := c.Dial(ctx, "tcp", net.JoinHostPort(c.Address.String(), "8443"))
@@ -133,7 +135,7 @@ func join(ctx context.Context, client net.Conn, c *kit.Cluster) {
 	copying.Wait()
 }
 
-// writeConfig writes the kubeconfig of the administrator for another address of the API.
+// writeConfig writes the administrator's kubeconfig with a different API server address.
 func writeConfig(t *testing.T, address string, config *rest.Config) string {
 	t.Helper()
 	tls := config.TLSClientConfig
@@ -153,7 +155,7 @@ func writeConfig(t *testing.T, address string, config *rest.Config) string {
 	return path
 }
 
-// hasSCTP reports whether the kernel has SCTP.
+// hasSCTP reports whether the kernel supports SCTP.
 func hasSCTP() bool {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP)
 	if err != nil {

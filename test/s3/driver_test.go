@@ -16,8 +16,8 @@ import (
 	storage "github.com/slipway-platform/slipway/registry/s3"
 )
 
-// limit keeps distribution's tests from writing a file of 5 GiB, and bounds the memory of this
-// process: they compare files of megabytes with a library that needs gigabytes to print a
+// limit keeps distribution's tests from writing a 5 GiB file. It also limits this process's memory:
+// the tests compare files of several megabytes with a library that needs gigabytes to print a
 // difference.
 func limit(t *testing.T) {
 	t.Helper()
@@ -39,7 +39,7 @@ func limit(t *testing.T) {
 }
 
 // open returns a function that creates drivers with additional settings, for a bucket that is
-// created if it is missing.
+// created if it does not exist.
 func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) {
 	t.Helper()
 	program, err := filepath.Abs("../../bin/versitygw")
@@ -66,7 +66,7 @@ func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	limit(t)
 	for name, more := range map[string]map[string]any{
 		"defaults": {},
-		// The size is small enough that distribution's tests copy in parts.
+		// The sizes are so small that distribution's tests copy in parts.
 		"small parts": {"chunksize": 5 << 20, "multipartcopychunksize": 5 << 20, "multipartcopythresholdsize": 16, "rootdirectory": "/registry", "bucket": "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +76,8 @@ func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	}
 }
 
-// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows a part below 5 MiB
-// only at the end, so a writer must copy existing content before it appends more.
+// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows a part smaller than
+// 5 MiB only at the end, so a writer must copy existing content before it appends to it.
 func TestUploadContinuesAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// shop is an application with a pod on each of three hosts, and its route.
+// shop is an application with one pod on each of three hosts, and a route.
 const shop = `
 apiVersion: apps/v1
 kind: Deployment
@@ -54,7 +54,7 @@ metadata: {name: shop}
 spec: {host: shop.example.com, to: {kind: Service, name: shop}}
 `
 
-// visit requests the page of the shop from the router of a host.
+// visit requests the shop's page from a host's router.
 func visit(ctx context.Context, host *kit.Cluster) error {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, "tcp", "127.0.0.1:80") },
@@ -75,8 +75,8 @@ func visit(ctx context.Context, host *kit.Cluster) error {
 	return err
 }
 
-// visitors requests the page of the shop from the routers of the hosts until stop is called. stop
-// returns the number of requests and the failures.
+// visitors requests the shop's page from the hosts' routers until stop is called. stop returns the
+// number of requests and the failures.
 func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures []string)) {
 	var visitors sync.WaitGroup
 	var visits atomic.Int64
@@ -87,7 +87,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 		visitors.Go(func() {
 			for ctx.Err() == nil {
 				visits.Add(1)
-				// A started visit is completed, so that the end of the test does not cause a failure.
+				// In-flight visits complete, so that the end of the test does not cause a failure.
 				if err := visit(context.Background(), host); err != nil {
 					mu.Lock()
 					failures = append(failures, name+": "+err.Error())
@@ -107,7 +107,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 	}
 }
 
-// pushTools pushes the image of small programs with an additional layer.
+// pushTools pushes the image with small programs, with an additional layer.
 func (r *registry) pushTools(to string) {
 	r.t.Helper()
 	image, err := remote.Image(r.tag("tools:v1"), r.options()...)
@@ -126,9 +126,10 @@ func (r *registry) pushTools(to string) {
 	}
 }
 
-// checkRollingReboot reboots three infrastructure nodes one after the other, as administrators do
-// (3.11 Cluster Administration, 2.D). The routers of the other nodes serve the route without a
-// failed request, and the registry on one of them receives an image and sends it to a node.
+// checkRollingReboot reboots three infrastructure nodes one after another, as administrators do
+// (3.11 Cluster Administration, 2.D). The routers on the other nodes must serve the route without a
+// failed request. The registry on one of the other nodes must receive an image and send it to a
+// node.
 func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Cluster) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
@@ -178,8 +179,8 @@ func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Clus
 	}
 }
 
-// rotateKey adds a key for the encryption of secrets when all masters serve requests, and waits
-// until all masters use it.
+// rotateKey adds an encryption key for secrets when all masters serve requests. It waits until all
+// masters use the key.
 func (r *registry) rotateKey(masters map[string]*kit.Cluster) {
 	r.t.Helper()
 	file := func(host *kit.Cluster) string {

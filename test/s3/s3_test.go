@@ -1,6 +1,7 @@
 // Package s3 checks on a real cluster that the registry stores its images on a real S3 server
 // (versitygw), and that `oc image mirror` creates a bucket from which clients can pull. The tests
-// first build that server. They are separate from the scenarios, because only they need it.
+// first build the S3 server. They are separate from the scenarios, because only they need the S3
+// server.
 package s3
 
 import (
@@ -26,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// registry is the registry of a cluster with its images in S3, for a user with all rights in the
-// project `default`.
+// registry is the registry of a cluster that stores its images in S3, for a user with all
+// permissions in the project `default`.
 type registry struct {
 	*kit.Cluster
 	*server
@@ -41,7 +42,7 @@ func start(t *testing.T) *registry {
 	return startWith(t, kit.Options{})
 }
 
-// startWith starts a cluster with options of its first host.
+// startWith starts a cluster with the given options for its first host.
 func startWith(t *testing.T, options kit.Options) *registry {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "registry.yml")
@@ -83,7 +84,7 @@ func (r *registry) tag(text string) name.Tag {
 	return tag
 }
 
-// push stores an image of random bytes. Its layer is sent in several parts.
+// push pushes an image with random data. Its layer is uploaded in several parts.
 func (r *registry) push(name string) v1.Image {
 	r.t.Helper()
 	image, err := random.Image(24<<20, 1)
@@ -96,7 +97,7 @@ func (r *registry) push(name string) v1.Image {
 	return image
 }
 
-// checkContent reports an error unless the image can be pulled completely.
+// checkContent returns an error unless the image can be pulled completely.
 func (r *registry) checkContent(reference name.Reference) error {
 	image, err := remote.Image(reference, r.options()...)
 	if err != nil {
@@ -117,7 +118,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Errorf("the last pushed image: %v", err)
 	}
 
-	// A layer is mounted from another repository.
+	// Mount a layer from another repository.
 	layers, err := current.Layers()
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Errorf("mount of a layer: %d", status)
 	}
 
-	// Unreferenced content is deleted, also from S3.
+	// Unreferenced content must be deleted, also from S3.
 	digest, err := old.Digest()
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +150,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Errorf("the remaining image: %v", err)
 	}
 
-	// A push that fails because the registry is killed is repeated.
+	// A push that fails because the registry is killed can be repeated.
 	r.interrupt("app")
 	r.WaitFor("a push after the registry was killed", func(context.Context) error { return remote.Write(r.tag("app:v2"), old, r.options()...) })
 	for _, tag := range []string{"app:v1", "app:v2"} {
@@ -228,8 +229,8 @@ func (r *registry) interrupt(stream string) {
 	}
 }
 
-// mirror copies an image of the cluster's registry to a path of the bucket, from which clients pull
-// without a registry.
+// mirror copies an image from the cluster's registry to a path in the bucket, from which clients
+// can pull the image without a registry.
 func (r *registry) mirror(image v1.Image) {
 	r.t.Helper()
 	r.t.Setenv("AWS_ACCESS_KEY_ID", accessKey)

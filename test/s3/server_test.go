@@ -18,8 +18,8 @@ const (
 	bucket    = "images"
 )
 
-// server is an S3 server on this machine, which the cluster's network can reach. Its objects are
-// files below dir.
+// server is an S3 server on this machine that is reachable from the cluster's network. Its objects
+// are files below dir.
 type server struct {
 	address string
 	dir     string
@@ -31,7 +31,7 @@ func serve(t *testing.T, c *kit.Cluster) *server {
 	return serveAt(t, c.RepositoryFile("bin", "versitygw"), c.Gateway.String())
 }
 
-// serveAt builds the server and starts it on a port of host, with an empty bucket.
+// serveAt builds the server and starts it on a port on host, with an empty bucket.
 func serveAt(t *testing.T, result, host string) *server {
 	t.Helper()
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", "-s -w", "-o", result, program)
@@ -62,7 +62,8 @@ func serveAt(t *testing.T, result, host string) *server {
 	return s
 }
 
-// configuration is the configuration file of a registry that stores its images there.
+// configuration writes the configuration file for a registry that stores its images on this server.
+// It returns the file's path.
 func (s *server) configuration(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "registry.yml")
@@ -76,7 +77,7 @@ storage:
 	return path
 }
 
-// objects returns the files of matching objects below a path of the bucket.
+// objects returns the files of all matching objects below a path in the bucket.
 func (s *server) objects(t *testing.T, path ...string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(append([]string{s.dir, bucket}, path...)...))

@@ -1,5 +1,5 @@
-// Command agnhost implements the part of Kubernetes' program agnhost that its tests of network
-// policies use: servers on the ports of a pod, and a client for them.
+// Command agnhost implements the part of Kubernetes' program agnhost that Kubernetes' network
+// policy tests use: servers on a pod's ports, and a client for them.
 package main
 
 import (
