@@ -69,7 +69,7 @@ func RotateEncryption(dir string) error {
 	})
 }
 
-// EncryptionFile returns the path of the encryption file.
+// EncryptionFile returns the path of the file that EnsureEncryption writes.
 func EncryptionFile(dir string) string { return encryptionFile(dir) }
 
 // EncryptionKey is a key that no master uses yet.

@@ -48,7 +48,7 @@ type Spec struct {
 	APIHosts []string
 	// APIURL is the API server's address in the administrator's kubeconfig, such as
 	// `https://192.0.2.10:8443`. LoopbackURL is its address in the control plane's kubeconfigs, and
-	// NodeURL is its address in the node's kubeconfigs. Both default to APIURL.
+	// NodeURL is its address in the node's kubeconfigs. NodeURL defaults to LoopbackURL.
 	APIURL, LoopbackURL, NodeURL string
 	// NodeName is the name of the Node object.
 	NodeName string

@@ -32,7 +32,7 @@ const (
 	// a secret key. The assumed size is much larger than a typical value, because such a value can
 	// be up to 1 MiB.
 	foreignSize = 16 << 10
-	// maxCopies is the maximum number of secrets, ConfigMaps and keys thereof that the kubelet
+	// maxCopies is the maximum number of secrets, ConfigMaps and individual keys that the kubelet
 	// writes for a pod. Each can be up to 1 MiB.
 	maxCopies = 128
 )
