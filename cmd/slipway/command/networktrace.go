@@ -185,8 +185,9 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	return nil
 }
 
-// policies returns the names of the policies that contributed to the last step's verdict. They are
-// the comments of the chains that the packet traversed in the last step's table.
+// policies returns a sentence that names the policies that contributed to the last step's verdict,
+// or "". The names are the comments of the chains that the packet traversed in the last step's
+// table.
 func policies(steps []trace.Step) string {
 	var names []string
 	for _, step := range steps {
