@@ -1,5 +1,5 @@
-// Package cli is the client, `oc` and `kubectl`: Kubernetes' command-line tool with OpenShift's
-// commands. Without a kubeconfig, it connects to the cluster of its host.
+// Package cli implements the client, `oc` and `kubectl`: Kubernetes' command-line tool with
+// OpenShift's commands. Without a kubeconfig, the client connects to the cluster on its host.
 package cli
 
 import (
@@ -32,7 +32,7 @@ import (
 )
 
 // New returns the client as a command of another program. It creates the client's commands only
-// when the command runs, because that takes longer than most of the other program's work.
+// when the command runs, because their creation takes longer than most of the other program's work.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -46,11 +46,11 @@ func New(name string) *cobra.Command {
 }
 
 // Run runs the client as the program called name, `oc` or `kubectl`, with the arguments args. It
-// returns errors of cobra, such as an unknown flag. As in kubectl, a command that fails prints the
+// returns cobra's errors, such as an unknown flag. As in kubectl, a command that fails prints the
 // reason and exits.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// Unlike a flag, the environment also reaches `oc config` and plugins.
+		// Unlike a flag, the environment variable also reaches `oc config` and plugins.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}
@@ -77,9 +77,9 @@ func Run(name string, args []string) error {
 	return componentcli.RunNoErrOutput(command(name, args, streams))
 }
 
-// oldFlags replaces flags of OpenShift 3: --loglevel is now --v and --logspec is --vmodule for
-// every command, -v of `oc status` is --suggest, and -v of `oc set deployment-hook` is --volumes.
-// It returns a note for each replaced -v.
+// oldFlags replaces OpenShift 3's flags. For every command, --loglevel becomes --v and --logspec
+// becomes --vmodule. For `oc status`, -v becomes --suggest. For `oc set deployment-hook`, -v
+// becomes --volumes. oldFlags returns a note for each replaced -v.
 func oldFlags(args []string) (current, notes []string) {
 	args = slices.Clone(args)
 	replace := func(i int, flag string) {
@@ -108,12 +108,12 @@ func oldFlags(args []string) (current, notes []string) {
 	return args, notes
 }
 
-// Tree returns the client's commands for documentation and checks. name is `oc` or `kubectl`.
+// Tree returns the client's command tree for documentation and checks. name is `oc` or `kubectl`.
 func Tree(name string) *cobra.Command {
 	return command(name, nil, genericiooptions.NewTestIOStreamsDiscard())
 }
 
-// command returns the tree of the client's commands.
+// command returns the client's command tree.
 func command(name string, args []string, streams genericiooptions.IOStreams) *cobra.Command {
 	flags := connectionFlags(name).WithWarningPrinter(streams)
 	options := kubectl.KubectlOptions{
@@ -160,9 +160,9 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 	return root
 }
 
-// kubectlTree returns kubectl's commands. It unsets PATH while kubectl creates them: otherwise,
-// kubectl searches PATH for plugins to list in a help text that Slipway replaces, which takes a
-// tenth of the time.
+// kubectlTree returns kubectl's command tree. It unsets PATH while kubectl creates the commands.
+// Otherwise, kubectl would search PATH for plugins to list in a help text that Slipway replaces,
+// which takes a tenth of the time.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
@@ -174,7 +174,7 @@ func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 
 // runPlugin replaces this process with the plugin for a command line, if root does not have the
 // command. Like kubectl, it also runs plugins for missing subcommands of commands such as `create`.
-// It returns if there is no plugin.
+// It returns if no plugin exists.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
 	command, rest, err := root.Find(args)
 	if err != nil {
@@ -193,8 +193,8 @@ func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string
 	return nil
 }
 
-// pluginPrefixes returns the prefixes of plugin file names: oc also runs kubectl's plugins, so that
-// both `oc-x` and `kubectl-x` provide `oc x`.
+// pluginPrefixes returns the prefixes of plugin file names. oc also runs kubectl's plugins, so both
+// `oc-x` and `kubectl-x` provide `oc x`.
 func pluginPrefixes(name string) []string {
 	if name == "kubectl" {
 		return []string{name}

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// asClient is the environment variable that makes the test binary run as the client that it names.
+// asClient is the environment variable that makes the test binary run as a client. Its value is the
+// client's name.
 const asClient = "SLIPWAY_TEST_CLIENT"
 
 func TestMain(m *testing.M) {
@@ -31,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// client runs the client in its own process, with a temporary home directory and the variables env.
+// client runs the client in its own process, with a temporary home directory and the environment
+// variables env.
 func client(t *testing.T, name string, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)

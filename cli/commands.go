@@ -34,7 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns oc's commands that kubectl does not have, from the package of their noun.
+// ownCommands returns the oc commands that kubectl does not have, each from the package for its
+// noun.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{
@@ -98,8 +99,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) comma
 	}
 }
 
-// headings returns the headings of the root command's help, in OpenShift 3's words, and the names
-// of the commands below each. Other commands are listed last.
+// headings returns the headings of the root command's help, as OpenShift 3 words them, and the
+// command names below each heading. All other commands are listed last.
 func headings() [][2]string {
 	return [][2]string{
 		{"Basic Commands:", "types login new-project new-app status project projects explain"},
@@ -112,15 +113,15 @@ func headings() [][2]string {
 	}
 }
 
-// commandGroup contains the commands that kubectl does not have.
+// commandGroup holds the commands that kubectl does not have.
 type commandGroup struct {
-	// top contains the subcommands of the root.
+	// top holds the subcommands of the root command.
 	top []*cobra.Command
-	// below contains the subcommands of kubectl's commands, such as "create", by parent.
+	// below holds the subcommands of kubectl's commands, such as "create", by parent.
 	below map[string][]*cobra.Command
 }
 
-// addTo adds the commands to kubectl's tree and replaces the help of the root.
+// addTo adds the commands to kubectl's command tree and replaces the root command's help.
 func (o commandGroup) addTo(root *cobra.Command) {
 	add(root, o.top)
 	for _, parent := range root.Commands() {
@@ -146,7 +147,7 @@ func (o commandGroup) addTo(root *cobra.Command) {
 	templates.ActsAsRootCommand(root, []string{"options", "alpha"}, groups...)
 }
 
-// add adds commands to a parent. They replace commands of the same name.
+// add adds commands to a parent. They replace commands with the same name.
 func add(parent *cobra.Command, commands []*cobra.Command) {
 	for _, command := range commands {
 		for _, same := range parent.Commands() {

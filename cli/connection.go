@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// incompleteConfiguration is the message of OpenShift 3's client before the first login.
+// incompleteConfiguration is the message that OpenShift 3's client prints before the first login.
 const incompleteConfiguration = `Missing or incomplete configuration info.  Please login or point to an existing, complete config file:
 
   1. Log in to a server: oc login URL
@@ -23,10 +23,11 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 
 To view or setup config directly use the 'config' command.`
 
-// connectionFlags returns the flags with which every command connects to a server. name, the name
-// of the program, is part of the user agent. If no server is configured, the first request of oc
-// ends the program. kubectl keeps its default server, port 8080 of this machine. The client doesn't
-// limit its requests to client-go's five per second: the server's priority levels limit them.
+// connectionFlags returns the flags with which every command connects to a server. name, the
+// program's name, is part of the user agent. If no server is configured, oc exits at the first
+// request, while kubectl keeps its default server, port 8080 on this machine. The client is not
+// limited to client-go's default of five requests per second: the server's priority levels limit
+// its requests.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	if name == "kubectl" { // with these flags kubectl prompts users without credentials for a password
@@ -44,11 +45,11 @@ func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// shortCommit is the length of a commit in the user agent, as in client-go's user agent.
+// shortCommit is the length of the commit hash in the user agent, as in client-go's user agent.
 const shortCommit = 7
 
-// notConfigured is a transport that ends the program at the first request. Commands that send no
-// requests work without a server.
+// notConfigured is a transport that exits at the first request. Commands that send no requests work
+// without a server.
 type notConfigured struct{}
 
 // RoundTrip prints that no server is configured, and exits.
@@ -75,7 +76,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 	return false
 }
 
-// addOldGlobalFlags adds the global flags of OpenShift 3 that have another name in kubectl.
+// addOldGlobalFlags adds OpenShift 3's global flags that have another name in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
 	// The commands below "config" have a separate flag for the file.
 	if config, _, err := root.Find([]string{"config"}); err == nil {
@@ -92,8 +93,8 @@ func addOldGlobalFlags(root *cobra.Command) {
 	}
 }
 
-// warnAboutUnknownFields changes the default of --validate from strict to warn, in all commands
-// that have the flag, because OpenShift 3's client accepted unknown fields.
+// warnAboutUnknownFields changes the default of --validate from strict to warn in all commands that
+// have the flag, because OpenShift 3's client accepted unknown fields.
 func warnAboutUnknownFields(command *cobra.Command) {
 	for _, child := range command.Commands() {
 		warnAboutUnknownFields(child)

@@ -24,24 +24,24 @@ import (
 // Source is the local source of a build. At most one of File, Dir, Repo and Archive is set. "-"
 // means standard input.
 type Source struct {
-	// File is uploaded under its name, Dir and Repo as archives, and Archive unchanged. File and
+	// File is uploaded under its own name, Dir and Repo as archives, and Archive as is. File and
 	// Archive can be HTTP or HTTPS URLs.
 	File, Dir, Repo, Archive string
-	// Commit is the commit of Repo to send. The default is the commit that is checked out. For other
-	// sources, the build's revision only records it.
+	// Commit is the commit of Repo to upload. The default is the commit that is checked out. For
+	// other sources, Commit is only recorded in the build's revision.
 	Commit string
-	// Exclude matches the paths in Dir that are not uploaded. If it is nil, all are uploaded.
+	// Exclude matches the paths in Dir that are not uploaded. If it is nil, all paths are uploaded.
 	Exclude *regexp.Regexp
 	// In is standard input. Progress receives messages for the user.
 	In       io.Reader
 	Progress io.Writer
 }
 
-// IsSet reports whether one of the paths is set.
+// IsSet reports whether any of the paths is set.
 func (s *Source) IsSet() bool { return s.File != "" || s.Dir != "" || s.Repo != "" || s.Archive != "" }
 
-// Upload starts a build of a build config and uploads its source. While the build waits, it writes
-// the reason to source.Progress.
+// Upload starts a build from a build config and uploads its source. While the build is pending,
+// Upload writes the reason to source.Progress.
 func (c *Client) Upload(ctx context.Context, config string, source *Source) (*buildv1.Build, error) {
 	before, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	teeCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
-		// An error, such as no permission to get builds, does not stop the upload.
+		// The upload continues after an error, for example if the user must not get builds.
 		_ = c.watch(teeCtx, newNotifier(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-done }()
@@ -75,7 +75,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	return build, nil
 }
 
-// serial serializes the writes of several goroutines.
+// serial is a writer that serializes concurrent writes.
 type serial struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -87,7 +87,8 @@ func (s *serial) Write(p []byte) (int, error) {
 	return s.out.Write(p)
 }
 
-// countingReader writes the number of bytes to progress when the content ends.
+// countingReader writes the number of bytes read to progress when it reaches the end of the
+// content.
 type countingReader struct {
 	io.ReadCloser
 	progress io.Writer
@@ -162,7 +163,7 @@ func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, erro
 	return response.Body, nil
 }
 
-// openRepo returns an archive of a commit, which git writes, and the commit's metadata as options.
+// openRepo returns an archive of a commit, written by git, and the commit's metadata as options.
 func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string, error) {
 	commit := s.Commit
 	if commit == "" {
@@ -191,7 +192,7 @@ func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string
 	}), options, nil
 }
 
-// withStderr adds a program's error output to the error of its run.
+// withStderr adds a program's standard error to the error that the program returned.
 func withStderr(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
@@ -207,15 +208,15 @@ func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	return reader
 }
 
-// pack writes a directory as a gzip-compressed tar archive. It contains only files, directories and
-// symbolic links, and omits paths that match exclude.
+// pack writes a directory as a gzip-compressed tar archive. The archive holds only files,
+// directories and symbolic links, and omits paths that match exclude.
 func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	// A faster upload matters more than a smaller one.
+	// Upload speed matters more than archive size.
 	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return err
@@ -260,7 +261,7 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// The users of this machine do not exist in the build.
+	// The users of this machine do not exist in the build container.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err

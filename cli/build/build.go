@@ -34,7 +34,7 @@ type Client struct {
 	clock     clock.PassiveClock
 }
 
-// New returns a client for the builds of a project.
+// New returns a client for a project's builds.
 func New(config *rest.Config, namespace string) (*Client, error) {
 	client, err := buildclient.NewForConfig(config)
 	if err != nil {
@@ -61,8 +61,8 @@ const (
 	OfBuild  = "build"
 )
 
-// Name splits an argument such as "bc/app" or "build/app-1" into kind and name. If the argument has
-// no kind, the kind is fallback.
+// Name splits an argument such as "bc/app" or "build/app-1" into its kind and name. The kind
+// defaults to fallback.
 func Name(arg, fallback string) (kind, name string, err error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {
@@ -77,7 +77,7 @@ func Name(arg, fallback string) (kind, name string, err error) {
 	return "", "", fmt.Errorf("%s is neither a build config nor a build", arg)
 }
 
-// Of returns the builds of a build config, newest first.
+// Of returns a build config's builds, newest first.
 func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error) {
 	list, err := c.Builds(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: instantiate.Selector(config).String()})
 	if err != nil {
@@ -88,7 +88,8 @@ func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error)
 	return builds, nil
 }
 
-// Wait waits until a build satisfies a condition, and returns it. It fails if the build is deleted.
+// Wait waits until a build meets a condition, and returns the build. It fails if the build is
+// deleted.
 func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.Build) bool) (*buildv1.Build, error) {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
@@ -114,7 +115,7 @@ func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.
 	return event.Object.(*buildv1.Build), nil
 }
 
-// Complete waits until a build ends. It returns an error unless the build succeeded.
+// Complete waits until a build finishes. It returns an error unless the build succeeded.
 func (c *Client) Complete(ctx context.Context, name string) error {
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err != nil {

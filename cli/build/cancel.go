@@ -12,10 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// cancelTimeout limits how long Cancel waits until the build ends.
+// cancelTimeout is the maximum time that Cancel waits for the build to finish.
 const cancelTimeout = time.Minute
 
-// Cancel cancels a build and waits until it ends. It reports whether the build was active before.
+// Cancel cancels a build and waits until it finishes. It reports whether the build was active
+// before.
 func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		build, err := c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -41,7 +42,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	return true, err
 }
 
-// Again starts a build with the spec of the earlier build request.Name.
+// Again starts a build with the spec of the earlier build that request.Name names.
 func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
 	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
 }

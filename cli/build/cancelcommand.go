@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// buildCancel contains the state of `oc cancel-build`.
+// buildCancel holds the state of `oc cancel-build`.
 type buildCancel struct {
 	client  *Client
 	streams genericiooptions.IOStreams

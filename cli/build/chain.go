@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// buildChain contains the state of `oc adm build-chain`.
+// buildChain holds the state of `oc adm build-chain`.
 type buildChain struct {
 	client    dynamic.Interface
 	namespace string
@@ -66,7 +66,7 @@ func (b *buildChain) connect(factory util.Factory) (err error) {
 	return err
 }
 
-// link is an image stream tag or a build config. Next are its successors in the chain.
+// link is an image stream tag or a build config. Next holds its successors in the chain.
 type link struct {
 	Kind      string  `json:"kind"`
 	Namespace string  `json:"namespace"`
@@ -74,7 +74,7 @@ type link struct {
 	Next      []*link `json:"next,omitempty"`
 }
 
-// vertex is one node of the chain. Its kind is istag or bc.
+// vertex is a node of the chain graph. Its kind is istag or bc.
 type vertex struct{ kind, namespace, name string }
 
 func (b *buildChain) run(ctx context.Context, tag string) error {
@@ -145,8 +145,8 @@ func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	return edges
 }
 
-// inputs returns all input images of a build config or, with --trigger-only, the images that start
-// builds.
+// inputs returns all input images of a build config or, with --trigger-only, the images that
+// trigger builds.
 func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectReference) {
 	for i := range config.Spec.Triggers {
 		if trigger := config.Spec.Triggers[i].ImageChange; trigger != nil {
@@ -163,8 +163,8 @@ func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectRe
 	return all
 }
 
-// tagVertex returns the vertex of a reference, and false if the reference is not an image stream
-// tag. namespace is the default namespace.
+// tagVertex returns the vertex for a reference, and false if the reference does not name an image
+// stream tag. namespace is the default namespace.
 func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, bool) {
 	if reference == nil || reference.Kind != instantiate.TagKind {
 		return vertex{}, false
@@ -175,8 +175,8 @@ func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, boo
 	return vertex{"istag", namespace, reference.Name}, true
 }
 
-// follow builds the chain below a vertex. To end cycles, it adds no successors to a vertex in
-// above.
+// follow builds the chain below a vertex. To break cycles, it adds no successors to a vertex that
+// is already in above.
 func follow(at vertex, edges map[vertex][]vertex, above []vertex) *link {
 	tree := &link{Kind: at.kind, Namespace: at.namespace, Name: at.name}
 	if slices.Contains(above, at) {
@@ -221,7 +221,7 @@ func oneNamespace(l *link, namespace string) bool {
 	return l.Namespace == namespace && !slices.ContainsFunc(l.Next, func(next *link) bool { return !oneNamespace(next, namespace) })
 }
 
-// dot prints the chain as a graph for Graphviz.
+// dot prints the chain in the DOT format.
 func (b *buildChain) dot(root *link, name func(*link) string) (problems []error) {
 	print := func(format string, args ...any) {
 		_, err := fmt.Fprintf(b.out, format+"\n", args...)

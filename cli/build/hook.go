@@ -19,22 +19,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Hook calls the generic webhook of a build config, as a Git hook does.
+// Hook calls a build config's generic webhook, as a Git hook does.
 type Hook struct {
-	// URL is the URL of the webhook.
+	// URL is the webhook's URL.
 	URL string
-	// PostReceive is a file with lines "<old> <new> <ref>", the input that git passes to post-receive
-	// hooks. "-" is standard input. Repository is the repository that contains the commits; it
-	// defaults to the current directory.
+	// PostReceive is a file of "<old> <new> <ref>" lines, which git passes to post-receive hooks.
+	// "-" means standard input. Repository is the repository that contains the commits. It defaults
+	// to the current directory.
 	PostReceive, Repository string
-	// Env contains variables of the build. The webhook must allow them.
+	// Env holds environment variables for the build. The webhook must allow them.
 	Env []corev1.EnvVar
-	// Server is the current API server, or nil. Hook calls webhooks on this server with its CA.
+	// Server is the current API server, or nil. Hook uses this server's CA to call webhooks on it.
 	Server *rest.Config
 }
 
-// client returns an HTTP client without credentials. It trusts the server's CA if the webhook is on
-// this server.
+// client returns an HTTP client without credentials. The client trusts the server's CA if the
+// webhook is on this server.
 func (h *Hook) client() (*http.Client, error) {
 	hook, err := url.Parse(h.URL)
 	if err != nil || h.Server == nil {
@@ -75,7 +75,7 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	// If reading fails, output contains the part that was read.
+	// If reading fails, output holds the part that was read.
 	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if response.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, output)
@@ -87,10 +87,10 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	return build, nil
 }
 
-// maxResponse is the maximum number of bytes that Call reads from a response.
+// maxResponse is the maximum size of a response, in bytes. Call ignores the rest.
 const maxResponse = 1 << 20
 
-// refs parses the input of a post-receive hook. It omits deleted refs.
+// refs parses the input of a post-receive hook. It skips deleted refs.
 func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInfo, err error) {
 	if h.PostReceive != "-" {
 		file, err := os.Open(h.PostReceive)
@@ -130,8 +130,8 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks prints the webhook URLs of one type of a build config or, for "all", every URL after
-// its type. As in OpenShift 3.11, the URLs contain the text <secret> instead of the secret.
+// ListHooks prints a build config's webhook URLs of one type or, for "all", every URL with its type
+// in front. As in OpenShift 3.11, the URLs contain the placeholder <secret> instead of the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

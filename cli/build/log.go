@@ -18,20 +18,20 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// logRequest returns a request for the log of a build.
+// logRequest returns a request for a build's log.
 func (c *Client) logRequest(name string, options *buildv1.BuildLogOptions) *rest.Request {
 	return c.RESTClient().Get().Namespace(c.Namespace).Resource("builds").Name(name).SubResource("log").VersionedParams(options, scheme.ParameterCodec)
 }
 
-// Follow writes the log of a build to out until the build ends. While the build waits to start, it
+// Follow writes a build's log to out until the build finishes. While the build is pending, Follow
 // writes the reason to waiting.
 func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer) error {
 	log := c.logRequest(name, &buildv1.BuildLogOptions{Follow: true})
 	return write(ctx, name, &following{log, c, name, waiting}, out)
 }
 
-// following reads the log of a build that might not have started. Only Stream waits until the build
-// starts.
+// following reads the log of a build that might not have started. Of its methods, only Stream waits
+// for the build to start.
 type following struct {
 	rest.ResponseWrapper
 	client  *Client
@@ -39,8 +39,8 @@ type following struct {
 	waiting io.Writer
 }
 
-// Stream waits without a time limit until the build starts, and then opens the log. It retries when
-// the server's own wait times out.
+// Stream waits without a time limit until the build starts, and then opens the log. It retries if
+// the server times out while it waits for the build.
 func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	for {
 		if err := f.client.Begin(ctx, f.build, f.waiting); err != nil {
@@ -52,7 +52,7 @@ func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// Written writes the log that a build has written so far.
+// Written writes the log that a build has written so far to out.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
 	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }
@@ -67,9 +67,9 @@ func write(ctx context.Context, name string, source rest.ResponseWrapper, out io
 	return err
 }
 
-// Log returns a function that requests the log of a build. For a build config, version is the
-// number of the build, or 0 for the latest one. fallback handles other objects. If the log is
-// followed and the build has not started, the function writes the reason to waiting.
+// Log returns a function that requests a build's log. For a build config, version is the build
+// number, or 0 for the latest build. fallback handles other objects. If the log is followed and the
+// build has not started, the function writes the reason to waiting.
 func Log(version int64, waiting io.Writer, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		reference := corev1.ObjectReference{APIVersion: buildv1.GroupVersion.String()}
@@ -110,7 +110,8 @@ func Log(version int64, waiting io.Writer, fallback polymorphichelpers.LogsForOb
 	}
 }
 
-// numbered returns the name of the build with a number, or for 0 of the latest build.
+// numbered returns the name of the build with the given number. For 0, it returns the name of the
+// latest build.
 func (c *Client) numbered(ctx context.Context, config string, number int64) (string, error) {
 	builds, err := c.Of(ctx, config)
 	if err != nil {
@@ -127,7 +128,7 @@ func (c *Client) numbered(ctx context.Context, config string, number int64) (str
 	return "", fmt.Errorf("no builds found for build config %q; start one with: oc start-build %[1]s", config)
 }
 
-// logOptions converts the log options of a pod to log options of a build.
+// logOptions converts pod log options to build log options.
 func logOptions(of *corev1.PodLogOptions) *buildv1.BuildLogOptions {
 	return &buildv1.BuildLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

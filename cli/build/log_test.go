@@ -20,8 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// slow is a fake server with a build that waits for a node. The first request for the log times
-// out. The build runs after the client has written a message to waiting.
+// slow is a fake server with a build that waits for a node. The first log request times out. The
+// build starts after the client has written a message to waiting.
 type slow struct {
 	waiting  bytes.Buffer
 	requests int
@@ -63,7 +63,7 @@ func (s *slow) serve(t *testing.T) (address string) {
 	return server.URL
 }
 
-// waitingMessage is the message that is printed while the server's build waits.
+// waitingMessage is the message that is printed while the server's build is pending.
 const waitingMessage = "Waiting for build \"app-1\" (10s): its pod app-1-build is not scheduled: 0/1 nodes are available\n"
 
 func TestFollowedLogPrintsWhyBuildWaits(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// buildStart contains the state of `oc start-build`.
+// buildStart holds the state of `oc start-build`.
 type buildStart struct {
 	client  *Client
 	streams genericiooptions.IOStreams
@@ -76,7 +76,7 @@ a local one.`,
 	return command
 }
 
-// builds returns a client for the builds of the current project.
+// builds returns a client for builds in the current project.
 func builds(factory util.Factory) (*Client, error) {
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	return s.attend(ctx, started.Name)
 }
 
-// report prints the build that was started, as -o requests.
+// report prints the started build in the format that -o requests.
 func (s *buildStart) report(build *buildv1.Build) error {
 	printer, err := s.print.ToPrinter()
 	if err != nil {
@@ -138,8 +138,7 @@ func (s *buildStart) report(build *buildv1.Build) error {
 	return printer.PrintObj(build, s.streams.Out)
 }
 
-// attend prints the log of the build and waits until the build ends, as --follow and --wait
-// request.
+// attend prints the build's log with --follow, and waits until the build finishes with --wait.
 func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	switch {
 	case s.follow:
@@ -157,7 +156,7 @@ func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	return s.client.Complete(ctx, name)
 }
 
-// start starts a build of a build config, or repeats the build of this name.
+// start starts a build from the build config name, or repeats the build name, depending on kind.
 func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, name string) (*buildv1.Build, error) {
 	request, err := s.request(command, name)
 	switch {
@@ -180,8 +179,9 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary rejects flags for which a request that uploads source has no fields
-// (buildv1.BinaryBuildRequestOptions). OpenShift 3.11 warned about some of them and ignored others.
+// checkBinary rejects flags that do not apply to builds with uploaded source, because
+// buildv1.BinaryBuildRequestOptions has no fields for them. OpenShift 3.11 warned about some of
+// these flags and ignored others.
 func checkBinary(command *cobra.Command) error {
 	var flags []string
 	for _, name := range []string{"env", "build-arg", "no-cache", "incremental", "build-loglevel"} {
@@ -196,7 +196,7 @@ func checkBinary(command *cobra.Command) error {
 		strings.Join(flags, ", "))
 }
 
-// request returns the build request that the flags describe.
+// request returns the build request that the flags specify.
 func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.BuildRequest, error) {
 	request := &buildv1.BuildRequest{TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Manually triggered"}}}
 	request.Name = name
@@ -227,7 +227,7 @@ func (s *buildStart) request(command *cobra.Command, name string) (*buildv1.Buil
 	return request, nil
 }
 
-// Variables parses environment variables NAME=value.
+// Variables parses environment variables in the form NAME=value.
 func Variables(args []string) (env []corev1.EnvVar, err error) {
 	for _, arg := range args {
 		name, value, ok := strings.Cut(arg, "=")

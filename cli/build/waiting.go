@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// pollInterval is the time between checks of a build that has not started. The first message
-// appears after noticeDelay. An unchanged message is repeated after noticeInterval.
+// pollInterval is the time between checks of a build that has not started. The first message is
+// printed after noticeDelay. An unchanged message is repeated after noticeInterval.
 const pollInterval, noticeDelay, noticeInterval = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
-// notifier prints why a build waits, and for how long.
+// notifier prints why and for how long a build has been waiting.
 type notifier struct {
 	out   io.Writer
 	clock clock.PassiveClock
@@ -32,8 +32,8 @@ func newNotifier(out io.Writer, clock clock.PassiveClock) *notifier {
 	return &notifier{out: out, clock: clock, start: clock.Now()}
 }
 
-// report prints a message if one is due: after noticeDelay if the reason changed, and then
-// periodically.
+// report prints a message if one is due: after noticeDelay if the reason changed, and periodically
+// otherwise.
 func (t *notifier) report(build, reason string) {
 	now := t.clock.Now()
 	elapsed := now.Sub(t.start)
@@ -44,15 +44,15 @@ func (t *notifier) report(build, reason string) {
 	fmt.Fprintf(t.out, "Waiting for build %q (%s): %s\n", build, elapsed.Truncate(time.Second), reason)
 }
 
-// Begin waits until a build starts or ends, and writes the reason for the wait to out.
+// Begin waits until a build starts or finishes, and writes the reason for the wait to out.
 func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
 	return c.watch(ctx, newNotifier(out, c.clock), func() (*buildv1.Build, error) {
 		return c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 }
 
-// watch polls a build until it starts or ends. While find returns nil, the build does not exist
-// yet.
+// watch polls a build until it starts or finishes. The build does not exist yet while find returns
+// nil.
 func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.Build, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -75,7 +75,7 @@ func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.B
 	}
 }
 
-// reason explains why a build has not started, as far as the user's permissions allow.
+// reason explains why a build has not started, to the extent that the user's permissions allow.
 func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	switch {
 	case build.Status.Reason != "":
@@ -90,7 +90,7 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	return podReason(pod)
 }
 
-// predecessors explains why a new build has no pod: it names the builds that must end first.
+// predecessors explains why a new build has no pod: it names the builds that must finish first.
 func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string {
 	builds, _ := c.Of(ctx, instantiate.ConfigOf(build)) // empty if the user may not list builds
 	var before []string
@@ -105,7 +105,7 @@ func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string 
 	return fmt.Sprintf("with the run policy %s it starts after %s", instantiate.Policy(build), strings.Join(before, ", "))
 }
 
-// podReason explains why a pod does not run.
+// podReason explains why a pod is not running.
 func podReason(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -123,8 +123,8 @@ func podReason(pod *corev1.Pod) string {
 	return fmt.Sprintf("its pod %s is starting", pod.Name)
 }
 
-// started returns a function that returns the newest build of a build config if its number is
-// higher than after, otherwise nil.
+// started returns a function that returns a build config's newest build if its number is greater
+// than after, and nil otherwise.
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)

@@ -22,17 +22,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// serialBits is the size of random serial numbers. RFC 5280 allows 159 bits.
+// serialBits is the size of random serial numbers, in bits. RFC 5280 allows up to 159 bits.
 const serialBits = 127
 
-// authority signs certificates. The fields are the paths of its files. If serial is "", serial
-// numbers are random.
+// authority is a CA that signs certificates. The fields are the paths of its files. If serial is
+// "", serial numbers are random.
 type authority struct {
 	cert, key, serial string
 }
 
-// create writes a new authority with a self-signed certificate. Its serial number is 1, which is
-// also written to the serial file, or random if there is no serial file.
+// create writes a new CA with a self-signed certificate. The certificate's serial number is 1,
+// which is also written to the serial file. Without a serial file, the serial number is random.
 func (a authority) create(name string, days int) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -65,10 +65,10 @@ func (a authority) create(name string, days int) error {
 	return writeFile(a.serial, []byte("01\n"), 0o644)
 }
 
-// exists reports whether the certificate and the key of the authority exist.
+// exists reports whether the CA's certificate and key exist.
 func (a authority) exists() bool { return fileExists(a.cert) && fileExists(a.key) }
 
-// check returns an error if a file of the authority is missing. The error names the flag of the
+// check returns an error if one of the CA's files is missing. The error names the flag for the
 // file.
 func (a authority) check() error {
 	for flag, path := range map[string]string{"signer-cert": a.cert, "signer-key": a.key} {
@@ -82,16 +82,16 @@ func (a authority) check() error {
 	return nil
 }
 
-// request describes the certificate of a server or a client.
+// request describes a serving or client certificate.
 type request struct {
 	name          string
 	organizations []string
-	// hosts are the names and addresses of a server. They are empty for a client.
+	// hosts holds the names and addresses of a server. It is empty for a client.
 	hosts []string
 	days  int
 }
 
-// issue creates a key, signs a certificate for it, and writes both.
+// issue creates a key, signs a certificate for it, and writes both files.
 func (a authority) issue(r request, cert, key string) error {
 	pair, err := tls.LoadX509KeyPair(a.cert, a.key)
 	if err != nil {
@@ -152,14 +152,14 @@ func randomSerial() (*big.Int, error) {
 	return rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), serialBits))
 }
 
-// setLifetime makes a certificate valid for a number of days. Its validity starts one second in the
-// past, because clocks can differ.
+// setLifetime makes a certificate valid for the given number of days. To tolerate clock skew, the
+// validity starts one second in the past.
 func setLifetime(template *x509.Certificate, days int) {
 	template.NotBefore = time.Now().Add(-time.Second)
 	template.NotAfter = time.Now().AddDate(0, 0, days)
 }
 
-// writePair writes a certificate and its private key. Only the owner of the key file can read it.
+// writePair writes a certificate and its private key. The key file is readable only by its owner.
 func writePair(cert, key string, der []byte, private crypto.Signer) error {
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {

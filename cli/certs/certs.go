@@ -1,8 +1,10 @@
-// Package certs creates certificates, keys and kubeconfigs from files, without a server: `oc adm
-// ca`, `oc adm create-api-client-config`, `create-kubeconfig` and `create-node-config`.
+// Package certs creates certificates, keys and kubeconfigs from files, without a server. It
+// implements `oc adm ca`, `oc adm create-api-client-config`, `create-kubeconfig` and
+// `create-node-config`.
 //
-// `slipway up` creates and renews all certificates of a cluster itself. These commands are for
-// certificates of other programs, and for scripts that were written for OpenShift 3.
+// `slipway up` itself creates and renews all certificates of a cluster. The commands in this
+// package serve other programs that need certificates, and scripts that were written for OpenShift
+// 3.
 package certs
 
 import (
@@ -23,7 +25,7 @@ import (
 
 const (
 	daysPerYear = 365
-	// certificateDays and authorityDays are the default lifetimes of OpenShift 3.11.
+	// certificateDays and authorityDays are OpenShift 3.11's default lifetimes.
 	certificateDays = 2 * daysPerYear
 	authorityDays   = 5 * daysPerYear
 
@@ -49,7 +51,7 @@ func creators(streams genericiooptions.IOStreams) []*cobra.Command {
 }
 
 // NewCreators returns the commands of `oc adm ca` that create files, for their former location
-// directly below `oc adm`. The help of `oc adm` omits them.
+// directly below `oc adm`. They are hidden in the help of `oc adm`.
 func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	commands := creators(streams)
 	for _, command := range commands {
@@ -58,14 +60,14 @@ func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	return commands
 }
 
-// addFlags adds the flags for the files of the authority.
+// addFlags adds the flags for the CA's files.
 func (a *authority) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.cert, "signer-cert", masterDir+"/ca.crt", "Certificate file of the signer.")
 	flags.StringVar(&a.key, "signer-key", masterDir+"/ca.key", "Key file of the signer.")
 	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
 }
 
-// addDays adds a flag for a number of days. normal is its default.
+// addDays adds a flag for a number of days, whose default is normal.
 func addDays(flags *pflag.FlagSet, days *int, name string, normal int) {
 	flags.IntVar(days, name, normal, "Validity of the certificates in days. A longer validity than the default is not recommended.")
 }
@@ -81,7 +83,8 @@ func checkDays(out io.Writer, name string, days, normal int) error {
 	return nil
 }
 
-// defaultName returns a name for an authority. It contains the time in seconds, to make it unique.
+// defaultName returns a name for a CA. To make the name unique, it contains the Unix time in
+// seconds.
 func defaultName(prefix string) string {
 	return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10)
 }
@@ -90,7 +93,7 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// readAuthorities returns the concatenated CA certificates in files. flag names them in errors.
+// readAuthorities returns the concatenated CA certificates of all paths. Its errors name the flag.
 func readAuthorities(flag string, paths []string) ([]byte, error) {
 	var all [][]byte
 	for _, path := range paths {

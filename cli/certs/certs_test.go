@@ -19,8 +19,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// execute runs a command with standard input. It returns the standard output, the standard error
-// output, and the message of a failure.
+// execute runs a command with the given standard input. It returns the standard output, the
+// standard error, and the failure message.
 func execute(t *testing.T, newCommand func(genericiooptions.IOStreams) *cobra.Command, in string, args ...string) (out, warnings string, failure string) {
 	t.Helper()
 	streams, stdin, stdout, stderr := genericiooptions.NewTestIOStreams()
@@ -43,8 +43,8 @@ func execute(t *testing.T, newCommand func(genericiooptions.IOStreams) *cobra.Co
 	return stdout.String(), stderr.String(), ""
 }
 
-// newSigner creates an authority in a new directory. It returns the directory and the flags for the
-// authority's files.
+// newSigner creates a CA in a new directory. It returns the directory and the flags for the CA's
+// files.
 func newSigner(t *testing.T) (dir string, flags []string) {
 	t.Helper()
 	dir = t.TempDir()

@@ -22,8 +22,8 @@ type kubeconfig struct {
 	cert, key, namespace       string
 }
 
-// write writes the file, readable only by its owner. If the public server differs from server, the
-// file has a second context, for the public server.
+// write writes the file, which only its owner can read. If the public server differs from server,
+// the file has a second context for the public server.
 func (k kubeconfig) write() error {
 	pair, err := tls.LoadX509KeyPair(k.cert, k.key)
 	if err != nil {

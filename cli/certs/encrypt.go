@@ -19,8 +19,8 @@ import (
 const (
 	encryptedBlock = "ENCRYPTED STRING"
 	keyBlock       = "ENCRYPTING KEY"
-	// cipherHeader is the PEM header of blocks that seal encrypted. Blocks of OpenShift 3 have the
-	// header DEK-Info instead: they use the encryption of PEM, which is insecure.
+	// cipherHeader is the header of the PEM blocks that seal encrypts. OpenShift 3's blocks have
+	// the header DEK-Info instead: they use PEM encryption, which is insecure.
 	cipherHeader = "Cipher"
 	cipherName   = "AES-256-GCM"
 	keySize      = 32
@@ -104,8 +104,8 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// encryptingKey creates a key and writes it to newPath. If newPath is empty, it reads the key from
-// path.
+// encryptingKey creates a key and writes it to newPath. If newPath is empty, encryptingKey reads
+// the key from path.
 func encryptingKey(path, newPath string) ([]byte, error) {
 	if newPath != "" {
 		key := make([]byte, keySize)
@@ -134,14 +134,14 @@ func seal(key, data []byte) ([]byte, error) {
 	}), nil
 }
 
-// open decrypts data that seal or OpenShift 3's client encrypted.
+// open decrypts data that was encrypted by seal or by OpenShift 3's client.
 func open(key, data []byte) ([]byte, error) {
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != encryptedBlock {
 		return nil, fmt.Errorf("input does not contain a valid PEM block of type %q", encryptedBlock)
 	}
 	if block.Headers[cipherHeader] != cipherName {
-		// Needed only for data that OpenShift 3 encrypted.
+		// This is needed only for data that OpenShift 3 encrypted.
 		plain, err := x509.DecryptPEMBlock(block, key) //nolint:staticcheck
 		if err != nil {
 			return nil, fmt.Errorf("decrypt: %w", err)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// master creates the files of a master: certificates, keys and kubeconfigs.
+// master creates a master's files: certificates, keys and kubeconfigs.
 type master struct {
 	dir, signer, server, publicServer string
 	hosts, authorities                []string
@@ -17,15 +17,15 @@ type master struct {
 	overwrite                         bool
 }
 
-// masterClient is a client certificate of a master.
+// masterClient is a master's client certificate.
 type masterClient struct {
 	file, user string
 	groups     []string
 	kubeconfig bool
 }
 
-// masterClients returns the clients of a master in OpenShift 3.11. They have the same groups as the
-// clients in the cluster's own certificates.
+// masterClients returns the clients of an OpenShift 3.11 master. Their groups match those in the
+// cluster's own certificates.
 func masterClients() []masterClient {
 	return []masterClient{
 		{file: "admin", user: "system:admin", groups: []string{"system:cluster-admins", "system:masters"}, kubeconfig: true},
@@ -65,7 +65,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// check returns an error for invalid flags.
+// check returns an error if any flags are invalid.
 func (m *master) check(streams genericiooptions.IOStreams) error {
 	switch {
 	case len(m.hosts) == 0:
@@ -118,7 +118,7 @@ func (m *master) create() error {
 	return errors.Join(m.createLeaves(), m.createKubeconfigs(bundle), m.createTokenKeys())
 }
 
-// createLeaves writes the certificates of the servers and clients, and their keys.
+// createLeaves writes the serving and client certificates, and their keys.
 func (m *master) createLeaves() error {
 	ca, frontProxy := m.authority("ca"), m.authority("frontproxy-ca")
 	var problems []error
@@ -140,7 +140,7 @@ func (m *master) createLeaves() error {
 	return errors.Join(problems...)
 }
 
-// createKubeconfigs writes the kubeconfigs of the clients that have one.
+// createKubeconfigs writes kubeconfigs for the clients that have one.
 func (m *master) createKubeconfigs(bundle []byte) error {
 	var problems []error
 	for _, client := range masterClients() {
@@ -165,7 +165,7 @@ func (m *master) createTokenKeys() error {
 
 func (m *master) path(name string) string { return filepath.Join(m.dir, name) }
 
-// authority returns the authority with a file name. The service signer uses random serial numbers.
+// authority returns the CA with the given file name. The service signer uses random serial numbers.
 func (m *master) authority(file string) authority {
 	ca := authority{cert: m.path(file + ".crt"), key: m.path(file + ".key")}
 	if file != "service-signer" {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// node creates the certificates and configuration files of a node.
+// node creates a node's certificates and configuration files.
 type node struct {
 	ca                     authority
 	dir, name              string
@@ -77,7 +77,7 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	addDays(flags, &n.days, "expire-days", certificateDays)
 }
 
-// check returns an error for invalid flags. It requires authorities for the node's clients, because
+// check returns an error if any flags are invalid. It requires CAs for the node's clients, because
 // without them the node would serve every client.
 func (n *node) check(streams genericiooptions.IOStreams) error {
 	for _, required := range [][2]string{
@@ -135,8 +135,8 @@ func (n *node) create() error {
 	)
 }
 
-// place copies a certificate and its key, if cert is set. Otherwise it issues them, unless they
-// exist.
+// place copies a certificate and its key if cert is set. Otherwise, it issues them unless they
+// already exist.
 func (n *node) place(cert, key, name string, r request) error {
 	newCert, newKey := n.path(name+".crt"), n.path(name+".key")
 	if cert == "" {
@@ -156,7 +156,7 @@ func (n *node) place(cert, key, name string, r request) error {
 	return errors.Join(writeFile(newCert, certificate, 0o644), writeFile(newKey, private, 0o600))
 }
 
-// writeConfig writes node-config.yaml. The paths in it are relative to its directory.
+// writeConfig writes node-config.yaml. Paths in this file are relative to its directory.
 func (n *node) writeConfig() error {
 	listen, err := url.Parse(n.listen)
 	if err != nil {

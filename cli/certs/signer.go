@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// keyBits is the size of the RSA keys that sign service account tokens.
+// keyBits is the size of the RSA keys that sign service account tokens, in bits.
 const keyBits = 2048
 
 // newSignerCert returns `oc adm ca create-signer-cert`.
@@ -121,7 +121,7 @@ func newKeyPair() *cobra.Command {
 	return command
 }
 
-// createKeyPair writes a new RSA key pair. Without overwrite, an existing file is an error.
+// createKeyPair writes a new RSA key pair. Without overwrite, it returns an error if a file exists.
 func createKeyPair(public, private string, overwrite bool) error {
 	for _, path := range []string{public, private} {
 		if !overwrite && fileExists(path) {

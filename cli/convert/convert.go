@@ -1,5 +1,5 @@
-// Package convert converts manifests of OpenShift 3 to current API versions, for `oc convert` and
-// for the flag -f of every command.
+// Package convert converts OpenShift 3 manifests to current API versions, for `oc convert` and for
+// the -f flag of every command.
 package convert
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// options contains the flags of `oc convert`.
+// options holds the flags of `oc convert`.
 type options struct {
 	streams   genericiooptions.IOStreams
 	names     []string
@@ -24,8 +24,8 @@ type options struct {
 	output    string
 }
 
-// New returns `oc convert`, which prints the objects in files in API versions that the cluster
-// serves.
+// New returns `oc convert`, which reads objects from files and prints them in API versions that the
+// cluster serves.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{streams: streams}
 	command := &cobra.Command{
@@ -82,7 +82,7 @@ func (o *options) run() error {
 	return nil
 }
 
-// writeConverted prints the converted objects of a file. It prints a warning for each change.
+// writeConverted prints the converted objects of a file. It prints a warning for each conversion.
 func writeConverted(streams genericiooptions.IOStreams, path string, text []byte, output string) error {
 	converted, changes := manifest.Convert(text)
 	for _, change := range changes {

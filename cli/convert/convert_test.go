@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// apiVersionOrKind matches the fields apiVersion and kind of an object in YAML or JSON, but not of
+// apiVersionOrKind matches an object's apiVersion and kind fields in YAML or JSON, but not those of
 // nested objects.
 var apiVersionOrKind = regexp.MustCompile(`^(?:(apiVersion|kind)|    "(apiVersion|kind)"): `)
 
@@ -61,8 +61,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestCommandReadsConvertedCopies also checks that a message has the user's name of the file, and
-// that no copy remains.
+// TestCommandReadsConvertedCopies also checks that messages contain the file name that the user
+// passed, and that no copy remains.
 func TestCommandReadsConvertedCopies(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, test := range []struct {

@@ -17,9 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// AcceptOldManifests makes -f of a command and its subcommands accept objects of API versions that
-// are no longer served. The command reads converted copies of the files that contain such objects.
-// The copies are removed when it ends. The command itself reads URLs, which are not converted.
+// AcceptOldManifests makes the -f flag of a command and its subcommands accept objects in API
+// versions that are no longer served. The command reads converted copies of the files that contain
+// such objects. The copies are removed when the command ends. URLs are not converted: the command
+// reads them itself.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
 		AcceptOldManifests(child, fatal, streams)
@@ -55,27 +56,27 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 	}
 }
 
-// oldManifests contains the converted copies of files.
+// oldManifests holds the converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
-	// flatten means that lists become separate documents. kubectl's validation does not support lists,
-	// and warns about each.
+	// flatten is set if lists become separate documents. kubectl's validation does not support
+	// lists, and warns about each list.
 	flatten bool
-	// hasReview means that a file contains a review, whose fields kubectl cannot validate either.
+	// hasReview is set if a file contains a review, whose fields kubectl cannot validate either.
 	hasReview bool
-	// quiet means that conversions are not reported, because the command only reads the names of
-	// objects.
+	// quiet is set if conversions are not reported, because the command reads only the objects'
+	// names.
 	quiet bool
 	dir   string
-	// names alternates between the path of a copy and the user's name of the file.
+	// names holds pairs: the path of a copy, followed by the file name that the user passed.
 	names []string
 }
 
-// extensions are the extensions of the files that are read from a directory.
+// extensions holds the extensions of the files that are read from a directory.
 var extensions = []string{".json", ".yaml", ".yml"}
 
-// convert replaces the names of files that need conversion with the paths of converted copies. It
-// returns nil if there are no such files.
+// convert replaces the names of files that need conversion with the paths of their converted
+// copies. It returns nil if no file needs conversion.
 func (o *oldManifests) convert(names []string, recursive bool) ([]string, error) {
 	var (
 		replaced []string
@@ -102,8 +103,8 @@ func (o *oldManifests) convert(names []string, recursive bool) ([]string, error)
 	return replaced, nil
 }
 
-// convertAll replaces the paths of files that need conversion with the paths of copies. It returns
-// nil if there are none. A file that can be read only once is always copied.
+// convertAll replaces the paths of files that need conversion with the paths of their copies. It
+// returns nil if no file needs conversion. A file that can be read only once is always copied.
 func (o *oldManifests) convertAll(paths []string) ([]string, error) {
 	copies, changed := slices.Clone(paths), false
 	for i, path := range paths {
@@ -189,7 +190,7 @@ func (o *oldManifests) write(path string, text []byte) (string, error) {
 	return file.Name(), nil
 }
 
-// withNames replaces the paths of the copies in a message with the user's names of the files.
+// withNames replaces the paths of copies in a message with the file names that the user passed.
 func (o *oldManifests) withNames(message string) string {
 	return strings.NewReplacer(o.names...).Replace(message)
 }
@@ -200,8 +201,9 @@ func (o *oldManifests) remove() {
 	}
 }
 
-// files returns the paths for a file name: the name itself, or the files of a directory or pattern.
-// It returns none for a URL or a missing file, because the command reports such errors better.
+// files returns the paths for a file name: the name itself, or the files that match a directory or
+// pattern. For a URL or a missing file, it returns no paths, because the command reports such
+// errors better.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil

@@ -1,4 +1,4 @@
-// Package create contains `oc expose`, and the commands below `oc create` that kubectl does not
+// Package create implements `oc expose` and the commands below `oc create` that kubectl does not
 // have.
 package create
 
@@ -25,17 +25,18 @@ type Creation struct {
 	Use, Short, Long, Example string
 	aliases                   []string
 	Args                      cobra.PositionalArgs
-	// Resource and Kind are the type of the object. If namespaced is true, the object is created in
-	// the current project.
+	// Resource and Kind are the object's type. If namespaced is true, the object is created in the
+	// current project.
 	Resource   schema.GroupVersionResource
 	Kind       string
 	namespaced bool
-	// flags adds flags to the command. Object returns the object for the flags and arguments.
+	// flags adds flags to the command. Object returns the object that the flags and arguments
+	// specify.
 	flags  func(*cobra.Command)
 	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
 }
 
-// Command returns the cobra command of a creation. It has the flags -o and --dry-run.
+// Command returns the cobra command for a creation. The command has the flags -o and --dry-run.
 func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

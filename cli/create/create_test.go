@@ -17,7 +17,7 @@ func TestCreate(t *testing.T) {
 		name    string
 		command func(util.Factory, genericiooptions.IOStreams) *cobra.Command
 		args    []string
-		// print is the JSONPath template of the object, and want its output.
+		// print is a JSONPath template for the object, and want is the template's output.
 		print, want string
 		failure     string // a part of the message
 	}{

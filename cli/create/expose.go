@@ -23,10 +23,10 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// routeGenerator is the value of --generator that creates routes. Other values create services.
+// routeGenerator is the --generator value that creates routes. Other values create services.
 const routeGenerator = "route/v1"
 
-// NewExpose returns `oc expose`, which creates a route for a service. For other objects it creates
+// NewExpose returns `oc expose`, which creates a route for a service. For other objects, it creates
 // a service, as kubectl does.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)
@@ -62,7 +62,7 @@ a service: --generator=service/v1.`
 	return command
 }
 
-// exposed returns the services for which to create routes, or nil if the command creates services.
+// exposed returns the services to create routes for, or nil if the command creates services.
 func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*corev1.Service, error) {
 	generator := util.GetFlagString(command, "generator")
 	if generator != "" && generator != routeGenerator {
@@ -99,7 +99,7 @@ func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*co
 	return services, nil
 }
 
-// exposeService creates the route of a service.
+// exposeService creates a route for a service.
 func exposeService(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, command *cobra.Command, service *corev1.Service) error {
 	route, err := routeTo(service, func(flag string) string { return util.GetFlagString(command, flag) })
 	if err != nil {
@@ -118,8 +118,8 @@ func exposeService(ctx context.Context, factory util.Factory, streams genericioo
 	}.run(ctx, factory, print, streams, command, nil)
 }
 
-// routeTo returns the route to a service that the flags describe. The default port is the first TCP
-// port of the service.
+// routeTo returns the route to a service that the flags specify. The default port is the service's
+// first TCP port.
 func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route, error) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: service.Labels}}
 	if name := flag("name"); name != "" {

@@ -62,8 +62,8 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 	}.Command(factory, streams)
 }
 
-// annotationSelector parses KEY=VALUE pairs, separated by commas. As in CSV, quotes protect a comma
-// in a value.
+// annotationSelector parses KEY=VALUE pairs separated by commas. As in CSV, a quoted value can
+// contain commas.
 func annotationSelector(text string) (map[string]string, error) {
 	if text == "" {
 		return nil, nil
@@ -139,7 +139,7 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	}.Command(factory, streams)
 }
 
-// streamTagOf returns the image stream tag that the flags describe. name is STREAM:TAG.
+// streamTagOf returns the image stream tag that the flags specify. name is STREAM:TAG.
 func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	if stream, tag, ok := strings.Cut(name, ":"); !ok || stream == "" || tag == "" {
 		return nil, fmt.Errorf("image stream tag %q must be of the form <stream_name>:<tag>", name)
