@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newCluster returns `oc cluster`, which in OpenShift 3 ran a cluster in containers. Each of its
-// commands fails and names the corresponding command of Slipway.
+// newCluster returns `oc cluster`, which ran a cluster in containers in OpenShift 3. Each of its
+// subcommands fails and names the corresponding Slipway command.
 func newCluster() *cobra.Command {
 	cluster := elsewhere("cluster", "cluster", "slipway up, slipway down or slipway status")
 	for name, instead := range map[string]string{
@@ -24,7 +24,7 @@ func newMustGather() *cobra.Command {
 	return elsewhere("adm must-gather", "must-gather", "slipway support on each host, which saves what it would collect")
 }
 
-// elsewhereAnnotation marks commands that only name another command.
+// elsewhereAnnotation marks commands that only point to another command.
 const elsewhereAnnotation = "slipway.openshift.io/elsewhere"
 
 // elsewhere returns a command that always fails. The error names the command to run instead.

@@ -60,7 +60,8 @@ func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) 
 	}
 }
 
-// routeOf returns the route that the flags describe. The default name is the name of the service.
+// routeOf returns the route that the flags specify. The route is named after the service by
+// default.
 func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
 	text := func(name string) string {
 		value, _ := command.Flags().GetString(name) // empty if the command has no such flag
@@ -104,8 +105,7 @@ func routeOf(command *cobra.Command, args []string, termination routev1.TLSTermi
 	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}, nil
 }
 
-// serviceName returns the name of a service, written as NAME, svc/NAME, service/NAME or
-// services/NAME.
+// serviceName returns the name of a service given as NAME, svc/NAME, service/NAME or services/NAME.
 func serviceName(text string) string {
 	for _, kind := range []string{"svc/", "service/", "services/"} {
 		if name, ok := strings.CutPrefix(text, kind); ok {

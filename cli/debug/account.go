@@ -12,10 +12,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// checkAccount returns an error if the service account of the source may not run its pods. The
-// debug pod gets the security context constraints of the user who runs the command, but other users
-// can have written its source. It returns no error on a platform without such reviews, and for
-// users who may not review their project.
+// checkAccount returns an error if the source's service account cannot run its pods. The debug pod
+// gets the security context constraints of the user who runs the command, but another user might
+// have written the source. checkAccount returns no error if the platform lacks these reviews, or if
+// the user must not create reviews in the project.
 func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
 	if d.source == nil || d.withMyRights {
 		return nil

@@ -1,7 +1,7 @@
-// Package debug contains `oc debug`, which runs a shell in a copy of a pod and then deletes the
+// Package debug implements `oc debug`, which runs a shell in a copy of a pod and then deletes the
 // copy.
 //
-// Source: OpenShift 3.11's client. As in later versions, it can also debug nodes.
+// Source: OpenShift 3.11's client. As in later versions, `oc debug` can also debug nodes.
 package debug
 
 import (
@@ -29,15 +29,15 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// debugging contains the state of `oc debug`.
+// debugging holds the state of `oc debug`.
 type debugging struct {
 	genericiooptions.IOStreams
 	options
 	clients kubernetes.Interface
 	files   resource.FilenameOptions
-	// review fills in the status of a review.
+	// review fills in a review's status.
 	review func(ctx context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error)
-	// attach connects the streams to the streams of a running container.
+	// attach connects the command's streams to those of a running container.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
 
 	forceTerminal, noTerminal, noInput, asRoot, withMyRights bool
@@ -121,7 +121,7 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Do not connect standard input.")
 }
 
-// read sorts arguments into names of objects, which it returns, environment variables and the
+// read sorts the arguments into object names, which it returns, environment variables and the
 // command. It derives terminal and input from the flags.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {
@@ -155,7 +155,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	return names, nil
 }
 
-// connect creates the client and attach.
+// connect sets the client and attach.
 func (d *debugging) connect(factory util.Factory) error {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -206,7 +206,7 @@ func (d *debugging) find(factory util.Factory, names []string) (*resource.Info, 
 	return infos[0], nil
 }
 
-// logs prints the log of a container until the container ends.
+// logs prints a container's log until the container exits.
 func (d *debugging) logs(ctx context.Context, pod *corev1.Pod, container string) error {
 	stream, err := d.clients.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container, Follow: true}).Stream(ctx)
 	if err != nil {

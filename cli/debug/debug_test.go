@@ -54,7 +54,7 @@ spec:
 	}
 }
 
-// summary returns the properties of a pod that `oc debug` changes, as one line of text.
+// summary returns the pod properties that `oc debug` changes, as one line of text.
 func summary(pod *corev1.Pod) string {
 	text := fmt.Sprintf("%s node=%s labels=%d note=%s", pod.Spec.RestartPolicy, pod.Spec.NodeName, len(pod.Labels), pod.Annotations["note"])
 	for _, c := range pod.Spec.InitContainers {
@@ -128,8 +128,8 @@ func TestDebugCopiesPod(t *testing.T) {
 	}
 }
 
-// TestDebugPodIsRemovedWhenCommandEnds uses a fake cluster in which a pod immediately has the state
-// that the test case sets.
+// TestDebugPodIsRemovedWhenCommandEnds uses a fake cluster in which each pod immediately has the
+// state that the test case specifies.
 func TestDebugPodIsRemovedWhenCommandEnds(t *testing.T) {
 	finished := func(code int32) corev1.ContainerState {
 		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}

@@ -15,31 +15,31 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// Annotations of a debug pod, as in OpenShift 3.11.
+// These are the debug pod's annotations, as in OpenShift 3.11.
 const (
 	sourceContainer = "debug.openshift.io/source-container"
 	sourceResource  = "debug.openshift.io/source-resource"
 )
 
-// options describe how the debug pod differs from its source.
+// options specifies how the debug pod differs from its source.
 type options struct {
 	container, image, nodeName string
 	command                    []string
 	environment                []string // NAME=VALUE sets a variable, NAME- removes it
 	terminal, input            bool
-	// root is nil to keep the pod's user, true for root, and false for any other user. user is a UID,
-	// or negative to keep the pod's user.
+	// root is nil to keep the pod's user, true for root, and false for any other user. user is a
+	// UID. If it is negative, the pod's user is kept.
 	root *bool
 	user int64
 
-	// source is the specification of the pods to debug. It is nil for images and nodes.
+	// source is the spec of the pods to debug. It is nil for images and nodes.
 	source *corev1.PodSpec
 
 	keepAnnotations, keepLiveness, keepReadiness, keepInitContainers, oneContainer bool
 }
 
-// of returns the debug pod for a pod, a controller of pods, an image stream tag or a node. resource
-// is the object's resource. original is the command that the debug command replaces.
+// of returns the debug pod for a pod, a controller that creates pods, an image stream tag or a
+// node. resource is the object's resource. original is the command that the debug command replaces.
 func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -86,8 +86,8 @@ func name(of string) string {
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf sets pod to a copy of object, if it is a pod, or else to a pod of its template. The copy
-// has no labels, so that no controller adopts it.
+// copyOf sets pod to a copy of object if object is a pod, or otherwise to a pod from its template.
+// The copy has no labels, so that no controller adopts it.
 func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec, w.source = *spec.DeepCopy(), spec.DeepCopy()
@@ -115,8 +115,8 @@ func ofImage(pod *corev1.Pod, image *imagev1.Image) error {
 	return nil
 }
 
-// onNode sets pod to a privileged pod on the node's network and PID namespace. The node's files are
-// mounted at /host. It requires --image.
+// onNode sets pod to a privileged pod in the node's network and PID namespaces. The node's root
+// directory is mounted at /host. onNode requires --image.
 func (w *options) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	if w.image == "" {
 		return errors.New("a node has no image: set --image")
@@ -136,7 +136,7 @@ func (w *options) onNode(pod *corev1.Pod, node *corev1.Node) error {
 	return nil
 }
 
-// selectContainer returns the container to debug. The default is the first one.
+// selectContainer returns the container to debug. The default is the first container.
 func (w *options) selectContainer(spec *corev1.PodSpec) (*corev1.Container, error) {
 	var names []string
 	for i := range spec.Containers {
@@ -151,7 +151,7 @@ func (w *options) selectContainer(spec *corev1.PodSpec) (*corev1.Container, erro
 	return nil, fmt.Errorf("it has no container %q, only %s", w.container, strings.Join(names, ", "))
 }
 
-// change sets the container's command, image, environment and user.
+// change sets the container's command, image, environment variables and user.
 func (w *options) change(container *corev1.Container) error {
 	container.Command, container.Args = w.command, nil
 	container.TTY, container.Stdin, container.StdinOnce = w.terminal, w.input, w.input
@@ -192,8 +192,8 @@ func (w *options) change(container *corev1.Container) error {
 	return nil
 }
 
-// changePod removes everything that could end, move or delay the pod. container is the one to
-// debug.
+// changePod removes everything that could terminate, move or delay the pod. container is the
+// container to debug.
 func (w *options) changePod(spec *corev1.PodSpec, container corev1.Container) {
 	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil
 	if !w.keepInitContainers {

@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// rehearse returns the pod of a dry run. It creates no pod, but the server validates it if dry is
-// DryRunServer.
+// rehearse returns the pod for a dry run. It does not create the pod. If dry is DryRunServer, the
+// server validates the pod.
 func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryRunStrategy) (*corev1.Pod, error) {
 	if dry != util.DryRunServer {
 		return pod, nil
@@ -52,8 +52,8 @@ func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) e
 	return handler.Run(func() error { return d.join(ctx, pod, handler) })
 }
 
-// findNode returns an error if the pod's node does not exist, because the pod would never start.
-// Other errors are ignored, because not every user may read nodes.
+// findNode returns an error if the pod's node does not exist, because the pod would never start. It
+// ignores other errors, because not every user may get nodes.
 func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Spec.NodeName == "" {
 		return nil
@@ -64,8 +64,8 @@ func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// join waits until the container starts, prints its output until it ends, and returns its exit code
-// as an error unless it is 0.
+// join waits until the container starts, and prints its output until it exits. It returns a nonzero
+// exit code as an error.
 func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrupt.Handler) error {
 	container := pod.Annotations[sourceContainer]
 	fmt.Fprintln(d.ErrOut, "Waiting for pod to start ...")
@@ -96,7 +96,7 @@ func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrup
 	return nil
 }
 
-// wait watches the pod until a condition is true, and returns the pod.
+// wait watches the pod until it meets a condition, and returns the pod.
 func (d *debugging) wait(ctx context.Context, pod *corev1.Pod, is func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	pods, name := d.clients.CoreV1().Pods(pod.Namespace), fields.OneTermEqualSelector("metadata.name", pod.Name).String()
 	source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
@@ -141,7 +141,7 @@ func started(pod *corev1.Pod, container string) (bool, error) {
 	return stateOf(pod, container).Running != nil || hasEnded(pod, container), nil
 }
 
-// hasEnded reports whether the container, or the whole pod, has ended.
+// hasEnded reports whether the container, or the whole pod, has terminated.
 func hasEnded(pod *corev1.Pod, container string) bool {
 	return stateOf(pod, container).Terminated != nil || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }

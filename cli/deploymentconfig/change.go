@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// Rollback restores the pod template of a revision, or for 0 of the previous one. It returns a
-// message, or for a client-side dry run the template as JSON.
+// Rollback restores the pod template of a revision, or of the previous revision if revision is 0.
+// It returns a message or, for a client-side dry run, the template as JSON.
 func (c *Client) Rollback(object runtime.Object, annotations map[string]string, revision int64, dry util.DryRunStrategy) (string, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -42,8 +42,9 @@ func (c *Client) Rollback(object runtime.Object, annotations map[string]string, 
 }
 
 // Target returns the deployment config and the version that "oc rollback NAME" restores. If name is
-// a deployment config, the version is the requested one or, for 0, the version of the newest
-// complete deployment before the latest. Otherwise name is a deployment, and version is ignored.
+// a deployment config, the version is the requested version or, for 0, the version of the newest
+// complete deployment before the latest one. Otherwise, name is a deployment, and version is
+// ignored.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -68,19 +69,19 @@ func (c *Client) Target(ctx context.Context, namespace, name string, version int
 	return "", 0, fmt.Errorf("roll back deployment config %q: no deployment before the latest one is complete", name)
 }
 
-// Earlier returns a deployment config as it was in an earlier deployment. It stores nothing.
+// Earlier returns a deployment config as it was at an earlier deployment. It stores nothing.
 func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
 	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, rollback.Name, rollback, metav1.CreateOptions{})
 }
 
 // GoBack stores an earlier version of a deployment config, and starts a deployment unless a config
-// change trigger does. A dry run only validates the update.
+// change trigger starts it. A dry run only validates the update.
 func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (config *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	// The controller can update the status in the meantime.
+	// The controller might update the status in the meantime.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		earlier, err := c.Earlier(ctx, namespace, rollback)
 		if err != nil {
@@ -99,7 +100,8 @@ func (c *Client) instantiate(ctx context.Context, namespace string, request *app
 	return c.apps.DeploymentConfigs(namespace).Instantiate(ctx, request.Name, request, metav1.CreateOptions{})
 }
 
-// latest returns a deployment config and its latest deployment, which is nil if there is none.
+// latest returns a deployment config and its latest deployment, which is nil if the config has no
+// deployments.
 func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, *corev1.ReplicationController, error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || dc.Status.LatestVersion == 0 {
@@ -112,8 +114,8 @@ func (c *Client) latest(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, rc, err
 }
 
-// Deploy starts a deployment with the current images. It fails if another one is in progress,
-// unless retry is true. Like Cancel and Retry, it returns the deployment config and a message.
+// Deploy starts a deployment with the current images. Unless retry is true, it fails if another
+// deployment is in progress. Like Cancel and Retry, it returns the deployment config and a message.
 func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	if _, err := c.deployable(ctx, namespace, name, retry); err != nil {
 		return nil, "", err
@@ -122,7 +124,7 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool)
 	return dc, "rolled out", err
 }
 
-// tryDeploy returns the result that Deploy would have, except for images. It changes nothing.
+// tryDeploy returns what Deploy would return, except for the images. It changes nothing.
 func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, err := c.deployable(ctx, namespace, name, retry)
 	if err != nil {
@@ -132,7 +134,7 @@ func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bo
 	return dc, "rolled out (dry run)", nil
 }
 
-// deployable returns a configuration for which a deployment can start.
+// deployable returns a deployment config if a deployment of it can start, and an error otherwise.
 func (c *Client) deployable(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -147,7 +149,7 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	case rc != nil || dc.Status.LatestVersion == 0:
 		return dc, nil
 	}
-	// The latest deployment does not exist until those that it cancels have ended.
+	// The latest deployment does not exist until the deployments that it cancels have ended.
 	all, err := c.deployments(ctx, namespace, name)
 	if err != nil {
 		return nil, err
@@ -166,7 +168,7 @@ func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.Dep
 }
 
 // EnableTriggers enables all image change triggers of a deployment config and returns the names of
-// their images. It fails if there are none.
+// their images. It fails if the config has no such triggers.
 func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -189,7 +191,7 @@ func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (im
 	return images, err
 }
 
-// Cancel cancels the deployment that is in progress, if there is one.
+// Cancel cancels the deployment in progress, if any.
 func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {
@@ -208,7 +210,7 @@ func (c *Client) Cancel(ctx context.Context, namespace, name string) (*appsv1.De
 	return dc, fmt.Sprintf("rollout #%d cancelled", rollout.Version(rc)), err
 }
 
-// Retry starts the latest deployment again. It fails unless this deployment has failed.
+// Retry restarts the latest deployment. It fails unless this deployment has failed.
 func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// deploy contains the state of `oc deploy`. Without a flag for an action, it prints the
+// deploy holds the state of `oc deploy`. Without an action flag, the command prints the
 // deployments.
 type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy returns `oc deploy`, a command from before `oc rollout` supported deployment configs.
+// NewDeploy returns `oc deploy`, which predates support for deployment configs in `oc rollout`.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}
 	command := &cobra.Command{

@@ -1,8 +1,8 @@
-// Package deploymentconfig adds support for DeploymentConfigs to kubectl's commands: rollout, set,
+// Package deploymentconfig adds support for DeploymentConfigs to kubectl's commands rollout, set,
 // logs, exec, attach, port-forward and expose. To do this, it replaces kubectl's function
 // variables.
 //
-// The messages of `rollout status` and `rollout history` are those of OpenShift 3.11's client.
+// The messages of `rollout status` and `rollout history` match OpenShift 3.11's client.
 package deploymentconfig
 
 import (
@@ -31,7 +31,7 @@ import (
 // Register adds DeploymentConfigs to kubectl's schemes, and replaces kubectl's function variables.
 // Call it once, at the start of the process.
 func Register() error {
-	// `port-forward` decodes objects with client-go's scheme, other commands with kubectl's.
+	// `port-forward` decodes objects with client-go's scheme, and all other commands use kubectl's.
 	if err := errors.Join(appsv1.Install(scheme.Scheme), appsv1.Install(clientscheme.Scheme)); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
 	}
@@ -72,8 +72,8 @@ func Register() error {
 	return nil
 }
 
-// registerPodFunctions makes functions that support ReplicationControllers accept
-// DeploymentConfigs, for exec, attach, port-forward, logs --all-pods and expose.
+// registerPodFunctions makes functions that support ReplicationControllers also accept
+// DeploymentConfigs. This covers exec, attach, port-forward, logs --all-pods and expose.
 func registerPodFunctions() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
 	polymorphichelpers.AttachablePodForObjectFn = func(getter genericclioptions.RESTClientGetter, object runtime.Object, timeout time.Duration) (*corev1.Pod, error) {
@@ -96,7 +96,7 @@ func registerPodFunctions() {
 }
 
 // controller converts a DeploymentConfig to a ReplicationController with the same selector and
-// template. It returns other objects unchanged.
+// template. It returns any other object unchanged.
 func controller(object runtime.Object) runtime.Object {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
@@ -112,7 +112,7 @@ func ofController[T any](of func(runtime.Object) (T, error)) func(runtime.Object
 	return func(object runtime.Object) (T, error) { return of(controller(object)) }
 }
 
-// isDeploymentConfig reports whether a mapping is for DeploymentConfigs.
+// isDeploymentConfig reports whether a mapping is for the DeploymentConfig resource.
 func isDeploymentConfig(mapping *meta.RESTMapping) bool {
 	return mapping.Resource.GroupResource() == appsv1.GroupVersion.WithResource("deploymentconfigs").GroupResource()
 }
@@ -135,7 +135,7 @@ func pausing(fallback func(runtime.Object) ([]byte, error), pause bool) func(run
 	}
 }
 
-// restarting returns a function that, like `kubectl rollout restart`, sets an annotation of the pod
+// restarting returns a function that, like `kubectl rollout restart`, sets an annotation on the pod
 // template to the current time. The config change trigger then starts a deployment. Without this
 // trigger, the function fails. fallback handles other objects.
 func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
@@ -156,7 +156,7 @@ func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Obje
 	}
 }
 
-// Client reads and changes deployments.
+// Client reads and updates deployments.
 type Client struct {
 	apps appsclient.AppsV1Interface
 	core coreclient.CoreV1Interface
@@ -183,7 +183,7 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{apps, core}, nil
 }
 
-// deployments returns the deployments of a deployment config, newest first.
+// deployments returns a deployment config's deployments, newest first.
 func (c *Client) deployments(ctx context.Context, namespace, name string) (all []*corev1.ReplicationController, err error) {
 	list, err := c.core.ReplicationControllers(namespace).List(ctx, metav1.ListOptions{LabelSelector: rollout.Selector(name).String()})
 	if err != nil {

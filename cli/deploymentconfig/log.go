@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Log returns a function that requests the log of a deployment: version is the version of the
-// deployment config, or 0 for the latest one. fallback handles other objects.
+// Log returns a function that requests a deployment's log. version is the version of the deployment
+// config, or 0 for the latest version. fallback handles other objects.
 func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorphichelpers.LogsForObjectFunc {
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
@@ -40,7 +40,7 @@ func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorph
 	}
 }
 
-// Follow writes the log of one deployment of a deployment config to out until it ends.
+// Follow writes the log of a deployment config's deployment to out until the log ends.
 func (c *Client) Follow(ctx context.Context, namespace, name string, version int64, out io.Writer) error {
 	log, err := c.log(namespace, name, &appsv1.DeploymentLogOptions{Follow: true, Version: &version}).Stream(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Client) log(namespace, name string, options *appsv1.DeploymentLogOption
 		VersionedParams(options, scheme.ParameterCodec)
 }
 
-// logOptions converts the log options of a pod to log options of a deployment.
+// logOptions converts pod log options to deployment log options.
 func logOptions(of *corev1.PodLogOptions, version int64) *appsv1.DeploymentLogOptions {
 	options := &appsv1.DeploymentLogOptions{
 		Container: of.Container, Follow: of.Follow, Previous: of.Previous, SinceSeconds: of.SinceSeconds, SinceTime: of.SinceTime,

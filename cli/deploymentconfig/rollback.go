@@ -45,7 +45,7 @@ oc set triggers dc/NAME --auto.`,
 	return command
 }
 
-// rollback contains the state of `oc rollback`.
+// rollback holds the state of `oc rollback`.
 type rollback struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -96,7 +96,8 @@ func (r *rollback) run(ctx context.Context) error {
 	return nil
 }
 
-// showEarlier prints the resulting deployment config, in the format of oc describe or of -o.
+// showEarlier prints the resulting deployment config, in the format of oc describe or the format
+// that -o selects.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()

@@ -14,14 +14,14 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// deploying describes a command that changes the deployments of a DeploymentConfig. do returns the
+// deploying describes a command that changes a DeploymentConfig's deployments. do returns the
 // deployment config and a message.
 type deploying struct {
 	use, short string
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)
 }
 
-// NewRollout returns the subcommands of `rollout` that only DeploymentConfigs support.
+// NewRollout returns the `rollout` subcommands that support only DeploymentConfigs.
 func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	retry, dryRun := false, false
 	deploy := func(client *Client, ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
@@ -68,7 +68,7 @@ func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, mode
 	return command
 }
 
-// deployments returns a client for deployments, and the current project.
+// deployments returns a deployment client and the current project.
 func deployments(factory util.Factory) (*Client, string, error) {
 	namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -82,9 +82,9 @@ func deployments(factory util.Factory) (*Client, string, error) {
 	return client, namespace, err
 }
 
-// configName returns the name of a DeploymentConfig, written as NAME or with a resource as dc/NAME.
-// The error about another resource contains the server's name for that resource, if the server is
-// reachable.
+// configName returns the name of a DeploymentConfig given as NAME or dc/NAME. If the argument names
+// another resource, the error contains the server's name for that resource, provided that the
+// server is reachable.
 func configName(factory util.Factory, arg string) (string, error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {

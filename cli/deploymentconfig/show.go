@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// ViewHistory returns a table of all deployments, or for a revision other than 0 its pod template.
+// ViewHistory returns a table of all deployments. For a revision other than 0, it returns that
+// revision's pod template.
 func (c *Client) ViewHistory(namespace, name string, revision int64) (string, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -52,7 +53,7 @@ func (c *Client) ViewHistory(namespace, name string, revision int64) (string, er
 	return text.String(), err
 }
 
-// GetHistory returns the deployments by version.
+// GetHistory returns the deployments, keyed by version.
 func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -68,8 +69,8 @@ func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, e
 // statusViewer describes the status of the latest deployment.
 type statusViewer struct{}
 
-// Status returns a line that ends with a newline, and whether the rollout is complete. A deployment
-// that has failed is an error.
+// Status returns a line that ends with a newline, and whether the rollout is complete. It returns
+// an error if the deployment has failed.
 func (statusViewer) Status(object runtime.Unstructured, revision int64) (string, bool, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), dc); err != nil {
@@ -91,8 +92,8 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 		if condition.Type != appsv1.DeploymentProgressing {
 			continue
 		}
-		// Until the controller has observed the latest deployment, the condition describes the previous
-		// one.
+		// Until the controller has observed the latest deployment, the condition describes the
+		// previous deployment.
 		ofLatest := strings.Contains(condition.Message, strconv.Quote(rollout.Name(dc.Name, latest)))
 		switch reason := appsv1.DeploymentConditionReason(condition.Reason); {
 		case reason == appsv1.NewReplicationControllerAvailableReason && ofLatest:
@@ -116,7 +117,8 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 	return "Waiting for the deployment to be completed...\n", false, nil
 }
 
-// isReplicaFailure reports whether pods, including the deployer pod, cannot be created.
+// isReplicaFailure reports whether the condition means that pods, including the deployer pod,
+// cannot be created.
 func isReplicaFailure(condition appsv1.DeploymentCondition) bool {
 	return condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
 }

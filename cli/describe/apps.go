@@ -100,8 +100,8 @@ func (p *page) podTemplate(template *corev1.PodTemplateSpec) {
 	p.text.WriteString(strings.TrimPrefix(text.String(), "Pod Template:\n"))
 }
 
-// deployments writes the latest deployments of a deployment config, and the pod counts of the
-// newest.
+// deployments writes a deployment config's latest deployments, and the pod counts of the newest
+// deployment.
 func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	controllers, err := objects.List[corev1.ReplicationController](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{appsv1.DeploymentConfigAnnotation: c.Name}.String()})
@@ -134,7 +134,7 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	return nil
 }
 
-// versionOf returns the version of a deployment, or 0 if it has none.
+// versionOf returns a deployment's version, or 0 if it has none.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// role writes a role or a cluster role, with its rules as OpenShift 3's client prints them.
+// role writes a role or a cluster role. Its rules look as they do in OpenShift 3's client.
 func role(p *page, r *authorizationv1.Role) error {
 	p.metadata(r.ObjectMeta)
 	p.line("Verbs\tNon-Resource URLs\tResource Names\tAPI Groups\tResources")
@@ -39,7 +39,7 @@ func roleBinding(p *page, b *authorizationv1.RoleBinding) error {
 	return nil
 }
 
-// restriction writes the subjects that role bindings of a project can contain.
+// restriction writes the subjects that a project's role bindings can contain.
 func restriction(p *page, r *authorizationv1.RoleBindingRestriction) error {
 	p.metadata(r.ObjectMeta)
 	selectors := func(list []metav1.LabelSelector) (all []string) {

@@ -48,7 +48,7 @@ func buildConfig(p *page, c *buildv1.BuildConfig) error {
 	return builds(p, c)
 }
 
-// webhooks writes the URLs that start a build. They contain the text <secret> instead of the
+// webhooks writes the URLs that start a build. They contain the placeholder <secret> instead of the
 // secret.
 func webhooks(p *page, c *buildv1.BuildConfig) {
 	for _, trigger := range c.Spec.Triggers {
@@ -116,7 +116,7 @@ func source(p *page, c buildv1.CommonSpec) {
 	}
 }
 
-// strategyName returns the type of a strategy, as OpenShift 3's client prints it.
+// strategyName returns a strategy's type, as OpenShift 3's client prints it.
 func strategyName(s buildv1.BuildStrategy) string {
 	return cmp.Or(string(s.Type), none)
 }
@@ -174,7 +174,7 @@ func pulls(p *page, secret *corev1.LocalObjectReference, force bool) {
 	}
 }
 
-// reference returns the kind and name of an object, with its project if the reference contains one.
+// reference returns an object's kind and name, and its project if the reference contains one.
 func reference(r *corev1.ObjectReference) string {
 	name := r.Name
 	if r.Namespace != "" {
@@ -183,7 +183,7 @@ func reference(r *corev1.ObjectReference) string {
 	return r.Kind + " " + name
 }
 
-// builds writes a table of the latest builds of a build config.
+// builds writes a table of a build config's latest builds.
 func builds(p *page, c *buildv1.BuildConfig) error {
 	builds, err := objects.List[buildv1.Build](p.ctx, p.client, buildv1.GroupVersion.WithResource("builds"), c.Namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{buildv1.BuildConfigLabel: c.Name}.String()})
@@ -209,7 +209,7 @@ func (p *page) duration(b buildv1.Build) string {
 	return b.Status.CompletionTimestamp.Sub(b.Status.StartTimestamp.Time).Round(time.Second).String()
 }
 
-// tests writes the results of a pipeline's tests, unless there are none.
+// tests writes the test results of a pipeline build, if any.
 func tests(p *page, results *buildpod.TestResults) {
 	if results == nil {
 		return
@@ -223,8 +223,7 @@ func tests(p *page, results *buildpod.TestResults) {
 	}
 }
 
-// singleLine returns a text of a test without its line ends and tabs, which could forge other
-// fields.
+// singleLine returns a test's text without line breaks and tabs, which could forge other fields.
 func singleLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // build writes one build.

@@ -1,9 +1,10 @@
-// Package describe contains `oc describe` for OpenShift's kinds, with the fields and headings of
-// OpenShift 3.11. kubectl describes Kubernetes' kinds; this package adds fields of 3.11 to nodes.
+// Package describe implements `oc describe` for OpenShift's kinds, with the fields and headings of
+// OpenShift 3.11. kubectl describes Kubernetes' kinds. For nodes, this package adds fields from
+// 3.11.
 //
 // Sources: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
 // Cluster Administration, 3.4 (deployment configurations), 15.3 (security context constraints) and
-// 18.3 (quotas). The fields of the other kinds are those of 3.11's client.
+// 18.3 (quotas). The fields of the other kinds match 3.11's client.
 package describe
 
 import (
@@ -35,8 +36,9 @@ import (
 // none is the text for an unset value.
 const none = "<none>"
 
-// For returns the describer of a resource: this package's for OpenShift's kinds, kubectl's with
-// additions for nodes, kubectl's for others. It is a kubectl DescriberFunc.
+// For returns the describer for a resource: this package's describer for OpenShift's kinds, and
+// kubectl's describer for all others, with additional fields for nodes. It is a kubectl
+// DescriberFunc.
 func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectldescribe.ResourceDescriber, error) {
 	kind := mapping.GroupVersionKind.GroupKind()
 	write, ok := kinds()[kind]
@@ -62,7 +64,7 @@ func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (
 // writer writes the description of an object of one kind.
 type writer func(p *page, content map[string]any) error
 
-// of returns a writer that converts the object to the Go type T.
+// of returns a writer that converts the object to the Go type T and calls write.
 func of[T any](write func(p *page, object *T) error) writer {
 	return func(p *page, content map[string]any) error {
 		object := new(T)
@@ -73,7 +75,7 @@ func of[T any](write func(p *page, object *T) error) writer {
 	}
 }
 
-// describer describes the objects of one resource.
+// describer describes a resource's objects.
 type describer struct {
 	client   dynamic.Interface
 	server   string
@@ -82,7 +84,7 @@ type describer struct {
 	now      func() time.Time
 }
 
-// Describe reads an object and returns its description.
+// Describe gets an object and returns its description.
 func (d describer) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
 	ctx := context.Background() // kubectl passes no context
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -99,8 +101,8 @@ func (d describer) Describe(namespace, name string, settings kubectldescribe.Des
 	return p.align()
 }
 
-// Object describes an object of an OpenShift kind, which need not be stored. client reads related
-// objects; it can be nil for a template.
+// Object describes an object of an OpenShift kind. The object need not exist in the cluster. client
+// reads related objects. It can be nil for a template.
 func Object(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]
@@ -118,7 +120,7 @@ func Object(ctx context.Context, client dynamic.Interface, server string, object
 	return p.align()
 }
 
-// page is the text of a description. Tabs separate the columns; align aligns them at the end.
+// page holds the text of a description. Tabs separate the columns, which align pads at the end.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface
@@ -137,18 +139,18 @@ func (p *page) align() (string, error) {
 	return out.String(), err
 }
 
-// line writes a line. It escapes control characters, such as those of terminals.
+// line writes a line. It escapes control characters, such as terminal escape sequences.
 func (p *page) line(format string, args ...any) {
 	printers.WriteEscaped(&p.text, fmt.Sprintf(format, args...)+"\n")
 }
 
-// field writes a name and a value, or <none> if the value is empty.
+// field writes a name and a value. An empty value is written as <none>.
 func (p *page) field(name string, value any) {
 	text := fmt.Sprint(value)
 	p.line("%s:\t%s", name, cmp.Or(text, none))
 }
 
-// list writes a name and its values in one line, separated by commas.
+// list writes a name and its values on one line, separated by commas.
 func (p *page) list(name string, values []string) { p.field(name, strings.Join(values, ",")) }
 
 // lines writes a name and its values, each value on its own line.
@@ -162,7 +164,7 @@ func (p *page) lines(name string, values []string) {
 	}
 }
 
-// metadata writes the fields at the start of every description.
+// metadata writes the fields with which every description starts.
 func (p *page) metadata(m metav1.ObjectMeta) {
 	p.field("Name", m.Name)
 	if m.Namespace != "" {
@@ -175,7 +177,7 @@ func (p *page) metadata(m metav1.ObjectMeta) {
 	p.lines("Annotations", pairs(annotations))
 }
 
-// ago returns the time since t, such as "5 minutes ago", or <none> if t is unset.
+// ago returns the time elapsed since t, such as "5 minutes ago", or <none> if t is unset.
 func (p *page) ago(t metav1.Time) string {
 	if t.IsZero() {
 		return none
@@ -201,7 +203,7 @@ func texts[T ~string](values []T) []string {
 	return all
 }
 
-// optional returns the value of a pointer, or <none> if the pointer is nil.
+// optional returns the value that a pointer points to, or <none> if the pointer is nil.
 func optional[T any](value *T) any {
 	if value == nil {
 		return none
@@ -209,7 +211,7 @@ func optional[T any](value *T) any {
 	return *value
 }
 
-// events writes the events of an object. It writes nothing if they cannot be listed.
+// events writes an object's events. It writes nothing if they cannot be listed.
 func (p *page) events(namespace string, uid types.UID) {
 	list, err := objects.List[corev1.Event](p.ctx, p.client, corev1.SchemeGroupVersion.WithResource("events"), cmp.Or(namespace, metav1.NamespaceDefault),
 		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(uid)})

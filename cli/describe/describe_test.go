@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestKindsAreDescribed describes the first object of each file in testdata. The cluster contains
-// all objects of the file. The golden file next to it contains the description.
+// TestKindsAreDescribed describes the first object in each file in testdata. The cluster contains
+// all objects in the file. The description must match the golden file next to it.
 func TestKindsAreDescribed(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

@@ -96,7 +96,8 @@ func oauthClient(p *page, c *oauthv1.OAuthClient) error {
 	return nil
 }
 
-// seconds formats an optional number of seconds. nil means the server's default, 0 no limit.
+// seconds formats an optional number of seconds. nil means the server's default, and 0 means no
+// limit.
 func seconds(value *int32) string {
 	switch {
 	case value == nil:
@@ -127,7 +128,7 @@ func authorizeToken(p *page, t *oauthv1.OAuthAuthorizeToken) error {
 	return nil
 }
 
-// token writes the fields that tokens of every kind have.
+// token writes the fields that all kinds of tokens have.
 func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, user, uid, client string) {
 	p.metadata(meta)
 	p.list("Scopes", scopes)

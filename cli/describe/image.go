@@ -42,7 +42,7 @@ func imageStream(p *page, s *imagev1.ImageStream) error {
 	return nil
 }
 
-// latestFirst compares tag names. latest precedes all others.
+// latestFirst compares tag names. The tag latest sorts before all others.
 func latestFirst(a, b string) int {
 	const latest = "latest"
 	switch {
@@ -125,8 +125,8 @@ func image(p *page, i *imagev1.Image) error {
 	return nil
 }
 
-// size returns the size of an image as text, with the sizes of the first and last layers if there
-// are several.
+// size returns an image's size as text. If the image has several layers, the text includes the
+// sizes of the first and last layers.
 func size(total int64, layers []imagev1.ImageLayer) string {
 	text := bytesOf(total)
 	layers = slices.DeleteFunc(slices.Clone(layers), func(l imagev1.ImageLayer) bool { return l.LayerSize == 0 })
@@ -140,7 +140,7 @@ func size(total int64, layers []imagev1.ImageLayer) string {
 		bytesOf(layers[0].LayerSize), bytesOf(layers[len(layers)-1].LayerSize))
 }
 
-// layers returns the size and the digest of each layer.
+// layers returns the size and digest of each layer.
 func layers(layers []imagev1.ImageLayer) (lines []string) {
 	for _, layer := range layers {
 		lines = append(lines, fmt.Sprintf("%-8s %s", bytesOf(layer.LayerSize), layer.Name))

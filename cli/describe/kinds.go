@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kinds returns the writers of OpenShift's kinds. kubectl describes all other kinds.
+// kinds returns the writers for OpenShift's kinds. kubectl describes all other kinds.
 func kinds() map[schema.GroupKind]writer {
 	return map[schema.GroupKind]writer{
 		{Group: projectv1.GroupName, Kind: "Project"}: of(project),

@@ -13,8 +13,8 @@ import (
 	kubectldescribe "k8s.io/kubectl/pkg/describe"
 )
 
-// node adds to kubectl's description of a node the fields that 3.11's client printed and kubectl
-// has dropped.
+// node extends kubectl's description of a node with the fields that 3.11's client printed and that
+// kubectl has dropped.
 type node struct {
 	kubectldescribe.ResourceDescriber
 	client dynamic.ResourceInterface
@@ -34,10 +34,10 @@ func (n node) Describe(namespace, name string, settings kubectldescribe.Describe
 	return withFormerFields(text, object.Object), nil
 }
 
-// withFormerFields adds the version of the service proxy after the kubelet's version, and the
+// withFormerFields inserts the service proxy's version after the kubelet's version, and the
 // external ID before the pods. The service proxy runs in the same program as the kubelet, so it has
-// the kubelet's version unless the node names another one. The external ID is the node's name by
-// default.
+// the kubelet's version unless the node reports another one. The external ID defaults to the node's
+// name.
 func withFormerFields(text string, object map[string]any) string {
 	value := func(fields ...string) string {
 		text, _, _ := unstructured.NestedString(object, fields...)

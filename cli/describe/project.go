@@ -41,8 +41,8 @@ func project(p *page, o *projectv1.Project) error {
 	return nil
 }
 
-// section writes a name and kubectl's description of objects without its first line, or <none> if
-// count is 0.
+// section writes a name and kubectl's description of objects without its first line. If count is 0,
+// it writes <none> instead of the description.
 func (p *page) section(name string, count int, write func(kubectldescribe.PrefixWriter)) {
 	if count == 0 {
 		p.field(name, "")
@@ -55,7 +55,7 @@ func (p *page) section(name string, count int, write func(kubectldescribe.Prefix
 	p.text.WriteString(rows)
 }
 
-// clusterQuota writes a quota over several projects: a ClusterResourceQuota, or the
+// clusterQuota writes a quota that spans several projects: a ClusterResourceQuota, or the
 // AppliedClusterResourceQuota that a project's users see.
 func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	p.metadata(q.ObjectMeta)

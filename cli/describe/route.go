@@ -87,7 +87,7 @@ func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	}
 }
 
-// endpoints writes the addresses of a service, at most three.
+// endpoints writes up to three of a service's addresses.
 func endpoints(p *page, namespace, service string) {
 	slices, err := objects.List[discoveryv1.EndpointSlice](p.ctx, p.client, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{discoveryv1.LabelServiceName: service}.String()})

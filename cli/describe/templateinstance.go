@@ -13,7 +13,7 @@ import (
 )
 
 // templateInstance writes a template instance, the objects that it created, and the sizes of its
-// parameters. The values of the parameters are secret.
+// parameters, whose values are secret.
 func templateInstance(p *page, t *templatev1.TemplateInstance) error {
 	p.metadata(t.ObjectMeta)
 	p.line("\nConditions:")

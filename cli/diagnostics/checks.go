@@ -94,8 +94,8 @@ func routeCertificates(ctx context.Context, env *environment) (problems []proble
 	return problems, err
 }
 
-// certificateProblem describes the problem of a certificate in PEM. It returns "" for a valid
-// certificate and for an empty text.
+// certificateProblem describes what is wrong with a PEM-encoded certificate. It returns "" for a
+// valid certificate and for empty text.
 func certificateProblem(text string, now time.Time) string {
 	if text == "" {
 		return ""
@@ -135,7 +135,7 @@ func nodeDefinitions(ctx context.Context, env *environment) (problems []problem,
 	return problems, nil
 }
 
-// nodeUsage checks that metrics.k8s.io serves the usage of each node that is ready.
+// nodeUsage checks that metrics.k8s.io serves the resource usage of every ready node.
 func nodeUsage(ctx context.Context, env *environment) (problems []problem, err error) {
 	nodes, err := env.kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -182,8 +182,8 @@ func configContexts(_ context.Context, env *environment) (problems []problem, er
 	return problems, nil
 }
 
-// externalIPs checks the external IPs of services against externalIPNetworkCIDRs. A network with
-// the prefix ! is denied. Without --master-config, it checks nothing.
+// externalIPs checks the services' external IPs against externalIPNetworkCIDRs. A network with the
+// prefix ! is denied. Without --master-config, externalIPs checks nothing.
 func externalIPs(ctx context.Context, env *environment) (problems []problem, err error) {
 	if env.masterConfig == "" {
 		return nil, nil // the server checks new services
@@ -219,8 +219,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	return problems, nil
 }
 
-// allowed reports whether a network contains the address in text and no network with the prefix !
-// does.
+// allowed reports whether a network contains the address in text, and no network with the prefix !
+// contains it.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package diagnostics contains `oc adm diagnostics`, which checks the client's configuration, the
-// objects of a cluster, and its network.
+// Package diagnostics implements `oc adm diagnostics`, which checks the client's configuration, a
+// cluster's objects, and its network.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Diagnostics tool.
 package diagnostics
@@ -25,23 +25,23 @@ const networkCheckName = "NetworkCheck"
 // check is one diagnostic.
 type check struct {
 	name, short string
-	// run returns the problems. It is nil for a diagnostic of OpenShift 3 that has nothing to check
-	// in Slipway; elsewhere then names where to find such problems.
+	// run returns the problems found. It is nil for an OpenShift 3 diagnostic that has nothing to
+	// check in Slipway. In that case, elsewhere names the place to look for such problems.
 	run       func(context.Context, *environment) ([]problem, error)
 	elsewhere string
 }
 
-// environment contains the clients and flags that the checks use.
+// environment holds the clients and flags that the checks use.
 type environment struct {
 	factory      util.Factory
 	kubernetes   kubernetes.Interface
 	dynamic      dynamic.Interface
 	masterConfig string
-	// external is the HOST:PORT of a server outside of the cluster, or "".
+	// external is the HOST:PORT of a server outside the cluster, or "".
 	external string
 }
 
-// checks returns all diagnostics of OpenShift 3.
+// checks returns all of OpenShift 3's diagnostics.
 func checks() []check {
 	const (
 		status = "slipway status reports it"
@@ -155,10 +155,11 @@ func withoutModification(checks []check) (kept []check) {
 	return kept
 }
 
-// errProblems means that checks found problems. run has already printed them.
+// errProblems is returned if the checks found problems. run has already printed these problems.
 var errProblems = errors.New("the diagnostics found problems")
 
-// run runs checks. It fails if one finds a problem, or if none of them checks anything.
+// run runs the checks. It returns an error if any check finds a problem, or if no check has
+// anything to check.
 func run(ctx context.Context, streams genericiooptions.IOStreams, env *environment, selected []check) error {
 	problems, skipped := 0, 0
 	for _, check := range selected {

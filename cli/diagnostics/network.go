@@ -34,7 +34,7 @@ type probe struct {
 }
 
 // networkCheck opens connections between pods on all nodes, in two temporary projects, and from
-// them to services, nodes and a server outside of the cluster.
+// these pods to services, nodes and a server outside the cluster.
 func networkCheck(ctx context.Context, env *environment) (problems []problem, err error) {
 	plugin, err := networkPlugin(ctx, env)
 	if err != nil {
@@ -84,8 +84,8 @@ func networkPlugin(ctx context.Context, env *environment) (string, error) {
 	return network.PluginName, nil
 }
 
-// enforcesPolicies reports whether users expect that the network plugin enforces network policies.
-// An administrator's plugin does not have to enforce policies while the cluster has none.
+// enforcesPolicies reports whether users expect the network plugin to enforce network policies. An
+// administrator's own plugin need not enforce policies while the cluster has none.
 func (n *testNetwork) enforcesPolicies(ctx context.Context, plugin string) (bool, error) {
 	if plugin != networkplugin.CNI {
 		return plugin != networkplugin.Subnet, nil
@@ -97,7 +97,7 @@ func (n *testNetwork) enforcesPolicies(ctx context.Context, plugin string) (bool
 	return len(policies.Items) > 0, nil
 }
 
-// usableNodes returns the nodes that are ready and schedulable.
+// usableNodes returns the ready and schedulable nodes.
 func usableNodes(ctx context.Context, env *environment) (nodes []corev1.Node, err error) {
 	list, err := env.kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -130,8 +130,8 @@ func (n *testNetwork) inside() (probes []probe) {
 	return probes
 }
 
-// outside returns the connections of the pods to the API, to nodes and to the server outside of the
-// cluster.
+// outside returns the connections from the pods to the API, to the nodes and to the server outside
+// the cluster.
 func (n *testNetwork) outside() (probes []probe) {
 	for _, from := range n.pods {
 		probes = append(probes, probe{id: "dns", from: from, to: "the API server by the name of its service", address: "kubernetes.default.svc:443"})
@@ -151,7 +151,7 @@ func (n *testNetwork) outside() (probes []probe) {
 	return probes
 }
 
-// across returns the connections from the pods of the first project to the pods of the second one.
+// across returns the connections from the first project's pods to the second project's pods.
 func (n *testNetwork) across(refused bool) (probes []probe) {
 	for _, from := range n.pods {
 		for _, to := range n.pods {
@@ -170,11 +170,11 @@ func (n *testNetwork) across(refused bool) (probes []probe) {
 
 func at(address string, port int) string { return net.JoinHostPort(address, strconv.Itoa(port)) }
 
-// policyTimeout limits the time until a network policy takes effect.
+// policyTimeout is the maximum time until a network policy takes effect.
 const policyTimeout = 15 * time.Second
 
-// tryPolicy isolates the pods of the second project by a network policy. It returns the connections
-// that remain possible.
+// tryPolicy isolates the second project's pods with a network policy. It returns the connections
+// that still succeed.
 func (n *testNetwork) tryPolicy(ctx context.Context) (wrong []result, err error) {
 	if err := n.isolate(ctx, n.projects[1]); err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ type result struct {
 	message string
 }
 
-// script opens a connection to each argument HOST:PORT, 20 at a time, and prints a line for each:
-// its number, and the error if it failed.
+// script opens a connection to each HOST:PORT argument, 20 at a time. For each argument, it prints
+// a line with the argument's number and, if the connection failed, the error.
 const script = `number=0
 for address in "$@"; do
 	(if error=$(nc -w 3 "${address%:*}" "${address##*:}" -e true 2>&1); then echo $number; else echo "$number ${error:-failed}"; fi) &
@@ -203,8 +203,7 @@ for address in "$@"; do
 done
 wait`
 
-// try opens the connections of all pods, with one command for each pod. It returns the wrong
-// results.
+// try opens the connections of all pods, with one command per pod. It returns the wrong results.
 func (n *testNetwork) try(ctx context.Context, probes []probe) (wrong []result, err error) {
 	byPod := map[*testPod][]probe{}
 	for _, p := range probes {
@@ -243,7 +242,7 @@ func (n *testNetwork) tryFrom(ctx context.Context, pod *testPod, probes []probe)
 	return results(&output, probes)
 }
 
-// results reads the output of the script.
+// results parses the script's output.
 func results(output io.Reader, probes []probe) (wrong []result, err error) {
 	content, err := io.ReadAll(output)
 	if err != nil {

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// toolsImage is an image of small programs that every node has.
+	// toolsImage is an image with small programs that is present on every node.
 	toolsImage = "localhost/slipway-tools:current"
-	// serverPort is the port of the pods and of their services.
+	// serverPort is the port on which the pods and their services listen.
 	serverPort = 8080
-	// podsTimeout limits the start of the pods.
+	// podsTimeout is the maximum time until the pods are running.
 	podsTimeout = time.Minute
-	// projectTimeout limits the time until pods can be created in a new project.
+	// projectTimeout is the maximum time until pods can be created in a new project.
 	projectTimeout = 10 * time.Second
 )
 
-// testPod is a pod of the check, with a service of its name.
+// testPod is one of the check's pods, with a service of the same name.
 type testPod struct {
 	project, name, node string
 	address, service    string // IP addresses
 }
 
-// testNetwork contains the projects and pods of one run of the check.
+// testNetwork holds the projects and pods of one run of the network check.
 type testNetwork struct {
 	*environment
 	nodes    []corev1.Node // nodes that are ready and schedulable
@@ -40,7 +40,7 @@ type testNetwork struct {
 	pods     []*testPod
 }
 
-// createProject creates a temporary project with a number of pods on each node.
+// createProject creates a temporary project with podsPerNode pods on each node.
 func (n *testNetwork) createProject(ctx context.Context, podsPerNode int) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "network-diag-", Annotations: map[string]string{
 		"openshift.io/node-selector": "", "openshift.io/description": "oc adm diagnostics NetworkCheck deletes this project when it ends.",
@@ -76,7 +76,7 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 			}},
 		}},
 	}}
-	// At first, a new project has neither a service account nor a range of user IDs.
+	// A new project initially has neither a service account nor a UID range.
 	var refusal error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, projectTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := core.Pods(p.project).Create(ctx, pod, metav1.CreateOptions{})
@@ -100,8 +100,8 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 	return nil
 }
 
-// awaitPods waits until the pods are ready, and keeps the ready ones. It returns a problem for each
-// pod that is not ready.
+// awaitPods waits until the pods are ready, and drops the pods that do not become ready. It returns
+// a problem for each of them.
 func (n *testNetwork) awaitPods(ctx context.Context) (problems []problem, err error) {
 	var missing map[*testPod]string // the state of each pod that is not ready
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {
@@ -155,7 +155,7 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// isolate creates a network policy that isolates the pods of a project.
+// isolate creates a network policy that isolates a project's pods.
 func (n *testNetwork) isolate(ctx context.Context, project string) error {
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "deny-all"}, Spec: networkingv1.NetworkPolicySpec{
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},

@@ -1,15 +1,15 @@
 package diagnostics
 
-// problem is what a check found, with the ID of its kind.
+// problem is a check's finding. Its ID identifies the kind of problem.
 type problem struct{ id, reason string }
 
-// String returns the text that users read: the ID, the reason and the remedy.
+// String returns the text for the user: the ID, the reason and the remedy.
 func (p problem) String() string { return p.id + ": " + p.reason + "; " + remedies[p.id] }
 
-// unchecked is the ID of a check that could not read what it checks.
+// unchecked is the problem ID for a check that could not read its input.
 const unchecked = "unchecked"
 
-// remedies are the remedies of problems, by their IDs.
+// remedies maps problem IDs to remedies.
 var remedies = map[string]string{
 	unchecked: "check the connection with `oc whoami`, and your rights with `oc auth can-i --list`",
 

@@ -1,4 +1,5 @@
-// Package export contains `oc export`, which prints objects so that other clusters can create them.
+// Package export implements `oc export`, which prints objects in a form that can be created in
+// other clusters.
 package export
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// export contains the state of `oc export`.
+// export holds the state of `oc export`.
 type export struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
@@ -72,7 +73,7 @@ accounts. --exact keeps properties that the object's author can set, such as the
 }
 
 // Get implements `oc get --export`, with the flags of `oc get`. As in OpenShift 3.11, it keeps the
-// fields that the author of an object can set.
+// fields that an object's author can set.
 func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobra.Command, args []string) error {
 	o := &export{
 		IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme), exact: true,
@@ -125,7 +126,7 @@ func (o *export) run(factory util.Factory, args []string) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// together returns the objects as one object: the only object, a list, or with --as-template a
+// together combines the objects into one: the only object, a list or, with --as-template, a
 // template.
 func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	if o.template == "" {
@@ -148,12 +149,11 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	return template, nil
 }
 
-// serverFields are the fields of metadata that the server sets. strip removes them from every
-// object.
+// serverFields are the metadata fields that the server sets. strip removes them from every object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields are other fields that depend on the cluster, by kind. The fields in always are removed
-// from every object. The fields in unlessExact are kept if exact is set.
+// kindFields holds other cluster-specific fields, by kind. strip removes the fields in always from
+// every object. It keeps the fields in unlessExact if exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -166,8 +166,8 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// emptyStatus contains the status of kinds that have one even in exported objects, as in OpenShift
-// 3.
+// emptyStatus holds the status for kinds that have a status even in exported objects, as in
+// OpenShift 3.
 var emptyStatus = map[string]map[string]any{
 	"BuildConfig": {"lastVersion": int64(0)},
 	"DeploymentConfig": {
@@ -175,8 +175,8 @@ var emptyStatus = map[string]map[string]any{
 	},
 }
 
-// strip removes the fields that depend on the cluster. If exact is set, it keeps the namespace and
-// the fields in unlessExact.
+// strip removes the cluster-specific fields. If exact is set, it keeps the namespace and the fields
+// in unlessExact.
 func strip(object *unstructured.Unstructured, exact bool) {
 	for _, field := range serverFields {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
@@ -230,8 +230,8 @@ func hasPrefixes(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
 }
 
-// stripTriggered removes the last triggered images from a deployment config, because another
-// cluster does not have them.
+// stripTriggered removes the last triggered images from a deployment config, because these images
+// do not exist in another cluster.
 func stripTriggered(object *unstructured.Unstructured) {
 	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
 	if !ok {
@@ -242,6 +242,6 @@ func stripTriggered(object *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(content, "imageChangeParams", "lastTriggeredImage")
 		}
 	}
-	// It was a list before.
+	// This cannot fail, because the field was a list before.
 	_ = unstructured.SetNestedSlice(object.Object, triggers, "spec", "triggers")
 }
