@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/export"
 )
 
-// newGet returns `oc get`: kubectl's command with OpenShift 3's flags --show-all, which has no
+// newGet returns `oc get`: kubectl's command with two OpenShift 3 flags, --show-all, which has no
 // effect, and --export.
 func newGet(name string, factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := get.NewCmdGet(name, factory, streams)
@@ -34,8 +34,9 @@ func newGet(name string, factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// severalTypes reports whether arguments name several types, such as "svc,pod" or "svc/a pod/a". As
-// in OpenShift 3, the names of objects then contain their types, even if all objects have one type.
+// severalTypes reports whether the arguments name several types, such as "svc,pod" or "svc/a
+// pod/a". In this case, as in OpenShift 3, the printed names include the type, even if all objects
+// have the same type.
 func severalTypes(args []string) bool {
 	types := map[string]bool{}
 	for i, arg := range args {

@@ -11,13 +11,14 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// metricsGroup is the API group of the resource usage of pods and nodes. A metrics server serves
+// metricsGroup is the API group for the resource usage of pods and nodes. A metrics server serves
 // it.
 const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup
 
-// explainMissingMetrics makes commands that need metrics explain the remedy if there are none.
+// explainMissingMetrics makes commands that need metrics print a remedy if the cluster has no
+// metrics.
 func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.Writer) {
 	for _, path := range [][]string{{"top", "node"}, {"top", "pod"}, {"adm", "top", "node"}, {"adm", "top", "pod"}} {
 		if command, rest, err := root.Find(path); err == nil && len(rest) == 0 {
@@ -42,8 +43,8 @@ func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.
 	}
 }
 
-// lacksMetrics reports whether the server has no metrics API. It returns false if the server does
-// not respond, because the command then reports a better error.
+// lacksMetrics reports whether the server lacks the metrics API. It returns false if the server
+// does not respond, because the command then reports a better error.
 func lacksMetrics(factory util.Factory) bool {
 	client, err := factory.ToDiscoveryClient()
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTopExplainsMissingMetrics runs `oc adm top` with a server that has no API groups.
+// TestTopExplainsMissingMetrics runs `oc adm top` against a server that has no API groups.
 func TestTopExplainsMissingMetrics(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// oldFlag is a flag of OpenShift 3 that current Kubernetes does not have. Commands accept it,
-// ignore it, and print the reason.
+// oldFlag is an OpenShift 3 flag that current Kubernetes does not have. Commands accept and ignore
+// the flag, and print the reason.
 type oldFlag struct {
 	name, reason string
 	boolean      bool
@@ -57,7 +57,7 @@ func printingCommands() []string {
 	}
 }
 
-// acceptOldFlags adds flags of OpenShift 3 that were renamed or have no effect.
+// acceptOldFlags adds OpenShift 3's flags that were renamed or have no effect.
 func acceptOldFlags(root *cobra.Command) {
 	for _, old := range flagsWithoutEffect() {
 		for path := range strings.SplitSeq(old.commands, ",") {
@@ -91,8 +91,8 @@ func acceptOldFlags(root *cobra.Command) {
 	acceptBooleanDryRun(root)
 }
 
-// acceptBooleanDryRun accepts the boolean values of --dry-run, and the flag without a value, as
-// OpenShift 3 did. kubectl does too, but prints a warning for each use.
+// acceptBooleanDryRun accepts boolean values for --dry-run, and the flag without a value, as
+// OpenShift 3 did. kubectl also accepts them, but prints a warning for each use.
 func acceptBooleanDryRun(command *cobra.Command) {
 	if flag := command.Flags().Lookup("dry-run"); flag != nil && flag.NoOptDefVal == "unchanged" {
 		flag.Value = booleanDryRun{flag.Value}
@@ -102,10 +102,10 @@ func acceptBooleanDryRun(command *cobra.Command) {
 	}
 }
 
-// booleanDryRun is a value of --dry-run that translates booleans to kubectl's words.
+// booleanDryRun is a --dry-run value that translates booleans to kubectl's values.
 type booleanDryRun struct{ pflag.Value }
 
-// Set sets the value. Without a value, kubectl's flag is "unchanged".
+// Set sets the value. kubectl passes "unchanged" if the flag has no value.
 func (v booleanDryRun) Set(text string) error {
 	switch text {
 	case "true", "unchanged":
@@ -116,7 +116,7 @@ func (v booleanDryRun) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// flagsOf returns the flags of the command with a path, or nil if there is no such command.
+// flagsOf returns the flags of the command at a path, or nil if no such command exists.
 func flagsOf(root *cobra.Command, path string) *pflag.FlagSet {
 	command, rest, err := root.Find(strings.Fields(path))
 	if err != nil || len(rest) > 0 {

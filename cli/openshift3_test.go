@@ -60,8 +60,8 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	}
 }
 
-// commandOf returns the command with a path such as "oc adm policy". It returns nil if there is no
-// such command, or if the command only names a replacement.
+// commandOf returns the command at a path such as "oc adm policy". It returns nil if no such
+// command exists, or if the command only names a replacement.
 func commandOf(root *cobra.Command, path string) *cobra.Command {
 	command, rest, err := root.Find(strings.Fields(path)[1:])
 	if err != nil || len(rest) > 0 || command.Annotations[elsewhereAnnotation] != "" {
@@ -70,7 +70,7 @@ func commandOf(root *cobra.Command, path string) *cobra.Command {
 	return command
 }
 
-// sortFlags divides flags into those that a command has and those that it does not have.
+// sortFlags divides flags into those that a command has and those that it lacks.
 func sortFlags(command *cobra.Command, flags []string) (names, missing []string) {
 	slices.Sort(flags)
 	for _, name := range flags {

@@ -1,4 +1,5 @@
-// Package extract writes the content of secrets and config maps to files: `oc extract`.
+// Package extract implements `oc extract`, which writes the contents of secrets and config maps to
+// files.
 package extract
 
 import (
@@ -22,10 +23,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// stdout is the value of --to that prints the files.
+// stdout is the --to value that prints the files to standard output.
 const stdout = "-"
 
-// extraction contains the state of `oc extract`.
+// extraction holds the state of `oc extract`.
 type extraction struct {
 	genericiooptions.IOStreams
 	target    string
@@ -109,7 +110,7 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 	return err
 }
 
-// extract writes the files of one object, sorted by name. If dir is nil, it prints them.
+// extract writes an object's files, sorted by name. If dir is nil, it prints them.
 func (e *extraction) extract(dir *os.Root, contents map[string][]byte) error {
 	var problems []error
 	for _, key := range slices.Sorted(maps.Keys(contents)) {
@@ -136,7 +137,7 @@ func (e *extraction) extract(dir *os.Root, contents map[string][]byte) error {
 }
 
 // write writes one file. It returns an error if the file exists and --confirm is not set, or if the
-// key is a path that leads out of dir.
+// key is a path that escapes dir.
 func (e *extraction) write(dir *os.Root, key string, content []byte) error {
 	flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if e.overwrite {
@@ -153,7 +154,7 @@ func (e *extraction) write(dir *os.Root, key string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// contentsOf returns the files of a secret or config map, and false for any other object.
+// contentsOf returns the files in a secret or config map, and false for any other object.
 func contentsOf(object runtime.Object) (map[string][]byte, bool) {
 	contents := map[string][]byte{}
 	switch typed := object.(type) {

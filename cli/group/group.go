@@ -1,4 +1,4 @@
-// Package group contains `oc adm groups`, which manages groups of users.
+// Package group implements `oc adm groups`, which manages user groups.
 package group
 
 import (
@@ -70,8 +70,8 @@ func removeUsers(users, names []string) []string {
 	return slices.DeleteFunc(users, func(user string) bool { return slices.Contains(names, user) })
 }
 
-// newGroupsChange returns a command that adds users to a group or removes them, with the function
-// change.
+// newGroupsChange returns a command that adds users to a group or removes them from it. change
+// computes the new list of users.
 func newGroupsChange(factory util.Factory, streams genericiooptions.IOStreams, verb, short, done string, change func(users, names []string) []string) *cobra.Command {
 	print := genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -103,7 +103,7 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Join(list, ", "), "%", "%%")
 }
 
-// changeGroup applies change to the users of a group. It retries after conflicts.
+// changeGroup applies change to a group's users. It retries on conflict.
 func changeGroup(ctx context.Context, factory util.Factory, name string, dryRun util.DryRunStrategy, change func([]string) []string) (group *unstructured.Unstructured, err error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

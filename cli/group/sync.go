@@ -28,7 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/stringsource"
 )
 
-// Labels and annotations of a group that was synced from a directory, as in OpenShift 3.
+// These are the labels and annotations of a group that was synced from a directory, as in OpenShift
+// 3.
 const (
 	ldapHostLabel = "openshift.io/ldap.host"
 	ldapURLKey    = "openshift.io/ldap.url"
@@ -36,7 +37,7 @@ const (
 	ldapTimeKey   = "openshift.io/ldap.sync-time"
 )
 
-// ldapGroups contains the state of `oc adm groups sync` and `oc adm groups prune`.
+// ldapGroups holds the state of `oc adm groups sync` and `oc adm groups prune`.
 type ldapGroups struct {
 	genericiooptions.IOStreams
 	configFile, whitelist, blacklist, kind string
@@ -128,7 +129,7 @@ func (o *ldapGroups) open(ctx context.Context, factory util.Factory) error {
 	return err
 }
 
-// serverOf returns the password and the TLS settings for the server of a directory.
+// serverOf returns the bind password and TLS settings for a directory's server.
 func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	password, err := stringsource.Read(config.BindPassword)
 	if err != nil {
@@ -149,8 +150,9 @@ func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 	return server, nil
 }
 
-// selectGroups returns the groups whose name is in the whitelist, if there is one, and not in the
-// blacklist. The whitelist contains arguments and the lines of a file. It changes all.
+// selectGroups returns the groups whose names are in the whitelist, if one exists, and not in the
+// blacklist. The whitelist consists of the arguments and the lines of a file. selectGroups modifies
+// all.
 func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) string) ([]string, error) {
 	white, err := readList(o.whitelist)
 	if err != nil {
@@ -167,7 +169,7 @@ func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) s
 	return slices.DeleteFunc(all, leave), nil
 }
 
-// readList reads the names of groups in a file, one on each line, as NAME or group/NAME.
+// readList reads group names from a file. Each line is NAME or group/NAME.
 func readList(file string) (lines []string, err error) {
 	if file == "" {
 		return nil, nil
@@ -184,8 +186,8 @@ func readList(file string) (lines []string, err error) {
 	return lines, nil
 }
 
-// synced returns the groups of the cluster that were synced from the directory, by their UIDs
-// there.
+// synced returns the cluster's groups that were synced from the directory, keyed by their UIDs in
+// the directory.
 func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	list, err := o.groups.List(ctx, metav1.ListOptions{LabelSelector: ldapHostLabel + "=" + o.directory.Host})
 	if err != nil {
@@ -201,8 +203,8 @@ func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstr
 	return groups, nil
 }
 
-// sync creates and updates groups. If a group fails, it continues with the next one, and returns
-// all errors.
+// sync creates and updates groups. If a group fails, sync continues with the next group, and
+// returns all errors.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error
@@ -284,7 +286,7 @@ func printYAML(out io.Writer, group *unstructured.Unstructured) error {
 	return err
 }
 
-// prune deletes groups that were synced from the directory and no longer exist there.
+// prune deletes groups that were synced from the directory but no longer exist in it.
 func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	before, err := o.synced(ctx)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package idle contains `oc idle`, which marks services as idle and scales down their pods until a
-// client connects.
+// Package idle implements `oc idle`, which marks services as idle and scales down their pods until
+// a client connects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications.
-// Annotations and messages are those of OpenShift 3.11's client.
+// Annotations and messages match OpenShift 3.11's client.
 package idle
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// command contains the state of `oc idle`.
+// command holds the state of `oc idle`.
 type command struct {
 	genericiooptions.IOStreams
 	client          dynamic.Interface
@@ -80,7 +80,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		}
 		all = append(all, pair{service, scalables})
 	}
-	// The fraction of a second distinguishes connections before idling from later ones.
+	// Fractional seconds distinguish connections before idling from later ones.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))
@@ -131,7 +131,7 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 	return services, nil
 }
 
-// names returns the lines of a file that are not empty.
+// names returns the nonempty lines of a file.
 func names(file string) (all []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -147,14 +147,14 @@ func names(file string) (all []string, err error) {
 	return all, lines.Err()
 }
 
-// pair is a service with the scalable controllers of its pods.
+// pair is a service and the scalable controllers of its pods.
 type pair struct {
 	service   service
 	scalables []scalable
 }
 
-// find returns the scalable controllers of a service's pods. It returns an error if there are none,
-// or if the service cannot be idled.
+// find returns the scalable controllers of a service's pods. It returns an error if the pods have
+// no such controllers, or if the service cannot be idled.
 func (o *command) find(ctx context.Context, service service) ([]scalable, error) {
 	pods, err := o.pods(ctx, service)
 	if err != nil {
@@ -167,7 +167,7 @@ func (o *command) find(ctx context.Context, service service) ([]scalable, error)
 	return scalables, err
 }
 
-// mark annotates a service as idle. From then on, nodes queue connections to the service.
+// mark annotates a service as idle. From this point on, nodes queue connections to the service.
 func (o *command) mark(ctx context.Context, item pair, now string) error {
 	var targets []idling.Target
 	for _, scalable := range item.scalables {
@@ -191,7 +191,7 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 	return nil
 }
 
-// scale scales the controllers of a service to zero, except those in done, and adds them to done.
+// scale scales a service's controllers to zero, except those in done, and adds them to done.
 func (o *command) scale(ctx context.Context, item pair, now string, done map[string]bool) error {
 	for _, target := range item.scalables {
 		name := item.service.namespace + "/" + target.Name
@@ -208,7 +208,7 @@ func (o *command) scale(ctx context.Context, item pair, now string, done map[str
 	return nil
 }
 
-// printLine prints a line, and marks it in a dry run.
+// printLine prints a line. In a dry run, it marks the line.
 func (o *command) printLine(format string, values ...any) {
 	if o.dryRun {
 		format += " (dry run)"
@@ -216,7 +216,7 @@ func (o *command) printLine(format string, values ...any) {
 	fmt.Fprintf(o.Out, format+"\n", values...)
 }
 
-// patch adds annotations to an object and merges spec into its spec. In a dry run, it does nothing.
+// patch adds annotations to an object and merges spec into its spec. In a dry run, it is a no-op.
 func (o *command) patch(ctx context.Context, item scalable, namespace string, annotations, spec map[string]any) error {
 	if o.dryRun {
 		return nil

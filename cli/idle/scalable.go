@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// scalable is a controller of pods and its replica count.
+// scalable is a pod controller and its replica count.
 type scalable struct {
 	idling.Target
 	resource schema.GroupVersionResource
 }
 
-// kinds contains the resource of each kind of controller that can be scaled.
+// kinds maps each scalable kind of controller to its resource.
 var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Kind: "ReplicationController"}:                     corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
 	{Group: kubeappsv1.GroupName, Kind: "ReplicaSet"}:   kubeappsv1.SchemeGroupVersion.WithResource("replicasets"),
@@ -30,7 +30,7 @@ var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 }
 
-// scalables returns the distinct outermost controllers of pods, without those that have no
+// scalables returns the distinct outermost controllers of the pods. It omits controllers with zero
 // replicas.
 func (o *command) scalables(ctx context.Context, namespace string, pods []corev1.Pod) (all []scalable, err error) {
 	for _, pod := range pods {
@@ -45,8 +45,8 @@ func (o *command) scalables(ctx context.Context, namespace string, pods []corev1
 	return all, nil
 }
 
-// controller returns the outermost scalable owner, starting at the owner of a pod, or nil if there
-// is none.
+// controller returns the outermost scalable owner, starting from a pod's owner, or nil if no owner
+// is scalable.
 func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (outermost *scalable, err error) {
 	for owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)
@@ -64,7 +64,7 @@ func (o *command) controller(ctx context.Context, namespace string, owner *metav
 		if err != nil {
 			return nil, err
 		}
-		// 0 if there is none.
+		// The replica count is 0 if the field is not set.
 		replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 		outermost = &scalable{idling.Target{Kind: owner.Kind, Group: version.Group, Name: owner.Name, Replicas: int32(replicas)}, resource}
 		owner = metav1.GetControllerOf(object)

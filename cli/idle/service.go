@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// resource returns a resource of the core group by its plural name.
+// resource returns the core group's resource with the given plural name.
 func resource(name string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(name)
 }
@@ -42,7 +42,8 @@ func (s service) resources() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{resource("endpoints"), resource("services")}
 }
 
-// getService returns the Service with a name or, if there is none, the Endpoints.
+// getService returns the Service with the given name. If no such Service exists, it returns the
+// Endpoints.
 func (o *command) getService(ctx context.Context, namespace, name string) (service, error) {
 	object, err := objects.Get[corev1.Service](ctx, o.client, resource("services"), namespace, name)
 	if err == nil {
@@ -58,8 +59,8 @@ func (o *command) getService(ctx context.Context, namespace, name string) (servi
 	return ofEndpoints(endpoints), nil
 }
 
-// listServices returns the Services with a selector, and the Endpoints of pods without a Service.
-// An empty namespace means all.
+// listServices returns the Services that match the selector, and the Endpoints of pods that have no
+// Service. An empty namespace means all namespaces.
 func (o *command) listServices(ctx context.Context, namespace string) (all []service, err error) {
 	options := metav1.ListOptions{LabelSelector: o.selector}
 	services, err := objects.List[corev1.Service](ctx, o.client, resource("services"), namespace, options)
@@ -85,7 +86,7 @@ func (o *command) listServices(ctx context.Context, namespace string) (all []ser
 	return all, nil
 }
 
-// podNames returns the names of the pods of Endpoints.
+// podNames returns the names of the pods in an Endpoints object.
 func podNames(endpoints *corev1.Endpoints) (names []string) {
 	for _, subset := range endpoints.Subsets {
 		for _, address := range append(subset.Addresses, subset.NotReadyAddresses...) {

@@ -1,10 +1,10 @@
-// Package language keeps kubectl from loading a translation dictionary when the locale is English
-// or unset. Import it for its side effect.
+// Package language keeps kubectl from loading a translation dictionary if the locale is English or
+// unset. Import it for its side effect.
 //
-// kubectl's packages translate their texts during initialization, and the first of them loads a
-// dictionary. The English one translates each text to itself, which takes a third of the client's
-// start time. Among packages whose imports are initialized, Go initializes those with the lowest
-// path first, so that this package precedes kubectl's.
+// kubectl's packages translate their texts during initialization, and the first translation loads a
+// dictionary. The English dictionary translates each text to itself, which takes a third of the
+// client's start time. Go initializes packages in order of their import paths once their own
+// imports are initialized, so this package is initialized before kubectl's.
 package language
 
 import (
@@ -14,7 +14,8 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// Late is an error if kubectl loaded a dictionary before this package was initialized.
+// Late is an error if kubectl loaded a dictionary before this package was initialized, and nil
+// otherwise.
 var Late = i18n.SetLoadTranslationsFunc(func() error {
 	if english(os.Getenv) {
 		return nil

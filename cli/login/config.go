@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// whoIs returns the name of a connection's user.
+// whoIs returns the name of the user that a connection authenticates as.
 func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -32,8 +32,8 @@ func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	return user.GetName(), nil
 }
 
-// listProjects returns the sorted names of the projects that a user can access. It returns none if
-// they cannot be listed.
+// listProjects returns the sorted names of the projects that a user can access. It returns nil if
+// the projects cannot be listed.
 func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -51,8 +51,8 @@ func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	return names
 }
 
-// mayRequestProjects reports whether the user may request projects. It returns true if this is
-// unknown.
+// mayRequestProjects reports whether the user may request projects. It returns true if the answer
+// is unknown.
 func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -62,8 +62,8 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// PrintWithoutProjects explains to a user without projects how to get one. It reports whether the
-// user has no projects.
+// PrintWithoutProjects tells a user who has no projects how to get one. It reports whether the user
+// has no projects.
 func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Writer) bool {
 	if len(listProjects(ctx, config)) > 0 {
 		return false
@@ -72,7 +72,7 @@ func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Write
 	return true
 }
 
-// printProjects prints which projects the user can choose, and the current one.
+// printProjects prints the current project and the projects that the user can switch to.
 func printProjects(out io.Writer, projects []string, current string, mayRequest bool) {
 	switch len(projects) {
 	case 0:
@@ -96,7 +96,7 @@ func printProjects(out io.Writer, projects []string, current string, mayRequest 
 	}
 }
 
-// clusterName returns the name of a server in a kubeconfig: host and port, with dashes instead of
+// clusterName returns a server's name in a kubeconfig: its host and port, with dashes instead of
 // dots.
 func clusterName(server string) string {
 	u, err := url.Parse(server)
@@ -106,7 +106,7 @@ func clusterName(server string) string {
 	return strings.ReplaceAll(u.Host, ".", "-")
 }
 
-// save writes the connection to the kubeconfig and makes it the current context.
+// save writes the connection to the kubeconfig as the current context.
 func (o *loginOptions) save(cluster *api.Cluster, who *identity, namespace string) error {
 	name := clusterName(cluster.Server)
 	user, current := who.name+"/"+name, namespace+"/"+name+"/"+who.name

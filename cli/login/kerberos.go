@@ -14,7 +14,7 @@ import (
 	"github.com/jcmturner/gokrb5/v8/spnego"
 )
 
-// acceptsKerberos reports whether a response asks for a ticket of Kerberos (RFC 4559).
+// acceptsKerberos reports whether a response requests a Kerberos ticket (RFC 4559).
 func acceptsKerberos(answer *http.Response) bool {
 	for _, challenge := range answer.Header.Values("WWW-Authenticate") {
 		if scheme, _, _ := strings.Cut(challenge, " "); strings.EqualFold(scheme, "Negotiate") {
@@ -24,8 +24,9 @@ func acceptsKerberos(answer *http.Response) bool {
 	return false
 }
 
-// kerberosTicket returns the header Authorization with a ticket for the host of an address. It uses
-// the tickets of kinit. The environment variables KRB5_CONFIG and KRB5CCNAME name the files.
+// kerberosTicket returns an Authorization header with a ticket for the host in an address. It uses
+// the tickets that kinit obtained. The environment variables KRB5_CONFIG and KRB5CCNAME name the
+// configuration and ticket cache files.
 func kerberosTicket(address string) (string, error) {
 	target, err := url.Parse(address)
 	if err != nil {
@@ -55,7 +56,7 @@ func kerberosTicket(address string) (string, error) {
 // kerberosSettings reads a krb5.conf.
 func kerberosSettings(file string) (settings *config.Config, err error) {
 	defer func() {
-		// The library panics if a realm is in one line.
+		// The library panics if a realm is defined on a single line.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("read settings of Kerberos %q: write each setting of a realm in a line of its own", file)
 		}

@@ -20,7 +20,7 @@ import (
 // realm is a Kerberos realm with the user alice and the service HTTP/127.0.0.1.
 type realm struct{ dir string }
 
-// newRealm starts the key distribution center of a realm.
+// newRealm starts a realm's key distribution center.
 func newRealm(t *testing.T) realm {
 	t.Helper()
 	r := realm{t.TempDir()}
@@ -101,7 +101,7 @@ func (r realm) run(t *testing.T, input string, command ...string) {
 	}
 }
 
-// protect returns a handler that asks for a ticket of the realm.
+// protect returns a handler that requests a ticket for the realm.
 func (r realm) protect(t *testing.T, handler http.HandlerFunc) http.HandlerFunc {
 	t.Helper()
 	keys, err := keytab.Load(filepath.Join(r.dir, "keytab"))

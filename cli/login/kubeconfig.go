@@ -7,9 +7,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// HostKubeconfig returns the administrator's kubeconfig of this host's cluster if the user has no
-// kubeconfig: KUBECONFIG is unset, and homeFile (~/.kube/config) does not exist. It returns "" if
-// the user cannot read it. Normally, only root can read it.
+// HostKubeconfig returns the path of the administrator's kubeconfig for this host's cluster if the
+// user has no kubeconfig: KUBECONFIG is unset, and homeFile (~/.kube/config) does not exist. It
+// returns "" if the user cannot read the administrator's kubeconfig, which normally only root can
+// read.
 func HostKubeconfig(env func(string) string, homeFile string) string {
 	if env(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return ""
@@ -20,8 +21,8 @@ func HostKubeconfig(env func(string) string, homeFile string) string {
 	return hostFile(env)
 }
 
-// hostFile returns the administrator's kubeconfig of this host's cluster, or "" if the user cannot
-// read it.
+// hostFile returns the path of the administrator's kubeconfig for this host's cluster, or "" if the
+// user cannot read the file.
 func hostFile(env func(string) string) string {
 	dataDir := env("SLIPWAY_DATA_DIR")
 	if dataDir == "" {

@@ -1,5 +1,5 @@
-// Package login contains `oc login`, `oc logout` and `oc whoami`, and changes the kubeconfig for
-// them.
+// Package login implements `oc login`, `oc logout` and `oc whoami`, and their changes to the
+// kubeconfig.
 package login
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// loginOptions contains the state of `oc login`.
+// loginOptions holds the state of `oc login`.
 type loginOptions struct {
 	genericiooptions.IOStreams
 	server, user, password, token string
@@ -64,13 +64,13 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// oc's global flags include kubectl's, except the flags for user name and password.
+	// oc's global flags are kubectl's, except for the user name and password flags.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
 }
 
-// complete reads flags and the kubeconfig, and determines the server.
+// complete reads the flags and the kubeconfig, and determines the server.
 func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	o.token, _ = cmd.Flags().GetString("token")
 	o.server, _ = cmd.Flags().GetString("server")
@@ -118,8 +118,7 @@ func addMissing[T any](to, from map[string]T) {
 	}
 }
 
-// findServer determines the server: from the command line, from the current context, or by a
-// prompt.
+// findServer determines the server from the command line, the current context, or a prompt.
 func (o *loginOptions) findServer() (err error) {
 	if o.server == "" {
 		if current, ok := o.config.Contexts[o.config.CurrentContext]; ok && o.config.Clusters[current.Cluster] != nil {
@@ -159,15 +158,15 @@ func (o *loginOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// identity is the user who logged in and the connection with that user's credentials.
+// identity is the user who logged in, and a connection with that user's credentials.
 type identity struct {
 	name   string
 	info   *api.AuthInfo
 	config *rest.Config
 }
 
-// authenticate logs in with the token of the command line, existing credentials, or a user name and
-// a password. It also returns a message for the user.
+// authenticate logs in with the token on the command line, existing credentials, or a user name and
+// password. It also returns a message for the user.
 func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (*identity, string, error) {
 	if o.token != "" {
 		identity, err := o.try(ctx, cluster, &api.AuthInfo{Token: o.token})
@@ -195,10 +194,10 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	return identity, "Login successful.", nil
 }
 
-// candidates returns the credentials in the kubeconfig to try at a server. Without --username,
-// these are the credentials of the current context if it is for this server. Otherwise, they are
-// the user's credentials in contexts for this server, and the user's client certificates. Tokens
-// and passwords for other servers are never sent to this one.
+// candidates returns the kubeconfig credentials to try on a server. Without --username, these are
+// the current context's credentials, if that context is for this server. Otherwise, they are the
+// user's credentials in contexts for this server, and the user's client certificates. Tokens and
+// passwords for other servers are never sent to this server.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -221,14 +220,14 @@ func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) 
 	return infos
 }
 
-// onlyCertificate reports whether credentials contain a client certificate and no secret that the
-// client would send to the server.
+// onlyCertificate reports whether credentials consist of a client certificate, without a secret
+// that the client would send to the server.
 func onlyCertificate(info *api.AuthInfo) bool {
 	hasCertificate := info.ClientCertificate != "" || len(info.ClientCertificateData) > 0
 	return hasCertificate && info.Token == "" && info.TokenFile == "" && info.Username == "" && info.Password == "" && info.Exec == nil && info.AuthProvider == nil
 }
 
-// try returns the user for some credentials.
+// try returns the user that the given credentials authenticate.
 func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.AuthInfo) (*identity, error) {
 	config, err := connection(cluster, info)
 	if err != nil {
@@ -250,8 +249,8 @@ func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) 
 	return clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 }
 
-// credentials returns a function that returns the user name and the password. It prompts for values
-// that the command line does not contain.
+// credentials returns a function that returns the user name and the password. The function prompts
+// for values that are missing on the command line.
 func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
 	return func(realm string) (user, password string, err error) {
 		user, password = o.user, o.password
@@ -272,10 +271,10 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project for later commands: the value of --namespace, or else the
-// current project, the project default, or the first project that the user can access. It returns
-// "" if there is none. As in OpenShift 3, the login succeeds if the user is not a member of the
-// project of --namespace; a warning says so.
+// chooseProject returns the project for later commands: the value of --namespace, the current
+// project, the project default, or the first project that the user can access, in this order of
+// precedence. It returns "" if the user has no project. As in OpenShift 3, the login succeeds with
+// a warning if the user is not a member of the --namespace project.
 func (o *loginOptions) chooseProject(projects []string) string {
 	if slices.Contains(projects, o.namespace) {
 		return o.namespace
@@ -297,7 +296,7 @@ func (o *loginOptions) chooseProject(projects []string) string {
 	return projects[0]
 }
 
-// explainLogin returns the error of a failed login in OpenShift 3's words.
+// explainLogin returns a failed login's error as OpenShift 3 words it.
 func explainLogin(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")

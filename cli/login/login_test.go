@@ -27,9 +27,9 @@ import (
 type cluster struct {
 	*httptest.Server
 	authority string // file
-	// authorize replaces the response to a request for a code that has the correct password.
+	// authorize replaces the response to a code request that has the correct password.
 	authorize http.HandlerFunc
-	// kerberos, if set, handles requests for a code in place of passwords.
+	// kerberos, if set, handles code requests instead of the password check.
 	kerberos http.HandlerFunc
 
 	token, challenge string // the access token, and the challenge of PKCE
@@ -77,7 +77,7 @@ func writeJSON(w http.ResponseWriter, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-// asAlice returns a handler that sends an object to requests with the token.
+// asAlice returns a handler that responds to requests that have the token with an object.
 func (c *cluster) asAlice(object any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+c.token {
@@ -110,7 +110,7 @@ func (c *cluster) requestCode(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, r.FormValue("redirect_uri")+"?code=code", http.StatusFound)
 }
 
-// run runs `oc login` or another command of this package with input.
+// run runs `oc login` or another command of this package with the given input.
 func (c *cluster) run(t *testing.T, kubeconfig, input string, args ...string) (out, errOut, failure string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", kubeconfig)
@@ -135,8 +135,8 @@ func TestLogin(t *testing.T) {
 		name  string
 		args  []string // in addition to the server
 		input string
-		// trusted passes --certificate-authority. project is the kubeconfig's current project after
-		// the login.
+		// trusted is set to pass --certificate-authority. project is the kubeconfig's current
+		// project after the login.
 		trusted     bool
 		out, errOut string // parts
 		project     string
@@ -229,7 +229,7 @@ func TestLogoutDeletesTheToken(t *testing.T) {
 	}
 }
 
-// TestLoginRejectsServer covers responses of a broken or malicious OAuth server.
+// TestLoginRejectsServer covers responses from a broken or malicious OAuth server.
 func TestLoginRejectsServer(t *testing.T) {
 	stolen := ""
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// ask prints a prompt and reads a line. An empty line means the fallback. At the end of the input,
-// ask returns an error if there is no fallback.
+// ask prints a prompt and reads a line. It returns fallback for an empty line. At the end of the
+// input, ask returns an error if fallback is empty.
 func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fallback string) (string, error) {
 	fmt.Fprint(streams.ErrOut, question)
 	line, err := input.ReadString('\n')
@@ -29,7 +29,7 @@ func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fall
 	return fallback, nil
 }
 
-// AskHidden is like ask, but without a fallback and without echo on a terminal.
+// AskHidden is like ask, but has no fallback and does not echo the input on a terminal.
 func AskHidden(streams genericiooptions.IOStreams, input *bufio.Reader, question string) (string, error) {
 	file, ok := streams.In.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {

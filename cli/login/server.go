@@ -17,7 +17,7 @@ import (
 )
 
 // normalizeServer adds the scheme and port to an address: `host` becomes https://host:443, and
-// `host:8443` becomes https://host:8443. It removes a path, query and user.
+// `host:8443` becomes https://host:8443. It removes any path, query and user.
 func normalizeServer(text string) (string, error) {
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
@@ -36,9 +36,9 @@ func normalizeServer(text string) (string, error) {
 	return u.String(), nil
 }
 
-// connect determines how to verify the server's certificate: with the authority of the command
-// line, or with the authorities of the kubeconfig and of the system. If these fail, it asks whether
-// to skip verification.
+// connect determines how to verify the server's certificate: with the CA given on the command line,
+// or with the CAs in the kubeconfig and the system's CAs. If verification fails, connect asks
+// whether to skip it.
 func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	cluster := &api.Cluster{Server: o.server, InsecureSkipTLSVerify: o.insecure || o.isKnownInsecure()}
 	if strings.HasPrefix(o.server, "http://") || o.insecure || o.isKnownInsecure() {
@@ -72,8 +72,8 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 	return cluster, o.askInsecure(cluster, rejection)
 }
 
-// isKnownInsecure reports whether the current context is for this server and skips verification, as
-// all other commands do in this case.
+// isKnownInsecure reports whether the current context is for this server and skips certificate
+// verification. All other commands skip verification in this case, too.
 func (o *loginOptions) isKnownInsecure() bool {
 	current := o.config.Contexts[o.config.CurrentContext]
 	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
@@ -83,8 +83,7 @@ func (o *loginOptions) isKnownInsecure() bool {
 	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
-// knownAuthorities returns the certificate authorities in the kubeconfig. The authorities of this
-// server come first.
+// knownAuthorities returns the CAs in the kubeconfig. This server's CAs come first.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
 		for _, cluster := range o.merged.Clusters {
@@ -103,11 +102,10 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	return authorities
 }
 
-// dialTimeout limits the time to connect to a server.
+// dialTimeout is the maximum time for a connection to a server.
 const dialTimeout = 15 * time.Second
 
-// verify performs a TLS handshake with the server. If authority is nil, it trusts the system's
-// authorities.
+// verify performs a TLS handshake with the server. If authority is nil, it trusts the system's CAs.
 func (o *loginOptions) verify(ctx context.Context, authority []byte) error {
 	u, err := url.Parse(o.server)
 	if err != nil {
@@ -134,8 +132,8 @@ func isCertificateProblem(err error) bool {
 	return errors.As(err, &verification)
 }
 
-// askInsecure asks whether to connect without verification, and returns an error if the user
-// declines.
+// askInsecure asks whether to connect without certificate verification, and returns an error if the
+// user declines.
 func (o *loginOptions) askInsecure(cluster *api.Cluster, rejection error) error {
 	var host x509.HostnameError
 	if errors.As(rejection, &host) {

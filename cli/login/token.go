@@ -24,7 +24,7 @@ const challengingClient = "openshift-challenging-client"
 // metadataPath is the path of a server's OAuth metadata.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// tokenRequest requests a token by the authorization code grant with PKCE, without a browser.
+// tokenRequest requests a token with the authorization code grant and PKCE, without a browser.
 type tokenRequest struct {
 	client                   *http.Client
 	issuer, authorize, token string
@@ -44,7 +44,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, challenges challeng
 	}
 	r := &tokenRequest{
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		// Two random strings exceed the 43 characters that a verifier needs.
+		// Two random strings exceed the minimum verifier length of 43 characters.
 		verifier: rand.Text() + rand.Text(), challenges: challenges,
 	}
 	if err := r.discover(ctx, cluster.Server); err != nil {
@@ -57,7 +57,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, challenges challeng
 	return r.exchange(ctx, code)
 }
 
-// maxBody is the maximum number of bytes that are read from a response.
+// maxBody is the maximum size of a response, in bytes.
 const maxBody = 1 << 20
 
 // do sends a request and returns the response and its body.
@@ -96,10 +96,10 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 	return nil
 }
 
-// maxSteps is the maximum number of requests, including redirects and challenges.
+// maxSteps is the maximum number of requests in a login, including redirects and challenges.
 const maxSteps = 10
 
-// requestCode requests an authorization code, as OpenShift 3.9's architecture guide describes
+// requestCode requests an authorization code, as described in OpenShift 3.9's architecture guide
 // (4.1.4.6). It responds to challenges, and follows redirects until a redirect to the client's own
 // address contains the code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
@@ -144,13 +144,14 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
 }
 
-// challenges responds to the challenges of a login.
+// challenges responds to a login's challenges.
 type challenges struct {
-	// credentials returns the user and the password for a realm. preferPassword means that a server
-	// that accepts both gets them in place of a ticket of Kerberos.
+	// credentials returns the user name and password for a realm. If preferPassword is set, a
+	// server that accepts both a Kerberos ticket and a password gets the password.
 	credentials    func(realm string) (user, password string, err error)
 	preferPassword bool
-	// address is the address that was challenged, and authorization the header for its host.
+	// address is the address that sent the challenge, and authorization is the Authorization header
+	// for its host.
 	address, authorization string
 	// sentTicket and sentPassword report which responses were tried.
 	sentTicket, sentPassword bool
@@ -195,7 +196,7 @@ func sameHost(a, b string) bool {
 	return err == nil && first.Scheme == second.Scheme && first.Host == second.Host
 }
 
-// realmText matches a Basic challenge. Its group is the realm.
+// realmText matches a Basic challenge. Its group captures the realm.
 var realmText = regexp.MustCompile(`(?i)^Basic\s+realm="([^"]*)"`)
 
 func basicRealm(response *http.Response) (realm string, challenged bool) {
@@ -207,7 +208,7 @@ func basicRealm(response *http.Response) (realm string, challenged bool) {
 	return "", false
 }
 
-// codeOf returns the code or the error in the query of the redirect.
+// codeOf returns the code or the error in the redirect's query.
 func codeOf(query url.Values) (string, error) {
 	if query.Get("error") != "" {
 		return "", fmt.Errorf("Login failed (%s)\n%s", query.Get("error"), query.Get("error_description"))

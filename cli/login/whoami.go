@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// whoami contains the state of `oc whoami`.
+// whoami holds the state of `oc whoami`.
 type whoami struct {
 	context, server, token bool
 }
@@ -74,15 +74,15 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 	return whoIs(cmd.Context(), config)
 }
 
-// inCluster reports whether the client runs in a pod with the token of an account, which it uses
-// without a kubeconfig.
+// inCluster reports whether the client runs in a pod with a service account token, which it uses if
+// no kubeconfig exists.
 func inCluster() bool {
 	_, err := rest.InClusterConfig()
 	return err == nil
 }
 
-// hasCredentials reports whether flags or the kubeconfig contain credentials. Without any, the
-// client would prompt for a user name.
+// hasCredentials reports whether the flags or the kubeconfig contain credentials. Without
+// credentials, the client would prompt for a user name.
 func hasCredentials(raw api.Config, cmd *cobra.Command) bool {
 	for _, flag := range []string{"token", "client-certificate", "username"} {
 		if value, _ := cmd.Flags().GetString(flag); value != "" {

@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload sets the selector, which the old versions derived from the template's labels.
+// workload sets the selector, which the old versions defaulted to the template's labels.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -38,8 +38,8 @@ func deployment(object map[string]any, from string) string {
 	return ""
 }
 
-// daemonSet keeps the old default of extensions/v1beta1, OnDelete: a pod is replaced after its
-// deletion.
+// daemonSet keeps the old extensions/v1beta1 default, OnDelete, which replaces a pod only after it
+// is deleted.
 func daemonSet(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -61,7 +61,7 @@ func statefulSet(object map[string]any, from string) string {
 	return ""
 }
 
-// ingress converts backends to the form of networking.k8s.io/v1.
+// ingress converts backends to their networking.k8s.io/v1 form.
 func ingress(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -104,7 +104,8 @@ func backendOf(old map[string]any) map[string]any {
 	return result
 }
 
-// disruptionBudget warns about an empty selector, which selected no pods and now selects all.
+// disruptionBudget warns about an empty selector, which used to select no pods and now selects all
+// pods.
 func disruptionBudget(object map[string]any, _ string) string {
 	if selector, ok := dig(object, "spec", "selector"); ok && len(selector) == 0 {
 		return "its empty selector selected no pods, and now selects all pods of the namespace"
@@ -120,7 +121,7 @@ func roleRef(object map[string]any, _ string) string {
 	return ""
 }
 
-// webhooks sets the defaults of the old version explicitly, and the fields that the current one
+// webhooks sets the old version's defaults explicitly, and the fields that the current version
 // requires.
 func webhooks(object map[string]any, _ string) string {
 	note := ""
@@ -138,7 +139,7 @@ func webhooks(object map[string]any, _ string) string {
 }
 
 // customResource copies a schema that applied to all versions to each version. A definition that
-// kept unknown fields still keeps them.
+// preserved unknown fields still preserves them.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -185,7 +186,7 @@ func columnsOf(spec map[string]any) []any {
 	return columns
 }
 
-// child returns the map in a field of object. It creates the map if it is missing.
+// child returns the map in one of object's fields. It creates the map if it is missing.
 func child(object map[string]any, name string) map[string]any {
 	value, ok := object[name].(map[string]any)
 	if !ok {
@@ -195,7 +196,7 @@ func child(object map[string]any, name string) map[string]any {
 	return value
 }
 
-// items returns the elements of a list that are maps.
+// items returns those elements of a list that are maps.
 func items(object map[string]any, name string) (match []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {

@@ -11,8 +11,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Flatten replaces lists in JSON or YAML documents with their items, and reports whether there were
-// any. It returns text that it cannot parse unchanged: the caller reports a better error.
+// Flatten replaces lists in JSON or YAML documents with their items, and reports whether it
+// replaced any. If it cannot parse text, it returns text unchanged, because the caller reports a
+// better error.
 func Flatten(text []byte) (flat []byte, changed bool) {
 	var written [][]byte
 	err := eachDocument(text, func(document []byte, object map[string]any) error {
@@ -37,7 +38,7 @@ func Flatten(text []byte) (flat []byte, changed bool) {
 }
 
 // HasReview reports whether JSON or YAML documents contain a review, such as a SubjectAccessReview.
-// The server responds to reviews and stores none.
+// The server responds to reviews but does not store them.
 func HasReview(document []byte) (has bool) {
 	_ = eachDocument(document, func(_ []byte, object map[string]any) error {
 		has = has || strings.HasSuffix(text(object, "kind"), "Review")
@@ -50,7 +51,7 @@ func isList(object map[string]any) bool {
 	return text(object, "apiVersion") == "v1" && text(object, "kind") == "List"
 }
 
-// eachDocument calls visit for each document of a text, with its text and its object.
+// eachDocument calls visit for each document in text, with the document and its object.
 func eachDocument(text []byte, visit func(document []byte, object map[string]any) error) error {
 	reader := documents.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for {

@@ -2,7 +2,7 @@ package manifest
 
 import "testing"
 
-// FuzzConvert checks that converting a converted manifest again changes nothing.
+// FuzzConvert checks that conversion is idempotent.
 func FuzzConvert(f *testing.F) {
 	for _, seed := range []string{
 		"apiVersion: v1\nkind: Route\nmetadata: {name: a}\n", "apiVersion: extensions/v1beta1\nkind: Deployment\nspec: null\n", "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, items: [1]}]\n",

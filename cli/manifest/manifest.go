@@ -1,10 +1,10 @@
-// Package manifest converts objects of API versions that the cluster no longer serves to current
-// versions: OpenShift's kinds without a group, as in manifests of OpenShift 3 (`apiVersion: v1,
-// kind: Route`), and versions that Kubernetes removed. If a default changed between the versions,
-// the package sets the old default explicitly.
+// Package manifest converts objects in API versions that the cluster no longer serves to current
+// versions: OpenShift's kinds without a group, as in OpenShift 3 manifests (`apiVersion: v1, kind:
+// Route`), and versions that Kubernetes removed. If a default changed between versions, the package
+// sets the old default explicitly.
 //
-// Sources: Kubernetes' deprecated API migration guide and the defaults of the removed versions;
-// OpenShift Container Platform 3.11, whose manifests use all of them.
+// Sources: Kubernetes' deprecated API migration guide, the removed versions' defaults, and
+// OpenShift Container Platform 3.11, whose manifests use all of these versions.
 package manifest
 
 import (
@@ -20,13 +20,14 @@ import (
 type Change struct {
 	// Kind and Name identify the object. Name can be empty.
 	Kind, Name string
-	// From and To are API versions, such as "extensions/v1beta1". From is empty if there was none.
+	// From and To are API versions, such as "extensions/v1beta1". From is empty if the object had
+	// no version.
 	From, To string
-	// Note is a warning for the author, or empty.
+	// Note is a warning for the object's author, or empty.
 	Note string
 }
 
-// String returns the change as a warning for the author of the object.
+// String returns the change as a warning for the object's author.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s %q: apiVersion %s is no longer served, %s is used", c.Kind, c.Name, c.From, c.To)
 	if c.From == "" {
@@ -38,10 +39,11 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert converts the objects of old versions in JSON or YAML documents, and returns the changes.
-// A list with a converted object becomes separate documents, because clients validate lists against
-// schemas that require fields with defaults. Convert returns the text unchanged if nothing changes,
-// or if it cannot parse the text: the caller reports a better error.
+// Convert converts objects in old versions in JSON or YAML documents, and returns the changes. A
+// list with a converted object becomes separate documents, because clients validate lists against
+// schemas that require fields with defaults. Convert returns the text unchanged if nothing changes.
+// It also returns the text unchanged if it cannot parse it, because the caller reports a better
+// error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change
@@ -69,7 +71,7 @@ func Convert(text []byte) ([]byte, []Change) {
 	return bytes.Join(written, []byte("\n---\n")), changes
 }
 
-// decode parses a document. Integers of up to 64 bits keep all their digits.
+// decode parses a document. It preserves the precision of integers of up to 64 bits.
 func decode(document []byte) (object map[string]any, err error) {
 	encoded, err := yaml.YAMLToJSON(document)
 	if err != nil {
@@ -120,7 +122,7 @@ func convert(object map[string]any) (changes []Change) {
 }
 
 // asList converts a list of an OpenShift kind, such as an ImageStreamList, to a List, in place. It
-// adds a missing version and kind to the items.
+// sets the version and kind of items that lack them.
 func asList(object map[string]any) []Change {
 	kind, isList := strings.CutSuffix(text(object, "kind"), "List")
 	version := text(object, "apiVersion")

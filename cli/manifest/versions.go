@@ -2,19 +2,19 @@ package manifest
 
 import "strings"
 
-// adapter makes the changes that a new version requires beyond apiVersion. from is the old API
-// version. It returns a warning for the author of the object, or "".
+// adapter makes the changes that a new version requires in addition to apiVersion. from is the old
+// API version. An adapter returns a warning for the object's author, or "".
 type adapter func(object map[string]any, from string) string
 
-// rule converts kinds of old API versions to a current version. from and kinds are separated by
-// spaces.
+// rule converts kinds from old API versions to a current version. from and kinds are
+// space-separated lists.
 type rule struct {
 	from, kinds string
 	to          string
 	adapt       adapter
 }
 
-// rules contains the versions that Kubernetes removed.
+// rules covers the versions that Kubernetes removed.
 var rules = []rule{
 	{"extensions/v1beta1 apps/v1beta1 apps/v1beta2", "Deployment", "apps/v1", deployment},
 	{"extensions/v1beta1 apps/v1beta2", "DaemonSet", "apps/v1", daemonSet},
@@ -27,7 +27,7 @@ var rules = []rule{
 	{"policy/v1beta1", "PodDisruptionBudget", "policy/v1", disruptionBudget},
 	{"policy/v1beta1", "Eviction", "policy/v1", nil},
 	{"batch/v1beta1 batch/v2alpha1", "CronJob", "batch/v1", nil},
-	// extensions/v1 never existed, but is in OpenShift 3.9's documentation.
+	// extensions/v1 never existed, but OpenShift 3.9's documentation uses it.
 	{"extensions/v1 extensions/v1beta1", "Job", "batch/v1", nil},
 	{"rbac.authorization.k8s.io/v1beta1 rbac.authorization.k8s.io/v1alpha1", "Role RoleBinding ClusterRole ClusterRoleBinding", "rbac.authorization.k8s.io/v1", roleRef},
 	{"storage.k8s.io/v1beta1", "StorageClass VolumeAttachment CSIDriver CSINode CSIStorageCapacity", "storage.k8s.io/v1", nil},
@@ -40,7 +40,7 @@ var rules = []rule{
 	{"node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", nil},
 }
 
-// groups contains the kinds that had no API group in OpenShift 3, by current group.
+// groups holds the kinds that had no API group in OpenShift 3, by current group.
 var groups = map[string]string{
 	"apps.openshift.io": "DeploymentConfig DeploymentConfigRollback DeploymentRequest",
 	"authorization.openshift.io": "Role RoleBinding ClusterRole ClusterRoleBinding RoleBindingRestriction SubjectAccessReview " +
@@ -57,14 +57,14 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// scaled contains the versions of kinds that an autoscaler of OpenShift 3 could name without a
-// version.
+// scaled holds the current versions of the kinds that an OpenShift 3 autoscaler could name without
+// a version.
 var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }
 
-// current returns the version to which a kind of an old version is converted, and its adapter,
-// which can be nil. It returns "" if the kind needs no conversion.
+// current returns the version that a kind in an old version is converted to, and its adapter, which
+// can be nil. It returns "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil
@@ -85,7 +85,7 @@ func current(version, kind string) (string, adapter) {
 	return "", nil
 }
 
-// has reports whether a list of words, separated by spaces, contains a word.
+// has reports whether a space-separated list contains a word.
 func has(list, word string) bool {
 	return strings.Contains(" "+list+" ", " "+word+" ")
 }

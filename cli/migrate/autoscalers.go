@@ -33,7 +33,7 @@ of extensions and of the beta versions of apps become apps/v1. Replication contr
 	return command
 }
 
-// targets returns the current API version of scale targets, by outdated version and kind.
+// targets maps outdated versions and kinds of scale targets to their current API versions.
 func targets() map[metav1.TypeMeta]string {
 	const deploymentConfigs, apps = "apps.openshift.io/v1", "apps/v1"
 	return map[metav1.TypeMeta]string{
@@ -51,7 +51,7 @@ func targets() map[metav1.TypeMeta]string {
 	}
 }
 
-// retarget sets the current API version of an autoscaler's target. It reports whether it changed
+// retarget sets an autoscaler's target to its current API version. It reports whether it changed
 // the object.
 func retarget(object *unstructured.Unstructured) (bool, error) {
 	var meta metav1.TypeMeta

@@ -8,14 +8,14 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker returns the registry that Docker clients use for image names without one.
+// docker returns the registry that Docker clients use for image names that have no registry.
 func docker() string {
 	ref, _ := reference.ParseNormalizedNamed("any") // a name without a registry
 	return reference.Domain(ref)
 }
 
-// mapping replaces the registry and name of images. In fromRegistry and fromName, * matches
-// everything. In toRegistry and toName, * keeps the original.
+// mapping replaces an image's registry and name. In fromRegistry and fromName, * matches anything.
+// In toRegistry and toName, * keeps the original value.
 type mapping struct{ fromRegistry, fromName, toRegistry, toName string }
 
 // parseMapping parses REGISTRY/NAME=REGISTRY/NAME.
@@ -42,7 +42,7 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
-// official is the part of the names of Docker's official images that users omit.
+// official is the prefix in the names of Docker's official images, which users omit.
 const official = "library/"
 
 // replace returns the new registry and name, and whether the mapping matches.
@@ -60,11 +60,11 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 	return registry, name, true
 }
 
-// mappings are tried in order. The first match applies.
+// mappings is a list of mappings, which are tried in order. The first match applies.
 type mappings []mapping
 
-// image returns the new reference of an image. It keeps tags and digests. A name without a registry
-// is in Docker's registry.
+// image returns an image's new reference. It keeps tags and digests. A name without a registry
+// refers to Docker's registry.
 func (all mappings) image(image string) string {
 	registry, rest, ok := strings.Cut(image, "/")
 	implicit := !ok || !strings.ContainsAny(registry, ".:") && registry != "localhost"
@@ -88,8 +88,8 @@ func (all mappings) image(image string) string {
 	return image
 }
 
-// account returns the new key of credentials. As Docker clients store it, the key is a registry,
-// with or without https:// and a path.
+// account returns the new key for credentials. As in Docker's client configuration, the key is a
+// registry, with or without https:// and a path.
 func (all mappings) account(place string) string {
 	bare := strings.TrimPrefix(strings.TrimPrefix(place, "https://"), "http://")
 	registry, name, _ := strings.Cut(bare, "/")

@@ -1,7 +1,7 @@
-// Package migrate contains `oc adm migrate`, which changes many objects of a cluster: it stores
+// Package migrate implements `oc adm migrate`, which changes many of a cluster's objects: it stores
 // them again, or updates references in them.
 //
-// Source: the client of OpenShift Container Platform 3.11 for flags and output.
+// Source: OpenShift Container Platform 3.11's client for flags and output.
 package migrate
 
 import (

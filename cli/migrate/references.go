@@ -60,11 +60,11 @@ func parseMappings(args []string) (all mappings, err error) {
 	return all, nil
 }
 
-// references replaces the images to which objects refer.
+// references replaces the images that objects refer to.
 type references struct{ mappings }
 
-// save updates an object. It updates the status of an image stream before its spec: a changed spec
-// starts imports, whose results an update with the old status would overwrite.
+// save updates an object. It updates an image stream's status before its spec. A changed spec
+// starts imports, and an update with the old status would overwrite their results.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		result, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -103,7 +103,7 @@ func (r references) change(object *unstructured.Unstructured) (bool, error) {
 	return r.pod(object.Object, "spec", "template", "spec"), nil
 }
 
-// field replaces the reference in a field, and reports whether it changed.
+// field replaces the reference in a field, and reports whether the reference changed.
 func (r references) field(in map[string]any, path ...string) bool {
 	before, _, _ := unstructured.NestedString(in, path...)
 	after := r.image(before)
@@ -113,14 +113,14 @@ func (r references) field(in map[string]any, path ...string) bool {
 	return unstructured.SetNestedField(in, after, path...) == nil
 }
 
-// from replaces the image of an object reference, if it refers to an image in a registry.
+// from replaces the image in an object reference if the reference is to an image in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	reference, ok := existing.(map[string]any)
 	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
 }
 
-// items returns the elements of a list that are maps. Changes to them change the list.
+// items returns those elements of a list that are maps. Modifying them modifies the list.
 func items(in map[string]any, path ...string) (all []map[string]any) {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	list, _ := existing.([]any)
@@ -165,7 +165,7 @@ func (r references) pod(object map[string]any, spec ...string) (changed bool) {
 	return changed
 }
 
-// secret replaces the registries in a secret with credentials for Docker clients.
+// secret replaces the registries in a secret that holds credentials for Docker clients.
 func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	kind, _, _ := unstructured.NestedString(secret.Object, "type")
 	switch corev1.SecretType(kind) {
@@ -180,8 +180,8 @@ func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// credentials replaces the registries in a key of a secret. within returns the accounts in its
-// content. The error never contains the content, which is secret.
+// credentials replaces the registries in one of a secret's keys. within returns the accounts in the
+// key's content. The error never contains the content, which is secret.
 func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
 	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
 	data, err := base64.StdEncoding.DecodeString(text)

@@ -65,7 +65,8 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 	}
 }
 
-// object parses an object from YAML. It encodes the data of a secret, which is plain text there.
+// object parses an object from YAML. A secret's data is plain text in the YAML, and object encodes
+// it.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// everything is the value of --include that selects all kinds that the server stores.
+// everything is the --include value that selects all kinds that the server stores.
 const everything = "*"
 
 // newStorage returns `oc adm migrate storage`.
@@ -47,7 +47,7 @@ defaults. The command retries after conflicts. It omits events, which expire soo
 	w.addFlags(command)
 	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Maximum megabits per second on the network. 0: unlimited.")
 	for _, flag := range []string{"confirm", "output"} {
-		// It cannot fail: the flag exists.
+		// This cannot fail, because the flag exists.
 		_ = command.Flags().MarkDeprecated(flag, "storage migration does not support dry run, this flag is ignored")
 	}
 	return command
@@ -83,7 +83,8 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 	})
 }
 
-// notStored returns resources that only show objects stored as another resource, and events.
+// notStored returns resources that are only views of objects stored as another resource, and
+// events.
 func notStored() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
@@ -95,7 +96,7 @@ func notStored() []schema.GroupResource {
 }
 
 // stored returns the resources that a server stores, as RESOURCE.GROUP: those that can be listed
-// and updated, except notStored.
+// and updated, except for notStored.
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {
@@ -121,10 +122,10 @@ func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	return kinds, nil
 }
 
-// traffic delays requests so that they do not exceed the bandwidth.
+// traffic delays requests to stay within the bandwidth limit.
 type traffic struct{ *rate.Limiter }
 
-// newTraffic returns a limit in megabits per second. 0 means no limit.
+// newTraffic returns a limiter for a bandwidth in megabits per second. 0 means no limit.
 func newTraffic(megabits int) traffic {
 	const bytesOfMegabit = 1_000_000 / 8
 	if megabits == 0 {
@@ -133,8 +134,8 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until the bandwidth allows sending an object. It counts the object twice, because the
-// client also received it.
+// take waits until the bandwidth allows an object to be sent. It counts the object twice, because
+// the client also received it.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {
 		return nil

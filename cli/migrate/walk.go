@@ -28,13 +28,13 @@ import (
 
 // migration defines how objects are changed.
 type migration struct {
-	// change changes an object in place and reports whether it differs.
+	// change changes an object in place and reports whether the object changed.
 	change func(*unstructured.Unstructured) (bool, error)
 	// save stores an object and returns the result. If it is nil, the object is updated.
 	save func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
-// walk migrates the objects that flags select.
+// walk migrates the objects that the flags select.
 type walk struct {
 	include       []string // kinds
 	files         resource.FilenameOptions
@@ -76,8 +76,8 @@ type tally struct {
 	quiet                                       bool
 }
 
-// run migrates the selected objects concurrently. If some fail, it continues with the others and
-// then returns an error.
+// run migrates the selected objects concurrently. If some objects fail, it continues with the
+// others and then returns an error.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {
@@ -131,14 +131,14 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	return t.end(err, trial, printer != nil)
 }
 
-// progress prints the kinds that are visited. The zero value prints nothing.
+// progress prints each kind that is visited. The zero value prints nothing.
 type progress struct {
 	out     io.Writer
 	kind    string
 	visited int
 }
 
-// visit counts an object and prints its kind if that differs from the previous one.
+// visit counts an object and prints its kind if the kind differs from the previous one.
 func (p *progress) visit(info *resource.Info) {
 	if p.out == nil {
 		return
@@ -150,7 +150,7 @@ func (p *progress) visit(info *resource.Info) {
 	p.visited++
 }
 
-// printer returns the printer for -o, or nil if -o is not set.
+// printer returns the printer that -o selects, or nil if -o is not set.
 func (w *walk) printer() (printers.ResourcePrinter, error) {
 	if *w.print.OutputFormat == "" {
 		return nil, nil
@@ -176,8 +176,8 @@ func (w *walk) find(factory util.Factory) (visitor resource.Visitor, namespaced 
 	return result, namespaced, result.Err()
 }
 
-// within reports whether an object is in the range of --from-key and --to-key. If namespaced is
-// true, cluster-scoped objects are not.
+// within reports whether an object is in the range from --from-key to --to-key. If namespaced is
+// true, cluster-scoped objects are out of range.
 func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	key := info.Name
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -188,11 +188,12 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored means that an object is skipped: it was deleted, cannot be updated, or is of a kind
+// errIgnored is returned for a skipped object: it was deleted, cannot be updated, or has a kind
 // that the migration does not support.
 var errIgnored = errors.New("object is skipped")
 
-// migrate migrates one object and reports whether it changed. It retries temporary errors.
+// migrate migrates one object and reports whether the object changed. It retries on temporary
+// errors.
 func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *resource.Info, m migration, trial bool) (changed bool, err error) {
 	var objects dynamic.ResourceInterface = client.Resource(info.Mapping.Resource)
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -227,7 +228,7 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed, err
 }
 
-// isTemporary reports whether an error is temporary: a conflict, or an overloaded server.
+// isTemporary reports whether an error is temporary: a conflict or an overloaded server.
 func isTemporary(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }
@@ -270,7 +271,7 @@ func (t *tally) print(shown bool, verb, name string) {
 	}
 }
 
-// end prints the totals. problem is the error of listing the objects, or nil.
+// end prints the totals. problem is the error from listing the objects, or nil.
 func (t *tally) end(problem error, trial, printed bool) error {
 	if !printed {
 		fmt.Fprintf(t.out, "summary%s: total=%d errors=%d ignored=%d unchanged=%d migrated=%d\n", map[bool]string{true: " (dry run)"}[trial],

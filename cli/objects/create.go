@@ -14,7 +14,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Plain converts a typed object. It removes the status and the creation timestamps.
+// Plain converts a typed object to an unstructured one. It removes the status and the creation
+// timestamps.
 func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -30,8 +31,8 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	return result, nil
 }
 
-// CreateObject creates an object. If the object is namespaced and has no namespace, it is created
-// in namespace. It returns a description such as `service "web"`, even for a dry run, which creates
+// CreateObject creates an object. A namespaced object without a namespace is created in namespace.
+// CreateObject returns a description such as `service "web"`, even for a dry run, which creates
 // nothing.
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()

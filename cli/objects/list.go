@@ -20,14 +20,14 @@ func ListOf(objects []runtime.Object) *corev1.List {
 	return list
 }
 
-// nameFormat is the format of -o that prints only names.
+// nameFormat is the -o format that prints only names.
 const nameFormat = "name"
 
-// ReplacesCreation reports whether a command that creates several objects only prints them in the
-// format of -o. As in OpenShift 3, every format except name does.
+// ReplacesCreation reports whether, with this -o format, a command that creates several objects
+// only prints them instead. As in OpenShift 3, this is true for every format except name.
 func ReplacesCreation(format string) bool { return format != "" && format != nameFormat }
 
-// PrintList prints objects as a v1 List in the format of -o.
+// PrintList prints objects as a v1 List in the format that -o selects.
 func PrintList(flags *genericclioptions.PrintFlags, all []*unstructured.Unstructured, out io.Writer) error {
 	printer, err := flags.ToPrinter()
 	if err != nil {
@@ -40,8 +40,8 @@ func PrintList(flags *genericclioptions.PrintFlags, all []*unstructured.Unstruct
 	return printer.PrintObj(ListOf(list), out)
 }
 
-// NamePrinter returns the printer for each created object: it prints names if -o is name, and
-// nothing if -o is not set.
+// NamePrinter returns a printer for created objects. It prints names if -o is name, and nothing if
+// -o is not set.
 func NamePrinter(flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
 	if *flags.OutputFormat == "" {
 		return printers.NewDiscardingPrinter(), nil

@@ -1,4 +1,4 @@
-// Package objects reads objects of the cluster as Go types through a dynamic client.
+// Package objects reads a cluster's objects into Go types with a dynamic client.
 package objects
 
 import (
@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Get reads one object. namespace is empty for a cluster-scoped resource. Get returns errors of the
-// server unchanged.
+// Get reads one object. namespace is empty for a cluster-scoped resource. Get returns the server's
+// errors unchanged.
 func Get[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace, name string) (*T, error) {
 	object, err := client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

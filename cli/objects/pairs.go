@@ -9,8 +9,8 @@ import (
 // commaPair matches values that releases before OpenShift 3.2 split into several NAME=VALUE pairs.
 var commaPair = regexp.MustCompile(`=.*,[\p{L}\p{N}_.-]+=`)
 
-// WarnOfCommas prints a warning for values of a flag that look like several NAME=VALUE pairs. Each
-// value is one pair.
+// WarnOfCommas warns about flag values that look like several NAME=VALUE pairs. Each value is
+// parsed as a single pair.
 func WarnOfCommas(out io.Writer, flag string, values []string) {
 	for _, value := range values {
 		if commaPair.MatchString(value) {

@@ -18,7 +18,7 @@ type Output struct {
 	print *genericclioptions.PrintFlags
 }
 
-// AddOutput adds the flags of OpenShift 3 for output formats and dry runs to a command.
+// AddOutput adds OpenShift 3's output format and dry run flags to a command.
 func AddOutput(command *cobra.Command) *Output {
 	o := &Output{print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 	o.print.AddFlags(command)
@@ -29,7 +29,7 @@ func AddOutput(command *cobra.Command) *Output {
 }
 
 // AddOldPrintFlags adds the hidden flags that every OpenShift 3 command with -o accepts, such as
-// --show-labels, unless the command already defines them. They have no effect.
+// --show-labels, unless the command already defines them. These flags have no effect.
 func AddOldPrintFlags(command *cobra.Command) {
 	flags := command.Flags()
 	for _, name := range []string{"no-headers", "show-labels"} {
@@ -54,7 +54,7 @@ func AddOldPrintFlags(command *cobra.Command) {
 }
 
 // AddPrintFlagsWithoutEffect adds the output flags to a command that prints no objects, because
-// OpenShift 3's command accepts them. They have no effect.
+// OpenShift 3's command accepts them. These flags have no effect.
 func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringP("output", "o", "", "No effect: the command prints no objects.")
@@ -80,7 +80,7 @@ func (o *Output) Print(streams genericiooptions.IOStreams, object runtime.Object
 	return printer.PrintObj(object, streams.Out)
 }
 
-// Suffix returns the suffix of messages about a dry run, or "" otherwise.
+// Suffix returns the suffix for messages in a dry run, or "" otherwise.
 func (o *Output) Suffix() string {
 	if o.DryRun {
 		return " (dry run)"
@@ -88,7 +88,7 @@ func (o *Output) Suffix() string {
 	return ""
 }
 
-// dryRun is a flag value that accepts the values of OpenShift 3's --dry-run and of kubectl's.
+// dryRun is a flag value that accepts the --dry-run values of both OpenShift 3 and kubectl.
 type dryRun struct{ value *bool }
 
 // String returns "true" or "false".
@@ -112,5 +112,5 @@ func (d dryRun) Set(text string) error {
 	return nil
 }
 
-// Type returns the name of the flag's type for help texts.
+// Type returns the name of the flag's type for the help text.
 func (d dryRun) Type() string { return "bool" }

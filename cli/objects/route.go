@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RouteURL returns the URL of a route, with the host that a router admits, or else the requested
+// RouteURL returns a route's URL. The host is the one that a router admits, or else the requested
 // host.
 func RouteURL(route *routev1.Route) string {
 	host, scheme := route.Spec.Host, "http"

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metrics contains the metrics, which have the names of OpenShift 3.11.
+// metrics holds the metrics. Their names match OpenShift 3.11's.
 type metrics struct {
 	registry         *prometheus.Registry
 	observed         *prometheus.CounterVec
@@ -41,7 +41,7 @@ func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.observed, m.durations, m.names}
 }
 
-// Collectors returns the metrics of `oc observe`, for documentation.
+// Collectors returns the metrics of `oc observe`, for use in the documentation.
 func Collectors() []prometheus.Collector { return newMetrics().collectors() }
 
 func (m *metrics) executed(kind string, duration time.Duration, code int) {
@@ -52,8 +52,8 @@ func (m *metrics) listed(duration time.Duration, code int) {
 	m.names.WithLabelValues(strconv.Itoa(code)).Observe(float64(duration.Milliseconds()))
 }
 
-// listen opens a listener and returns a function that serves metrics and health until its context
-// ends. The health check succeeds after ready is closed.
+// listen opens a listener and returns a function that serves metrics and health checks until its
+// context is done. The health check succeeds once ready is closed.
 func (m *metrics) listen(address string, ready <-chan struct{}) (serve func(context.Context) error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package observe contains `oc observe`, which runs a command for every object of a kind, and again
-// after each change.
+// Package observe implements `oc observe`, which runs a command for every object of a kind, and
+// again after each change.
 //
 // Source: OpenShift 3.11's client for flags, arguments and metrics.
 package observe
@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// observation contains the state of `oc observe`.
+// observation holds the state of `oc observe`.
 type observation struct {
 	genericiooptions.IOStreams
 	informer   cache.SharedIndexInformer
@@ -171,8 +171,8 @@ func (o *observation) connect(factory util.Factory, name string) error {
 // noValue is the text that a Go template prints for a missing field.
 const noValue = "<no value>"
 
-// values returns the arguments that the templates produce for an object. An argument that consists
-// of a missing field is empty.
+// values returns the arguments that the templates produce for an object. An argument that is only a
+// missing field is empty.
 func (o *observation) values(object runtime.Object) (all []string, err error) {
 	for i, template := range o.templates {
 		var text bytes.Buffer

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listener is an output. When the output first contains a key of actions, it calls the key's
+// listener is a writer. When the output first contains a key of actions, listener calls the key's
 // function.
 type listener struct {
 	mutex   sync.Mutex
@@ -56,7 +56,7 @@ func configMap(name string) *unstructured.Unstructured {
 }
 
 // observing returns an observation of the ConfigMaps a and b that writes to out, and a client for
-// them.
+// these ConfigMaps.
 func observing(t *testing.T, out io.Writer) (*observation, dynamic.ResourceInterface) {
 	t.Helper()
 	client := fake.NewSimpleDynamicClient(scheme.Scheme, configMap("a"), configMap("b"))

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Types of changes.
+// These are the types of changes.
 const (
 	synced  = "Sync"
 	added   = "Added"
@@ -31,11 +31,11 @@ type change struct {
 	object *unstructured.Unstructured
 }
 
-// errDone ends an observation without an error.
+// errDone stops an observation without an error.
 var errDone = errors.New("done")
 
-// run observes until ctx ends, --exit-after has elapsed, --once is complete, or there are too many
-// errors.
+// run observes objects until ctx is done, --exit-after has elapsed, --once is complete, or there
+// are too many errors.
 func (o *observation) run(ctx context.Context) error {
 	ready := make(chan struct{})
 	work, ctx := errgroup.WithContext(ctx)
@@ -69,7 +69,8 @@ func (o *observation) run(ctx context.Context) error {
 	return nil
 }
 
-// subscribe returns the changes after the initial list, and the errors of list and watch requests.
+// subscribe returns the changes after the initial list, and the errors from list and watch
+// requests.
 func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
 	changes, problems := make(chan change), make(chan error)
 	send := func(kind string, object any) {
@@ -101,7 +102,7 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 	return changes, problems, errors.Join(err, watch)
 }
 
-// loop handles one change after another. initial is closed when the initial list is complete; loop
+// loop handles changes one at a time. initial is closed when the initial list is complete. loop
 // then closes ready and handles all objects.
 func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, initial <-chan struct{}, ready chan<- struct{}) error {
 	var end, resync <-chan time.Time
@@ -142,8 +143,8 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 	}
 }
 
-// all handles all existing objects, and the deletion of objects that --names prints but no longer
-// exist.
+// all handles all existing objects, and the deletion of objects that --names prints but that no
+// longer exist.
 func (o *observation) all(ctx context.Context) error {
 	o.printComment("Sync started")
 	store := o.informer.GetStore()
@@ -199,7 +200,8 @@ func (o *observation) knownNames(ctx context.Context) (names []string, err error
 	return strings.Fields(string(out)), err
 }
 
-// handle runs the command for a change. It returns an error only if there are too many failures.
+// handle runs the command for a change. It returns an error only if too many failures have
+// occurred.
 func (o *observation) handle(ctx context.Context, item change) error {
 	o.metrics.observed.WithLabelValues(item.kind).Inc()
 	words := slices.Clone(o.each)
@@ -247,7 +249,8 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	return nil
 }
 
-// retried calls run again, up to --retry-count times, while it exits with --retry-on-exit-code.
+// retried calls run, and retries up to --retry-count times while the command exits with
+// --retry-on-exit-code.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {
 		err := run()
@@ -261,7 +264,8 @@ func (o *observation) retried(run func() error) error {
 	}
 }
 
-// count counts and prints an error. It returns an error if the maximum number is reached.
+// count counts and prints an error. It returns an error once the maximum number of errors is
+// reached.
 func (o *observation) count(err error) error {
 	fmt.Fprintf(o.ErrOut, "error: %v\n", err)
 	if o.failures++; o.maximumErrors >= 0 && o.failures >= o.maximumErrors {

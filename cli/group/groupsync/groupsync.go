@@ -1,7 +1,7 @@
-// Package groupsync reads groups of users from an LDAP directory, as an LDAPSyncConfig of OpenShift
-// 3 describes. It supports RFC 2307, in which groups list their members, Active Directory, in which
-// users list their groups, and augmented Active Directory, in which the groups also have entries
-// with names.
+// Package groupsync reads user groups from an LDAP directory, as specified by an OpenShift 3
+// LDAPSyncConfig. It supports three schemas: RFC 2307, in which groups list their members; Active
+// Directory, in which users list their groups; and augmented Active Directory, in which the groups
+// also have entries with names.
 package groupsync
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// ErrNoGroup reports that the directory does not contain a group.
+// ErrNoGroup is returned if the directory does not contain a group.
 var ErrNoGroup = errors.New("the directory has no such group")
 
 // Group is a group in the directory.
 type Group struct {
-	// UID identifies the group in the directory. Name is its name in the cluster. Users are the names
-	// of its members in the cluster.
+	// UID identifies the group in the directory. Name is the group's name in the cluster. Users
+	// holds its members' names in the cluster.
 	UID, Name string
 	Users     []string
 }
@@ -33,12 +33,12 @@ type Group struct {
 type Source interface {
 	// UIDs returns the UIDs of all groups.
 	UIDs() ([]string, error)
-	// Group returns one group. The error is ErrNoGroup if the directory does not contain it.
+	// Group returns one group, or ErrNoGroup if the directory does not contain it.
 	Group(uid string) (Group, error)
 }
 
-// Read reads and validates a sync configuration. It resolves paths in the file relative to the
-// file's directory.
+// Read reads and validates a sync configuration. It resolves relative paths against the file's
+// directory.
 func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -65,7 +65,7 @@ func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	return config, nil
 }
 
-// Directory is a connection to a directory.
+// Directory is a connection to an LDAP directory.
 type Directory struct {
 	Source
 	// Host is the directory's host name or IP address. Address is HOST:PORT.
@@ -74,7 +74,7 @@ type Directory struct {
 	conn *ldap.Conn
 }
 
-// Open connects to the directory that a sync configuration names. The caller must call Close.
+// Open connects to the directory that a sync configuration specifies. The caller must call Close.
 func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Server) (*Directory, error) {
 	scheme, address, u, err := ldap.ParseAddress(config.URL)
 	if err != nil {
@@ -96,12 +96,12 @@ func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Serv
 // Close closes the connection.
 func (d *Directory) Close() error { return d.conn.Close() }
 
-// query converts a query of a sync configuration.
+// query converts a sync configuration's query.
 func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }
 
-// sourceOf returns the source for the schema of a sync configuration. It validates the queries.
+// sourceOf returns the source for a sync configuration's schema. It validates the queries.
 func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) {
 	var problems []error
 	check := func(name string, q ldap.Query) {
@@ -138,7 +138,7 @@ func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) 
 	return source, errors.Join(problems...)
 }
 
-// sorted sorts a list in place and removes duplicates.
+// sorted sorts a list in place and deduplicates it.
 func sorted(list []string) []string {
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -58,7 +58,8 @@ const (
 	groups = "{baseDN: 'ou=groups,dc=example,dc=com', scope: sub, filter: '(objectClass=groupOfNames)'}"
 )
 
-// open opens server's directory. schema is the schema of the sync configuration, in YAML.
+// open opens a connection to server's directory. schema is the sync configuration's schema, in
+// YAML.
 func open(t *testing.T, server *ldaptest.Server, schema string) *Directory {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sync.yaml")

@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap"
 )
 
-// findOne returns the entry whose attribute has a value. If attribute is dn, value is the name of
-// the entry. It returns nil if there is no such entry, and an error if there are several.
+// findOne returns the entry whose attribute has the given value. If attribute is dn, value is the
+// entry's distinguished name. findOne returns nil if no entry matches, and an error if several
+// match.
 func findOne(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes []string) (*goldap.Entry, error) {
 	if attribute == "dn" {
 		q = q.Entry(value)
@@ -65,7 +66,7 @@ func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 	return entry, err
 }
 
-// name returns the name of a group in the cluster, by the group's UID.
+// name returns the cluster name of the group with the given UID.
 func (r *rfc2307) name(uid string) (string, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -84,7 +85,7 @@ func (r *rfc2307) nameOf(uid string, entry *goldap.Entry) (string, error) {
 	return "", fmt.Errorf("group %q lacks the name attributes %v", uid, r.c.GroupNameAttributes)
 }
 
-// Group returns a group with the names of its members.
+// Group returns a group with its members' names.
 func (r *rfc2307) Group(uid string) (Group, error) {
 	entry, err := r.entry(uid)
 	if err != nil {
@@ -109,8 +110,8 @@ func (r *rfc2307) Group(uid string) (Group, error) {
 	return group, nil
 }
 
-// user returns the name of a member. It is empty if the member is missing and the configuration
-// tolerates this.
+// user returns a member's name. The name is empty if the member is missing and the configuration
+// tolerates missing members.
 func (r *rfc2307) user(uid string) (string, error) {
 	if name, ok := r.users[uid]; ok {
 		return name, nil
@@ -164,7 +165,7 @@ func (a *activeDirectory) UIDs() ([]string, error) {
 	return sorted(uids), nil
 }
 
-// Group returns a group with its users. The error is ErrNoGroup if no user lists the group.
+// Group returns a group with its users, or ErrNoGroup if no user lists the group.
 func (a *activeDirectory) Group(uid string) (group Group, err error) {
 	group.UID = uid
 	for _, attribute := range a.membership {

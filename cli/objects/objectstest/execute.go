@@ -9,15 +9,15 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// fatal is the value with which a failing command panics.
+// fatal is the value with which a failing command panics in tests.
 type fatal string
 
-// Fatal makes a command that Execute runs fail with a message. It is a function for
+// Fatal makes a command that Execute runs fail with a message. It is passed to
 // util.BehaviorOnFatal.
 func Fatal(message string, _ int) { panic(fatal(message)) }
 
-// Execute runs a command with arguments. It returns the standard output, the standard error output,
-// and the message of a failure. Tests that call it cannot run in parallel.
+// Execute runs a command with arguments. It returns the standard output, the standard error, and
+// the failure message. Tests that call it cannot run in parallel.
 func Execute(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Command, args ...string) (out, errOut, failure string) {
 	t.Helper()
 	streams, _, stdout, stderr := genericiooptions.NewTestIOStreams()
@@ -44,7 +44,7 @@ func Execute(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Comman
 }
 
 // Check runs a command and compares its output with want. If failure is not empty, the command must
-// fail with a message that contains failure. It returns the standard error.
+// fail with a message that contains failure. Check returns the standard error.
 func Check(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Command, want, failure string, args ...string) (errOut string) {
 	t.Helper()
 	out, errOut, message := Execute(t, create, args...)

@@ -18,16 +18,17 @@ import (
 
 // Server is a fake API server with fixed responses.
 type Server struct {
-	// URL is the server's address. Kubeconfig is a kubeconfig for it, with the current project `shop`.
+	// URL is the server's address. Kubeconfig is the path of a kubeconfig for the server, with the
+	// current project `shop`.
 	URL, Kubeconfig string
 
 	mu       sync.Mutex
 	requests []string
 }
 
-// NewServer starts a server. responses contains objects by method and path, such as
-// "GET /api/v1/namespaces/shop". Without a response, the server returns the object in a POST or PUT
-// request, and status 404 for any other request.
+// NewServer starts a server. responses maps a method and path, such as "GET
+// /api/v1/namespaces/shop", to an object. For all other requests, the server returns the object in
+// a POST or PUT request, or status 404.
 func NewServer(t testing.TB, responses map[string]any) *Server {
 	t.Helper()
 	s := &Server{}
@@ -63,7 +64,7 @@ func NewServer(t testing.TB, responses map[string]any) *Server {
 	return s
 }
 
-// Factory returns a factory for clients of the server.
+// Factory returns a factory for clients that connect to the server.
 func (s *Server) Factory(t testing.TB) util.Factory {
 	flags := genericclioptions.NewConfigFlags(true)
 	cache := t.TempDir()
@@ -71,7 +72,7 @@ func (s *Server) Factory(t testing.TB) util.Factory {
 	return util.NewFactory(flags)
 }
 
-// Writes returns all requests except GET requests, as method, path and body.
+// Writes returns all requests other than GET, each as method, path and body.
 func (s *Server) Writes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
