@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPodCommandsCallServer runs commands with a server that has no objects. They must report that
-// the object does not exist.
+// TestPodCommandsCallServer runs commands against a server that has no objects. The commands must
+// report that the object does not exist.
 func TestPodCommandsCallServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTemplatesAreProcessedLocally processes a template without a server. The golden files contain
-// the objects.
+// TestTemplatesAreProcessedLocally processes a template without a server, and compares the objects
+// with golden files.
 func TestTemplatesAreProcessedLocally(t *testing.T) {
 	values := filepath.Join(t.TempDir(), "values.env")
 	if err := os.WriteFile(values, []byte("# of the test\nHOST=shop.example.com\nPASSWORD='a b#c'\nNAME=other\n"), 0o600); err != nil {

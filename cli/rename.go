@@ -23,7 +23,7 @@ import (
 )
 
 // renameLate replaces kubectl with name when a command prints text. Renaming all commands at
-// startup would take a third of the time in which they are created.
+// startup would add a third to the time that it takes to create them.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -54,16 +54,16 @@ func rename(command *cobra.Command, name string) {
 	}
 }
 
-// word matches kubectl and the characters around it that belong to the same word, such as a URL, an
-// annotation or a file name.
+// word matches kubectl and the surrounding characters that belong to the same word, such as a URL,
+// an annotation or a file name.
 var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 
-// completion matches the functions and files of shell completion, whose names contain the program's
+// completion matches the shell completion functions and files whose names contain the program's
 // name.
 var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 
-// renameText replaces the program name kubectl with name. It keeps words that only contain it, such
-// as kubectl.kubernetes.io/last-applied-configuration.
+// renameText replaces the program name kubectl with name. It keeps longer words that contain
+// kubectl, such as kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
 	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most strings
 		return text
@@ -84,14 +84,13 @@ type newName struct {
 	name string
 }
 
-// Write writes the renamed text. It always returns the length of the original.
+// Write writes the renamed text. It always returns the length of the original text.
 func (r newName) Write(text []byte) (int, error) {
 	_, err := io.WriteString(r.Writer, renameText(string(text), r.name))
 	return len(text), err
 }
 
-// fatal returns a function that prints a message under the program's name and exits, as kubectl
-// does.
+// fatal returns a function that, as in kubectl, prints a message with the program's name and exits.
 func fatal(name string, streams genericiooptions.IOStreams) func(message string, code int) {
 	return func(message string, code int) {
 		if message != "" {

@@ -68,7 +68,7 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 	}
 }
 
-// TestBuildConfigsAreSet does the same with a BuildConfig.
+// TestBuildConfigsAreSet is like TestDeploymentConfigsAreSet, but for a BuildConfig.
 func TestBuildConfigsAreSet(t *testing.T) {
 	for name, args := range map[string]string{
 		"build-secret":        "build-secret --push --pull --source login",

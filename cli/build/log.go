@@ -52,7 +52,7 @@ func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// Written writes the log that a build has written so far to out.
+// Written writes what a build has logged so far to out.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
 	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }

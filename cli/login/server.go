@@ -102,7 +102,7 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	return authorities
 }
 
-// dialTimeout is the maximum time for a connection to a server.
+// dialTimeout is the maximum time to connect to a server.
 const dialTimeout = 15 * time.Second
 
 // verify performs a TLS handshake with the server. If authority is nil, it trusts the system's CAs.

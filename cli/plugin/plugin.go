@@ -1,8 +1,8 @@
-// Package plugin contains `oc plugin NAME`, which runs plugins that a file plugin.yaml describes.
-// OpenShift 3.11 documents this form. Programs in PATH whose names are oc-NAME or kubectl-NAME are
-// plugins, too; package cli runs them.
+// Package plugin implements `oc plugin NAME`, which runs plugins described by plugin.yaml files, as
+// documented in OpenShift 3.11. Programs in PATH named oc-NAME or kubectl-NAME are also plugins,
+// but package cli runs them.
 //
-// Descriptors are in the directories in KUBECTL_PLUGINS_PATH, or else in ~/.kube/plugins.
+// Descriptors are in the directories in KUBECTL_PLUGINS_PATH, which defaults to ~/.kube/plugins.
 package plugin
 
 import (
@@ -38,7 +38,7 @@ type descriptor struct {
 	dir string // directory of the descriptor
 }
 
-// flag is a flag of a plugin. Its value is a string.
+// flag is a plugin's flag. Its value is a string.
 type flag struct {
 	Name      string `json:"name"`
 	Shorthand string `json:"shorthand"`
@@ -46,7 +46,7 @@ type flag struct {
 	DefValue  string `json:"defValue"`
 }
 
-// AddTo adds the user's plugins to `oc plugin`. Without plugins, that command fails.
+// AddTo adds the user's plugins to `oc plugin`. Without plugins, `oc plugin` fails.
 func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams) {
 	parent.Short = "Runs a command-line plugin"
 	count := 0
@@ -65,7 +65,7 @@ func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions
 	}
 }
 
-// directories returns the directories in which to look for plugins.
+// directories returns the directories to search for plugins.
 func directories() []string {
 	if paths := os.Getenv("KUBECTL_PLUGINS_PATH"); paths != "" {
 		return filepath.SplitList(paths)
@@ -73,8 +73,7 @@ func directories() []string {
 	return []string{filepath.Join(homedir.HomeDir(), ".kube", "plugins")}
 }
 
-// load returns the plugins below directories. It prints a warning for an invalid descriptor and
-// skips it.
+// load returns the plugins below the directories. It skips invalid descriptors with a warning.
 func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -127,7 +126,7 @@ func (d descriptor) check() error {
 	return nil
 }
 
-// command returns the cobra command of a plugin.
+// command returns a plugin's cobra command.
 func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{Use: d.Name, Short: d.ShortDesc, Long: d.LongDesc, Example: d.Example, Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, flag := range d.Flags {
@@ -149,7 +148,7 @@ func (d descriptor) command(factory util.Factory, streams genericiooptions.IOStr
 	return command
 }
 
-// run runs the program of a plugin in the directory of its descriptor.
+// run runs a plugin's program in the descriptor's directory.
 func (d descriptor) run(command *cobra.Command, args []string, namespace string, streams genericiooptions.IOStreams) error {
 	words := strings.Fields(d.Command)
 	program := exec.CommandContext(command.Context(), words[0], append(words[1:], args...)...)
@@ -159,7 +158,7 @@ func (d descriptor) run(command *cobra.Command, args []string, namespace string,
 	return program.Run()
 }
 
-// environment returns the environment variables of a plugin, named as in OpenShift 3.11.
+// environment returns a plugin's environment variables, named as in OpenShift 3.11.
 func (d descriptor) environment(command *cobra.Command, namespace string) (all []string) {
 	set := func(name, value string) { all = append(all, "KUBECTL_PLUGINS_"+name+"="+value) }
 	if caller, err := os.Executable(); err == nil {

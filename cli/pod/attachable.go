@@ -18,10 +18,10 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Register adds support for routes and builds to the commands that look for the pod of an object,
-// such as exec, attach, rsh and port-forward. Call it once, at the start of the process.
+// Register adds support for routes and builds to the commands that look up an object's pod, such as
+// exec, attach, rsh and port-forward. Call it once, at the start of the process.
 func Register() error {
-	// `port-forward` decodes objects with client-go's scheme, other commands with kubectl's.
+	// `port-forward` decodes objects with client-go's scheme, and all other commands use kubectl's.
 	err := errors.Join(routev1.Install(scheme.Scheme), routev1.Install(clientscheme.Scheme), buildv1.Install(scheme.Scheme), buildv1.Install(clientscheme.Scheme))
 	if err != nil {
 		return fmt.Errorf("register routes and builds: %w", err)
@@ -41,7 +41,7 @@ func Register() error {
 		if err != nil {
 			return nil, err
 		}
-		// kubectl passes no context, and its requests here use none either.
+		// kubectl passes no context, and its own requests here use none either.
 		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func Register() error {
 	return nil
 }
 
-// podOwner returns the pod of a build, or the service of a route, which selects the pods.
+// podOwner returns a build's pod, or a route's service, which selects the pods.
 func podOwner(ctx context.Context, client coreclient.CoreV1Interface, object runtime.Object) (runtime.Object, error) {
 	if route, ok := object.(*routev1.Route); ok {
 		return client.Services(route.Namespace).Get(ctx, route.Spec.To.Name, metav1.GetOptions{})

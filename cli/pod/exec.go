@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns `oc exec`: kubectl's command, which as in OpenShift 3 also accepts a command that
-// does not follow --, and the pod as a flag.
+// NewExec returns `oc exec`: kubectl's command which, as in OpenShift 3, also accepts a command
+// without a preceding --, and the pod as a flag.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	flags := command.Flags()

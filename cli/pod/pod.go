@@ -1,4 +1,4 @@
-// Package pod contains `oc rsh`, `oc exec` and `oc logs`.
+// Package pod implements `oc rsh`, `oc exec` and `oc logs`.
 package pod
 
 import (
@@ -15,10 +15,10 @@ import (
 	"k8s.io/kubectl/pkg/util/term"
 )
 
-// defaultShell is the default of --shell. Nearly every image contains it.
+// defaultShell is the default of --shell. Nearly every image contains this shell.
 const defaultShell = "/bin/sh"
 
-// shell contains the state of `oc rsh`.
+// shell holds the state of `oc rsh`.
 type shell struct {
 	program      string
 	seconds      int
@@ -75,13 +75,13 @@ func (s *shell) validate() error {
 	return nil
 }
 
-// terminal reports whether to use a terminal. local reports whether oc rsh itself has one.
+// terminal reports whether to allocate a terminal. local reports whether oc rsh itself has one.
 func (s *shell) terminal(local bool) bool {
 	return s.force || local && !s.plain
 }
 
-// command returns the command to run in the container. The default shell gets the type of the local
-// terminal in TERM.
+// command returns the command to run in the container. For the default shell, it sets TERM to the
+// local terminal's type.
 func (s *shell) command(words []string, terminal string) []string {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

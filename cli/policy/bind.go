@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// bind is the state of a command that binds a role, or that removes subjects from its bindings.
+// bind holds the state of a command that binds a role, or that removes subjects from its bindings.
 type bind struct {
 	binder
 	factory       util.Factory
@@ -34,7 +34,7 @@ type bind struct {
 	output        *objects.Output
 }
 
-// newBind returns a command that binds a role, or removes subjects from its bindings.
+// newBind returns a command that binds a role, or that removes subjects from its bindings.
 func newBind(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, cluster, add bool) *cobra.Command {
 	b := &bind{factory: factory, streams: streams, subject: subject, cluster: cluster, grow: add}
 	command := &cobra.Command{
@@ -124,7 +124,7 @@ func accountNames(namespace string, accounts []string) (users []string, err erro
 	return users, nil
 }
 
-// run changes the bindings, or with -o prints the bindings that would result.
+// run changes the bindings. With -o, it prints the resulting bindings instead.
 func (b *bind) run(ctx context.Context) error {
 	change := b.remove
 	if b.grow {
@@ -161,7 +161,7 @@ func (b *bind) run(ctx context.Context) error {
 	return nil
 }
 
-// print prints the binding, or after a removal the list of bindings.
+// print prints the binding. After a removal, it prints the list of bindings.
 func (b *bind) print(changes []change) error {
 	if b.grow {
 		return b.output.Print(b.streams, changes[0].object(b.namespace))
@@ -204,8 +204,8 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	}
 }
 
-// warnOfReconciliation warns about removals from default bindings, which the next start of the
-// control plane reverts.
+// warnOfReconciliation warns about removals from default bindings, which the control plane reverts
+// at its next start.
 func (b *bind) warnOfReconciliation(changes []change) {
 	kind := "rolebinding"
 	if b.cluster {

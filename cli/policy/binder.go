@@ -18,10 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// errNoTarget means that no binding of the role contains one of the subjects.
+// errNoTarget means that none of the role's bindings contains any of the subjects.
 var errNoTarget = errors.New("unable to find target")
 
-// binder adds subjects to bindings of a role, or removes them from bindings.
+// binder adds subjects to a role's bindings, or removes subjects from bindings.
 type binder struct {
 	client        rbacclient.RbacV1Interface
 	namespace     string // empty for the whole cluster
@@ -31,8 +31,8 @@ type binder struct {
 	users, groups []string
 }
 
-// subjects returns the users and groups as subjects. A service account's user name becomes a
-// ServiceAccount.
+// subjects returns the users and groups as subjects. It converts a service account's user name to a
+// ServiceAccount subject.
 func (b *binder) subjects() (subjects []rbacv1.Subject) {
 	for _, name := range b.users {
 		if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
@@ -55,19 +55,19 @@ func (b *binder) ref() rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: b.role}
 }
 
-// change is a RoleBinding or ClusterRoleBinding with its desired content.
+// change is a RoleBinding or ClusterRoleBinding with its desired contents.
 type change struct {
 	metav1.ObjectMeta
 	ref      rbacv1.RoleRef
 	subjects []rbacv1.Subject
 	exists   bool
-	// additions are the subjects that the change adds to the binding, removals the subjects that it
-	// removes.
+	// additions are the subjects that the change adds to the binding, and removals are the subjects
+	// that it removes.
 	additions, removals []rbacv1.Subject
 }
 
-// object returns the API object to print or send: a ClusterRoleBinding if namespace is empty,
-// otherwise a RoleBinding.
+// object returns the API object to print or send: a ClusterRoleBinding if namespace is empty, and a
+// RoleBinding otherwise.
 func (c change) object(namespace string) runtime.Object {
 	if namespace == "" {
 		return &rbacv1.ClusterRoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
@@ -75,7 +75,7 @@ func (c change) object(namespace string) runtime.Object {
 	return &rbacv1.RoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
 }
 
-// listOf returns the changed bindings as a list for printers.
+// listOf returns the changed bindings as a List for printers.
 func listOf(changes []change, namespace string) *corev1.List {
 	var all []runtime.Object
 	for _, change := range changes {
@@ -90,8 +90,8 @@ func listOf(changes []change, namespace string) *corev1.List {
 	return objects.ListOf(all)
 }
 
-// list returns the bindings in the namespace, or the cluster role bindings if there is no
-// namespace.
+// list returns the role bindings in the namespace, or the cluster role bindings if the namespace is
+// empty.
 func (b *binder) list(ctx context.Context) (all []change, err error) {
 	if b.namespace == "" {
 		list, err := b.client.ClusterRoleBindings().List(ctx, metav1.ListOptions{})
@@ -113,10 +113,10 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 	return all, nil
 }
 
-// add returns the changed bindings that give the subjects the role: the named binding, or a binding
-// of the role that has all subjects, or else a new binding for the missing subjects. As in
-// OpenShift 3, a new binding is named after the role, and numbered if that name is in use (admin,
-// admin-0).
+// add returns the changed bindings that grant the role to the subjects: the named binding, a
+// binding of the role that already has all subjects, or a new binding for the missing subjects, in
+// this order of precedence. As in OpenShift 3, a new binding is named after the role, with a number
+// if that name is in use (admin, admin-0).
 func (b *binder) add(ctx context.Context) ([]change, error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -154,8 +154,7 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 	return []change{created}, nil
 }
 
-// mismatch returns the error for a binding that refers to another role, or to a role of another
-// kind.
+// mismatch returns the error for a binding that refers to another role, or to another kind of role.
 func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	if item.ref.Name != ref.Name {
 		return fmt.Errorf(names, item.Name, item.ref.Name, ref.Name)
@@ -163,8 +162,8 @@ func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
-// remove returns the bindings of the role without the subjects, or the changed bindings if there is
-// no role. As in OpenShift 3, bindings of the role that do not change are included for -o.
+// remove returns the role's bindings without the subjects, or the changed bindings if no role is
+// given. As in OpenShift 3, the role's unchanged bindings are included for -o.
 func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -199,8 +198,7 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	return changes, nil
 }
 
-// shortUsers returns the names of the users. For service accounts, it returns the names that -z
-// accepts.
+// shortUsers returns the users' names. For service accounts, it returns the names that -z accepts.
 func (b *binder) shortUsers() (names []string) {
 	for _, name := range b.users {
 		if _, account, err := serviceaccount.SplitUsername(name); err == nil {
@@ -212,7 +210,7 @@ func (b *binder) shortUsers() (names []string) {
 }
 
 // apply stores changed bindings. It deletes a binding without subjects, unless it is a default
-// binding, which the control plane would create again.
+// binding, which the control plane would recreate.
 func (b *binder) apply(ctx context.Context, changes []change) error {
 	for _, change := range changes {
 		if len(change.additions) == 0 && len(change.removals) == 0 {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// canI contains the state of `oc policy can-i`.
+// canI holds the state of `oc policy can-i`.
 type canI struct {
 	client               dynamic.Interface
 	namespace            string
@@ -98,7 +98,7 @@ func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	return err
 }
 
-// run prints the rules of the user (--list), or whether the action is allowed.
+// run prints the user's rules with --list, or whether the action is allowed otherwise.
 func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
 	if c.list {
 		return true, c.printRules(ctx, streams)
@@ -143,7 +143,7 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 	return action, nil
 }
 
-// check reviews an action in the project, or with --all-namespaces in all projects.
+// check reviews an action in the project or, with --all-namespaces, in all projects.
 func (c *canI) check(ctx context.Context, action authorizationv1.Action) (resp authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
@@ -212,7 +212,7 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	return nil
 }
 
-// writePolicyRules prints distinct rules as OpenShift 3 does, in sorted order, with sorted verbs.
+// writePolicyRules prints distinct rules as OpenShift 3 does, sorted and with sorted verbs.
 func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
 	table := printers.GetNewTabWriter(out)
 	defer func() { _ = table.Flush() }()

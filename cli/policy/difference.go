@@ -7,8 +7,8 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 )
 
-// DifferentClusterRoles returns the default cluster roles that are missing or lack rules. Each is
-// returned as a name such as clusterrole/admin.
+// DifferentClusterRoles returns the default cluster roles that are missing or lack rules, as names
+// such as clusterrole/admin.
 func DifferentClusterRoles(ctx context.Context, client rbacclient.RbacV1Interface) ([]string, error) {
 	return names((&reconcile{additive: true}).roles(ctx, client, nil))
 }
@@ -20,7 +20,7 @@ func DifferentClusterRoleBindings(ctx context.Context, client rbacclient.RbacV1I
 }
 
 // DifferentConstraints returns the default security context constraints that are missing or differ
-// from the defaults. Additional users and groups and a changed priority do not count.
+// from the defaults. It ignores additional users and groups, and a changed priority.
 func DifferentConstraints(ctx context.Context, client dynamic.Interface) ([]string, error) {
 	const infrastructure = "openshift-infra"
 	return names((&reconcile{additive: true}).constraints(ctx, client, infrastructure))

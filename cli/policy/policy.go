@@ -1,4 +1,4 @@
-// Package policy contains `oc policy` and `oc adm policy`, which grant and review permissions.
+// Package policy implements `oc policy` and `oc adm policy`, which grant and review permissions.
 package policy
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc policy`. If administrator is true, it returns `oc adm policy`, which also has the
-// commands for the whole cluster.
+// New returns `oc policy`. If administrator is true, it returns `oc adm policy`, which also has
+// cluster-wide commands.
 func New(factory util.Factory, streams genericiooptions.IOStreams, administrator bool) *cobra.Command {
 	policy := &cobra.Command{Use: "policy", Short: "Manage authorization policy", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, subject := range []string{"user", "group"} {

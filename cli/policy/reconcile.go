@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// reconcile restores defaults of the cluster. Without --confirm, it only prints the changes.
+// reconcile restores the cluster's defaults. Without --confirm, it only prints the changes.
 type reconcile struct {
 	genericiooptions.IOStreams
 	print    *genericclioptions.PrintFlags
@@ -32,15 +32,15 @@ type reconcile struct {
 	excludedUsers, excludedGroups []string
 }
 
-// changed is a default object that is missing or different in the cluster.
+// changed is a default object that is missing from the cluster or differs there.
 type changed struct {
 	object runtime.Object
-	// name is the name of the object in messages, such as clusterrole/admin.
+	// name is the object's name in messages, such as clusterrole/admin.
 	name string
 }
 
-// command adds the flags and the run function to a command. find returns the changes for the
-// arguments, and stores them if --confirm is set.
+// command adds flags and a run function to a command. find returns the changes for the arguments,
+// and stores them if --confirm is set.
 func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
 	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
 	command.Run = func(command *cobra.Command, args []string) {
@@ -54,7 +54,7 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	return command
 }
 
-// skip reports a protected object, if --confirm is set.
+// skip reports a protected object if --confirm is set.
 func (r *reconcile) skip(name string) {
 	if r.confirm {
 		fmt.Fprintln(r.ErrOut, "skipped: "+name)
@@ -230,8 +230,8 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	return changes, nil
 }
 
-// keepAdditions adds to a default binding the subjects that an administrator added to the current
-// one. It replaces a binding of another role, because a binding's role is immutable.
+// keepAdditions adds the subjects that an administrator added to the current binding to the default
+// binding. It replaces a binding to another role, because a binding's role is immutable.
 func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
 	if !r.additive {
@@ -244,7 +244,7 @@ func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	}
 }
 
-// merged returns the entries of both maps. Entries of over take precedence.
+// merged returns the entries of both maps. Entries in over take precedence.
 func merged(base, over map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, base)

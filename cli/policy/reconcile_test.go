@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// damage returns the default policy without some objects, chosen at random, and without some of the
-// labels, rules and subjects of the others.
+// damage returns the default policy without some randomly chosen objects, and without some of the
+// labels, rules and subjects of the remaining objects.
 func damage(t *testing.T, random *rand.Rand) (remaining []runtime.Object) {
 	t.Helper()
 	roles, err := policy.AllRoles()

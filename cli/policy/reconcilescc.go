@@ -79,7 +79,7 @@ func (r *reconcile) constraints(ctx context.Context, client dynamic.Interface, i
 	return changes, nil
 }
 
-// apply stores constraints if --confirm is set. missing means that they do not exist yet.
+// apply stores constraints if --confirm is set. missing is true if they do not exist yet.
 func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterface, constraints *scc.Constraints, missing bool) error {
 	if !r.confirm {
 		return nil
@@ -96,9 +96,9 @@ func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterfac
 	return err
 }
 
-// merge returns the default constraints with the identity of the existing ones. present is nil if
-// they do not exist. If additive is true, it keeps their labels, annotations, users, groups and
-// priority.
+// merge returns the default constraints with the existing constraints' identity. present is nil if
+// the constraints do not exist. If additive is true, merge keeps the existing labels, annotations,
+// users, groups and priority.
 func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return constraints
@@ -122,8 +122,8 @@ func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraint
 	return merged
 }
 
-// union returns the elements of first, and the elements of second that first lacks. It never
-// returns nil.
+// union returns the elements of first, followed by the elements of second that first lacks. It
+// never returns nil.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults
 	for _, name := range second {

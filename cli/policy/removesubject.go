@@ -15,15 +15,15 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// subjectRemover contains the state of `remove-user` and `remove-group`.
+// subjectRemover holds the state of `remove-user` and `remove-group`.
 type subjectRemover struct {
 	binder  binder
 	output  *objects.Output
 	streams genericiooptions.IOStreams
 }
 
-// newRemoveSubject returns `remove-user` or `remove-group`. It removes subjects from all role
-// bindings in the project.
+// newRemoveSubject returns `remove-user` or `remove-group`, which removes subjects from all of the
+// project's role bindings.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
 	r := &subjectRemover{streams: streams}
 	command := &cobra.Command{
@@ -101,7 +101,7 @@ func (r *subjectRemover) run(ctx context.Context) error {
 	return nil
 }
 
-// namesOf returns the sorted names of the subjects of a kind.
+// namesOf returns the sorted names of those subjects that have the given kind.
 func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
 	for _, subject := range subjects {
 		if subject.Kind == kind {
@@ -112,7 +112,7 @@ func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
 	return slices.Compact(names)
 }
 
-// nameOf returns the name of a subject. For a service account, it is the user name.
+// nameOf returns a subject's name. For a service account, it returns the user name.
 func nameOf(subject rbacv1.Subject) string {
 	if subject.Kind == rbacv1.ServiceAccountKind {
 		return serviceaccount.MakeUsername(subject.Namespace, subject.Name)

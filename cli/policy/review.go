@@ -12,7 +12,7 @@ import (
 )
 
 // sendReview creates a review from request, which includes the API version and kind. It decodes the
-// result into response, a pointer. namespace is empty for a cluster-scoped review.
+// result into response, which is a pointer. namespace is empty for a cluster-scoped review.
 func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, request, response any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
 	if err != nil {

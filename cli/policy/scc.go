@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newSCC returns a command that adds users or groups to security context constraints, or removes
-// them.
+// newSCC returns a command that adds users or groups to security context constraints, or that
+// removes them.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	c := &sccChange{factory: factory, IOStreams: streams, subject: subject, add: add}
 	short := "Remove " + subject + "s from security context constraints"
@@ -40,7 +40,7 @@ func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subj
 	return command
 }
 
-// sccChange contains the state of such a command.
+// sccChange holds the state of a command that newSCC returns.
 type sccChange struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -94,8 +94,8 @@ func (c *sccChange) run(ctx context.Context) error {
 	return nil
 }
 
-// changeSCC adds subjects to the field list of constraints, or removes them, and returns the
-// result. It stores the result only if write is true.
+// changeSCC adds subjects to one of the constraints' list fields, named list, or removes them, and
+// returns the result. It stores the result only if write is true.
 func changeSCC(ctx context.Context, factory util.Factory, name, list string, subjects []string, add, write bool) (*unstructured.Unstructured, error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

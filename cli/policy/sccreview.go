@@ -25,7 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// sccReview reviews which security context constraints accept the pods of objects in files.
+// sccReview reviews which security context constraints accept the pods that objects in files
+// define.
 type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
@@ -91,8 +92,8 @@ Without -z, the command checks the service account of the pod, or "default".`,
 	return command
 }
 
-// command adds flags and a run function, which calls send for each object in the files. send
-// returns the review to print with -o, and rows whose cells, separated by tabs, follow the name.
+// command adds flags and a run function that calls send for each object in the files. send returns
+// the review to print with -o, and table rows whose tab-separated cells follow the name.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	send func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
@@ -111,7 +112,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 	return command
 }
 
-// check returns an error for flags that cannot be combined.
+// check returns an error if flags cannot be combined.
 func (o *sccReview) check(command *cobra.Command) error {
 	account, err := command.Flags().GetString("serviceaccount")
 	switch {
@@ -171,10 +172,11 @@ func writeRows(out io.Writer, name string, rows []string) {
 	}
 }
 
-// goField matches a field in Go's spelling, such as .AllowedBy in {.status.AllowedBy.name}.
+// goField matches a field in its Go spelling, such as .AllowedBy in {.status.AllowedBy.name}.
 var goField = regexp.MustCompile(`\.[A-Z]`)
 
-// printObject prints a review. As in OpenShift 3, JSONPath can use Go's spelling of fields.
+// printObject prints a review. As in OpenShift 3, JSONPath expressions can use the Go spelling of
+// fields.
 func (o *sccReview) printObject(object runtime.Object) error {
 	if strings.HasPrefix(*o.print.OutputFormat, "jsonpath=") {
 		*o.print.OutputFormat = goField.ReplaceAllStringFunc(*o.print.OutputFormat, strings.ToLower)
@@ -186,8 +188,8 @@ func (o *sccReview) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// subject reviews a pod template for the selected user, groups or service account, or else for the
-// current user.
+// subject reviews a pod template for the selected user, groups or service account. The default is
+// the current user.
 func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
 	if o.user == "" && len(o.groups) == 0 && !account {
 		response := &securityv1.PodSecurityPolicySelfSubjectReview{
@@ -230,7 +232,7 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// none is printed if no constraints accept a pod.
+// none is printed if no constraints accept the pod.
 const none = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
@@ -240,7 +242,7 @@ func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 	return status.AllowedBy.Name
 }
 
-// accountOf returns the name of a service account. The argument can also be its user name.
+// accountOf returns a service account's name. The argument can also be the account's user name.
 func accountOf(name string) string {
 	if _, account, err := serviceaccount.SplitUsername(name); err == nil {
 		return account
@@ -255,7 +257,7 @@ func accountsOf(names []string) (accounts []string) {
 	return accounts
 }
 
-// podTemplateOf returns the pod template of an object, or a pod as a template.
+// podTemplateOf returns an object's pod template. It converts a pod to a template.
 func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTemplateSpec, err error) {
 	if object.GetKind() == "Pod" {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &template)

@@ -35,7 +35,7 @@ func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	return command
 }
 
-// whoCan contains the state of `who-can`.
+// whoCan holds the state of `who-can`.
 type whoCan struct {
 	factory util.Factory
 	genericiooptions.IOStreams

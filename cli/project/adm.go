@@ -36,7 +36,7 @@ func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// creation contains the state of `oc adm new-project`.
+// creation holds the state of `oc adm new-project`.
 type creation struct {
 	factory util.Factory
 	genericiooptions.IOStreams

@@ -7,11 +7,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// contextInUse is the namespace and the server of the context that was selected.
+// contextInUse is the namespace and server of the selected context.
 type contextInUse struct{ namespace, server string }
 
-// useContext makes a context of the kubeconfig the current one. It returns nil if the context does
-// not exist.
+// useContext makes a kubeconfig context the current one. It returns nil if the context does not
+// exist.
 func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()

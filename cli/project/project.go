@@ -1,5 +1,5 @@
-// Package project contains `oc project`, `oc projects`, `oc new-project` and `oc adm new-project`,
-// which create, list and select projects.
+// Package project implements `oc project`, `oc projects`, `oc new-project` and `oc adm
+// new-project`, which create, list and select projects.
 package project
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// listOptions contains the state of `oc projects`.
+// listOptions holds the state of `oc projects`.
 type listOptions struct {
 	out     io.Writer
 	client  dynamic.Interface
@@ -76,7 +76,7 @@ func (o *listOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// writeProjects prints projects and their display names. A star marks the current one.
+// writeProjects prints projects and their display names. A star marks the current project.
 func writeProjects(out io.Writer, projects []projectv1.Project, current, server string) {
 	title := func(project projectv1.Project) string {
 		if display := project.Annotations["openshift.io/display-name"]; display != "" && display != project.Name {

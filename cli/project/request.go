@@ -43,8 +43,8 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// firstApplication is the message that OpenShift 3's client prints after it created a project.
-// Every cluster has the template that it names.
+// firstApplication is the message that OpenShift 3's client prints after creating a project. The
+// template that it names exists in every cluster.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 
@@ -54,7 +54,7 @@ to serve your own page.
 `
 
 // requestProject requests a project. It first checks whether the user may request projects, because
-// the response to that check contains the administrator's message.
+// the response to this check contains the administrator's message.
 func requestProject(ctx context.Context, factory util.Factory, request *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

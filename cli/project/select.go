@@ -31,7 +31,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// selection contains the state of `oc project`.
+// selection holds the state of `oc project`.
 type selection struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -83,7 +83,7 @@ func (s *selection) run(ctx context.Context) error {
 	return nil
 }
 
-// print prints a message, or with --short only the name.
+// print prints a message. With --short, it prints only the name.
 func (s *selection) print(name, format string, values ...any) {
 	if s.short {
 		fmt.Fprintln(s.Out, name)
@@ -92,8 +92,8 @@ func (s *selection) print(name, format string, values ...any) {
 	fmt.Fprintf(s.Out, format, values...)
 }
 
-// seesProject returns an error unless the user can see a project. The error is the same for a
-// missing and for a hidden project.
+// seesProject returns an error unless the user can see a project. Missing and hidden projects cause
+// the same error.
 func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// registrySettings maps flags of OpenShift 3's `oc adm registry` to the corresponding settings, or
-// to the reason why there is no setting. The text is empty for flags that select no setting.
+// registrySettings maps the flags of OpenShift 3's `oc adm registry` to the corresponding settings,
+// or to the reason why no setting exists. The text is empty for flags that select no setting.
 var registrySettings = map[string]string{
 	"mount-host":               "set slipway.registry.directory of the MasterConfig",
 	"volume":                   "set slipway.registry.directory of the MasterConfig, with the volume mounted there",
@@ -46,8 +46,8 @@ var registrySettings = map[string]string{
 	"disable-service-creation": "the service always exists",
 }
 
-// NewAdm returns `oc adm registry`. OpenShift 3's command deploys a registry. In Slipway every
-// cluster has one, so the command prints its address, and the settings that correspond to the
+// NewAdm returns `oc adm registry`. OpenShift 3's command deploys a registry. In Slipway, every
+// cluster has a registry, so the command prints its address and the settings that correspond to the
 // flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)

@@ -1,4 +1,4 @@
-// Package registry contains `oc registry` and `oc adm registry`, which find the cluster's image
+// Package registry implements `oc registry` and `oc adm registry`, which find the cluster's image
 // registry and log in to it.
 package registry
 
@@ -41,15 +41,15 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames contains the addresses of the registry: internal for pods and nodes, public (which
-// can be empty) for other clients, and direct on the API server's host.
+// registryNames holds the registry's addresses: internal for pods and nodes, public (which can be
+// empty) for other clients, and direct on the API server's host.
 type registryNames struct{ internal, public, direct string }
 
-// lookupTimeout limits the time to resolve a host name.
+// lookupTimeout is the maximum time to resolve a host name.
 const lookupTimeout = 2 * time.Second
 
-// preferred returns the public address if this machine can resolve it, or else the internal address
-// if this machine can resolve it, or else the direct address.
+// preferred returns the first address that this machine can resolve: public, or else internal. If
+// it can resolve neither address, preferred returns the direct address.
 func (n registryNames) preferred(ctx context.Context) string {
 	for _, address := range []string{n.public, n.internal} {
 		if address != "" && resolves(ctx, address) {
@@ -82,7 +82,7 @@ func directAddress(server, internal string) string {
 	return net.JoinHostPort(parsed.Hostname(), port)
 }
 
-// registryInfo contains the state of `oc registry info`.
+// registryInfo holds the state of `oc registry info`.
 type registryInfo struct {
 	internal, public, check, quiet bool
 }
@@ -136,8 +136,8 @@ func (i *registryInfo) run(ctx context.Context, config *rest.Config, names regis
 	return nil
 }
 
-// checkRegistry checks the health of a registry. The cluster's CA or the system must trust its
-// certificate.
+// checkRegistry checks a registry's health. The registry's certificate must be signed by the
+// cluster's CA or a CA that the system trusts.
 func checkRegistry(ctx context.Context, config *rest.Config, host string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName, anonymous.Timeout = "", 10*time.Second
@@ -175,7 +175,7 @@ func Find(ctx context.Context, config *rest.Config, namespace string) (string, e
 }
 
 // findRegistry returns the registry's addresses. It creates an image stream in a dry run and reads
-// them from its status.
+// the addresses from its status.
 func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
@@ -194,7 +194,7 @@ func findRegistry(ctx context.Context, config *rest.Config, namespace string) (r
 	return registryNames{internal, public, directAddress(config.Host, internal)}, nil
 }
 
-// registryLogin contains the state of `oc registry login`, which writes credentials to a file.
+// registryLogin holds the state of `oc registry login`, which writes credentials to a file.
 type registryLogin struct {
 	file, host, account string
 	insecure, skipCheck bool
@@ -253,7 +253,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		switch {
 		case err == nil:
 		case !chosen && errors.As(err, &unresolved):
-			// the cluster's name can resolve only on the cluster's hosts
+			// The cluster's name might resolve only on the cluster's hosts.
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)
@@ -262,7 +262,7 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 	return l.write(user, token)
 }
 
-// check logs in to the registry with the credentials to verify them.
+// check verifies the credentials by logging in to the registry.
 func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, token string) error {
 	anonymous := rest.AnonymousClientConfig(config)
 	anonymous.ServerName = ""
@@ -302,7 +302,7 @@ func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, to
 	return nil
 }
 
-// write adds the credentials to the file, or prints the content.
+// write adds the credentials to the file, or prints the result.
 func (l *registryLogin) write(user, token string) error {
 	file := l.file
 	if file == "" {

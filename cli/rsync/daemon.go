@@ -15,10 +15,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// daemonScript runs an rsync daemon in the container until its standard input ends, for example
-// because the client was killed. The first line of the input is the password of the user "oc",
-// which keeps out other containers of the pod. The arguments are ports; the script uses the first
-// free one. When the daemon responds, the script prints the port and the working directory.
+// daemonScript runs an rsync daemon in the container until its standard input is closed, for
+// example because the client was killed. The first line of the input is the password of the user
+// "oc". The password keeps out the pod's other containers. The arguments are ports, and the script
+// uses the first free port. When the daemon responds, the script prints the port and the working
+// directory.
 const daemonScript = `set -e
 read -r password
 directory=$(mktemp -d)
@@ -44,18 +45,18 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container: its port on the container's loopback interface, the
-// working directory for relative paths, and the password of the user "oc".
+// daemon is an rsync daemon in the container. It holds the daemon's port on the container's
+// loopback interface, the working directory for relative paths, and the password of the user "oc".
 type daemon struct {
 	port                int
 	directory, password string
 }
 
-// forwarder forwards a port on this machine's loopback interface to a port of the pod while use
-// runs. It passes the local port to use.
+// forwarder forwards a port on this machine's loopback interface to a pod's port while use runs. It
+// passes the local port to use.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
-// byDaemon copies with a temporary rsync daemon in the container and a forwarded port.
+// byDaemon copies files with a temporary rsync daemon in the container and a forwarded port.
 func (s *sync) byDaemon(ctx context.Context) error {
 	return s.withDaemon(ctx, func(d daemon) error {
 		return s.forward(ctx, d.port, func(local int) error {
@@ -64,12 +65,12 @@ func (s *sync) byDaemon(ctx context.Context) error {
 	})
 }
 
-// withDaemon starts a daemon, calls use, and ends the daemon.
+// withDaemon starts a daemon, calls use, and stops the daemon.
 func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err error) {
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// These ports are below the range of ephemeral ports.
+		// These ports are below the ephemeral port range.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()
@@ -88,7 +89,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()
-	// If this fails, reading the line fails, too.
+	// If this write fails, reading the line also fails.
 	_, _ = io.WriteString(stdin, d.password+"\n")
 	line, err := bufio.NewReaderSize(stdout, 8192).ReadSlice('\n')
 	if err == nil {
@@ -110,7 +111,8 @@ func (d *daemon) read(line string) (err error) {
 	return nil
 }
 
-// address returns the argument for rsync: an rsync URL for a place in the pod, otherwise the path.
+// address returns rsync's argument for a place: an rsync URL for a place in the pod, and the path
+// otherwise.
 func (d *daemon) address(p place, local int) string {
 	if p.pod == "" {
 		return p.path

@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// local is a forwarder for a container that is this machine.
+// local is a forwarder for tests, in which this machine is the container.
 func local(_ context.Context, port int, use func(int) error) error { return use(port) }
 
 func TestDaemonCopiesBothWays(t *testing.T) {

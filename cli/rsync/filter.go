@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// filter selects the files to copy. Its patterns are those of rsync without `**`: a pattern with a
+// filter selects the files to copy. Its patterns are rsync's, but without `**`: a pattern with a
 // trailing slash matches only directories, a pattern with a leading slash matches the whole path,
-// and other patterns match the end of a path. Includes have precedence over excludes.
+// and any other pattern matches the end of a path. Includes take precedence over excludes.
 type filter struct{ include, exclude []string }
 
 func (f filter) validate() error {
@@ -21,8 +21,8 @@ func (f filter) validate() error {
 	return nil
 }
 
-// keeps reports whether to copy a file or directory, because neither it nor a parent directory is
-// excluded. name is relative, with slashes.
+// keeps reports whether to copy a file or directory: neither it nor any of its parent directories
+// is excluded. name is a relative path with slashes.
 func (f filter) keeps(name string, directory bool) bool {
 	parts := strings.Split(name, "/")
 	for i := range parts {

@@ -22,11 +22,11 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// pod identifies a container. If container is empty, it is kubectl's default container.
+// pod identifies a container. If container is empty, it means kubectl's default container.
 type pod struct{ namespace, name, container string }
 
 // connect returns functions that run commands in the container and forward ports to the pod. It
-// fails unless the pod is running.
+// returns an error if the pod is not running.
 func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, forwarder, error) {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -60,7 +60,7 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	}, nil
 }
 
-// forward forwards a port of this machine to a port of a pod while use runs. to is the URL of the
+// forward forwards a port on this machine to a pod's port while use runs. to is the URL of the
 // pod's port-forward subresource.
 func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
 	dialer, err := dial(config, to)
@@ -91,8 +91,8 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 	return use(int(local[0].Local))
 }
 
-// dial returns a dialer that uses WebSockets, or like kubectl SPDY if the server does not support
-// them.
+// dial returns a dialer that uses WebSockets. Like kubectl, it falls back to SPDY if the server
+// does not support WebSockets.
 func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -108,7 +108,7 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell returns the `oc rsh` command that rsync runs, with the connection flags of command.
+// remoteShell returns the `oc rsh` command for rsync to run, with command's connection flags.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
 	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client is part of Slipway's binary

@@ -1,6 +1,6 @@
-// Package rsync contains `oc rsync`, which copies directories to and from containers. If both the
-// machine and the container have rsync, it uses rsync through `oc rsh` or a daemon in the
-// container. Otherwise it uses tar.
+// Package rsync implements `oc rsync`, which copies directories to and from containers. If both
+// this machine and the container have rsync, it runs rsync through `oc rsh` or with a daemon in the
+// container. Otherwise, it uses tar.
 //
 // Data from a container is not trusted: nothing is written outside the destination directory.
 //
@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// sync contains the state of `oc rsync`.
+// sync holds the state of `oc rsync`.
 type sync struct {
 	genericiooptions.IOStreams
 	in        inContainer
@@ -82,7 +82,7 @@ each time.`,
 	return command
 }
 
-// read parses source and destination, and validates the flags.
+// read parses the source and destination, and validates the flags.
 func (s *sync) read(args []string) error {
 	s.from, s.to = readPlace(args[0]), readPlace(args[1])
 	switch {
@@ -110,7 +110,7 @@ func (s *sync) read(args []string) error {
 	return err
 }
 
-// readPlace parses PATH or POD:PATH. Text with a slash before the first colon is a path.
+// readPlace parses PATH or POD:PATH. Text with a slash before the first colon is a PATH.
 func readPlace(text string) place {
 	pod, name, ok := strings.Cut(text, ":")
 	if !ok || strings.ContainsAny(pod, `/\`) {
@@ -130,8 +130,8 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base returns the name that a source directory has in the destination, or "" if only its content
-// is copied.
+// base returns a source directory's name in the destination, or "" if only the directory's contents
+// are copied.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
 		return name
@@ -139,8 +139,8 @@ func (p place) base() string {
 	return ""
 }
 
-// run copies once, and with --watch after each change. shell is the command with which rsync
-// connects to the container.
+// run copies files once or, with --watch, also after each change. shell is the command with which
+// rsync connects to the container.
 func (s *sync) run(ctx context.Context, shell []string) error {
 	copy := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
@@ -160,8 +160,7 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether to use rsync. Its error names the machine or container where rsync is
-// missing.
+// canRsync reports whether to use rsync. Its error names the machine or container that lacks rsync.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil
@@ -179,12 +178,13 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// byRsync copies with rsync, which runs shell to reach the container.
+// byRsync copies files with rsync, which runs shell to reach the container.
 func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
 }
 
-// quote quotes the words of a remote shell, because rsync splits it at spaces outside quotes.
+// quote quotes the words of a remote shell command, because rsync splits the command at unquoted
+// spaces.
 func quote(words []string) string {
 	var quoted []string
 	for _, word := range words {
@@ -204,7 +204,7 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	return nil
 }
 
-// arguments returns rsync's arguments. options are the arguments for the connection to the
+// arguments returns rsync's arguments. options holds the arguments for the connection to the
 // container.
 func (s *sync) arguments(from, to string, options ...string) []string {
 	args := append(options, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")

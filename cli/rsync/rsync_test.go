@@ -20,13 +20,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// container is an inContainer that runs commands in a directory of this machine.
+// container is an inContainer that runs commands in a directory on this machine.
 func container(directory string) inContainer {
 	return func(ctx context.Context, words []string, streams genericiooptions.IOStreams) error {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			// Like the server, do not wait for input that no process reads.
+			// Like the server, this does not wait for input that no process reads.
 			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err
@@ -40,8 +40,8 @@ func container(directory string) inContainer {
 	}
 }
 
-// tree returns the content of the files below a directory by path. Links have the content "->
-// TARGET". The paths of directories end with a slash.
+// tree returns the contents of the files below a directory, by path. A link's content is
+// "->TARGET". Directory paths end with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

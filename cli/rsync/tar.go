@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// byTar copies by an archive between this machine and tar in the container.
+// byTar copies files with an archive that is exchanged with tar in the container.
 func (s *sync) byTar(ctx context.Context) error {
 	if s.from.pod != "" {
 		return s.download(ctx)
@@ -28,8 +28,8 @@ func (s *sync) byTar(ctx context.Context) error {
 
 // upload unpacks the local directory with tar in the container.
 func (s *sync) upload(ctx context.Context) error {
-	// The archive contains no owners. It contains no entry for the destination itself, which another
-	// user may own.
+	// The archive contains no owners. It has no entry for the destination itself, which another
+	// user might own.
 	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
 	reader, writer := io.Pipe()
 	names := map[string]bool{}
@@ -53,7 +53,7 @@ func (s *sync) upload(ctx context.Context) error {
 	return s.removeThere(ctx, names)
 }
 
-// inside returns a path in the container that does not look like a flag.
+// inside returns a path in the container that cannot be mistaken for a flag.
 func inside(name string) string {
 	if strings.HasPrefix(name, "/") {
 		return name
@@ -61,7 +61,7 @@ func inside(name string) string {
 	return "./" + name
 }
 
-// pack writes the local source to an archive, and adds the names of its entries to names.
+// pack writes the local source to an archive, and adds the names of the entries to names.
 func (s *sync) pack(out io.Writer, names map[string]bool) error {
 	archive := tar.NewWriter(out)
 	err := filepath.WalkDir(s.from.path, func(file string, entry fs.DirEntry, err error) error {
@@ -131,7 +131,7 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 	return nil
 }
 
-// plain returns the default permissions for a file or directory.
+// plain returns the default permissions of a file or directory.
 func plain(mode fs.FileMode) fs.FileMode {
 	if mode.IsDir() || mode&0o111 != 0 {
 		return 0o755
@@ -247,7 +247,8 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// printFile prints a file with --progress. It quotes the name, because a container can choose it.
+// printFile prints a file name with --progress. It quotes the name, because the container can
+// choose it.
 func (s *sync) printFile(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)

@@ -11,12 +11,12 @@ import (
 )
 
 // unpacker extracts an archive from a container to a local directory. The archive can be malicious:
-// the unpacker writes nothing through links, creates no link that leads out of the directory, and
-// skips entries of other kinds.
+// the unpacker writes nothing through links, creates no link that points outside the directory, and
+// skips entries of other types.
 type unpacker struct {
 	sync *sync
 	root *os.Root
-	// names contains the names of the selected entries in the archive.
+	// names holds the names of the selected archive entries.
 	names map[string]bool
 }
 

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// session contains kubectl's flags for attaching to the container.
+// session holds kubectl's flags for attaching to the container.
 type session struct {
 	attach, stdin, tty, remove bool
 	// leaveOpen keeps the container's standard input open after the session.
@@ -35,7 +35,7 @@ type session struct {
 	timeout    time.Duration
 }
 
-// readSession reads the flags. --stdin and --tty imply --attach, unless that is set.
+// readSession reads the flags. --stdin and --tty imply --attach, unless --attach is set.
 func readSession(command *cobra.Command) (session, error) {
 	flags := command.Flags()
 	isSet := func(name string) bool { return util.GetFlagBool(command, name) }
@@ -51,7 +51,7 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
-// checkDryRun returns an error if a dry run, which creates nothing, should attach.
+// checkDryRun returns an error if a dry run, which creates nothing, is supposed to attach.
 func (s session) checkDryRun(dry bool) error {
 	if s.attach && dry {
 		return errors.New("--dry-run can't be used with attached containers options (--attach, --stdin, or --tty): it creates nothing")
@@ -59,7 +59,7 @@ func (s session) checkDryRun(dry bool) error {
 	return nil
 }
 
-// check returns an error for flags that cannot be combined, or that the generator does not support.
+// check returns an error if flags cannot be combined, or if the generator does not support them.
 func (s session) check(generator string, replicas int32, dry bool) error {
 	if err := s.checkDryRun(dry); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	return nil
 }
 
-// open waits for the first pod of an object and attaches to it. If the pod has already ended, it
+// open waits for an object's first pod and attaches to it. If the pod has already terminated, it
 // prints the pod's log.
 func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
 	config, err := factory.ToRESTConfig()
@@ -107,7 +107,8 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	return o.Run()
 }
 
-// started waits until all containers of a pod run or the pod has ended. It returns the pod.
+// started waits until all of a pod's containers are running or the pod has terminated. It returns
+// the pod.
 func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	changes := &cache.ListWatch{

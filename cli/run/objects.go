@@ -34,7 +34,7 @@ type request struct {
 	overrides util.OverrideOptions
 }
 
-// read reads the name, the image, the command and kubectl's flags for pods.
+// read reads the name, the image, the command and kubectl's pod flags.
 func (w *request) read(args []string) error {
 	command, flags := w.command, w.command.Flags()
 	image := util.GetFlagString(command, "image")
@@ -103,7 +103,7 @@ func labels(text string) (map[string]string, error) {
 	return read, err
 }
 
-// objects returns the objects to create: the workload, and with --expose its service.
+// objects returns the objects to create: the workload and, with --expose, its service.
 func (w *request) objects() ([]runtime.Object, error) {
 	meta := metav1.ObjectMeta{Name: w.name, Labels: w.labels}
 	var object, empty runtime.Object
@@ -140,8 +140,8 @@ func (w *request) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job returns the spec of a job. It replaces the restart policy Always, which jobs do not allow,
-// with OnFailure.
+// job returns a job spec. It replaces the restart policy Always, which jobs do not allow, with
+// OnFailure.
 func (w *request) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()
 	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// podFlags contains flags of `oc run` in OpenShift 3 that `kubectl run` no longer has.
+// podFlags holds flags of OpenShift 3's `oc run` that `kubectl run` no longer has.
 type podFlags struct {
 	limits, requests, account string
 	hostPort                  int32
@@ -26,7 +26,7 @@ func (p *podFlags) add(flags *pflag.FlagSet) {
 	flags.Int32Var(&p.hostPort, "hostport", 0, "Port of the host for --port.")
 }
 
-// apply sets the fields of a pod that has one container.
+// apply sets the fields of a pod with a single container.
 func (p podFlags) apply(pod *corev1.PodSpec) (err error) {
 	container := &pod.Containers[0]
 	if container.Resources.Limits, err = quantities(p.limits); err != nil {
@@ -63,7 +63,7 @@ func quantities(text string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
-// overrides sets the same fields through kubectl's flag --overrides.
+// overrides sets the same fields through kubectl's --overrides flag.
 func (p podFlags) overrides(command *cobra.Command, pod corev1.PodSpec) error {
 	if p == (podFlags{}) {
 		return nil

@@ -1,4 +1,4 @@
-// Package run contains `oc run`. kubectl's command only creates pods. As in OpenShift 3.11, this
+// Package run implements `oc run`. kubectl's command creates only pods. As in OpenShift 3.11, this
 // command can also create a deployment config, which is the default, a job or a cron job.
 //
 // Source: OpenShift 3.11's client for flags and generators.
@@ -21,13 +21,13 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Generators, each of which creates objects of one kind.
+// These are the generators. Each generator creates objects of one kind.
 const (
 	configGenerator = "deploymentconfig/v1"
 	podGenerator    = "run-pod/v1"
 	jobGenerator    = "job/v1"
 	cronGenerator   = "cronjob/v1beta1"
-	// Generators that were deprecated in OpenShift 3.
+	// These generators were deprecated in OpenShift 3.
 	controllerGenerator = "run-controller/v1"
 	deploymentGenerator = "deployment/apps.v1"
 )
@@ -69,7 +69,7 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 }
 
 // generators returns the documented values of --generator. choose also accepts older versions of
-// them.
+// these values.
 func generators() []string {
 	return []string{configGenerator, podGenerator, jobGenerator, cronGenerator, deploymentGenerator, controllerGenerator}
 }
@@ -120,7 +120,8 @@ func (w *request) choose() (err error) {
 	return w.session.check(w.generator, w.replicas, dry != util.DryRunNone)
 }
 
-// run creates the objects and attaches if flags request it. With --rm, it deletes them afterwards.
+// run creates the objects and attaches to the container if the flags request it. With --rm, it
+// deletes the objects afterwards.
 func (w *request) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
 	objects, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {
@@ -132,7 +133,7 @@ func (w *request) run(factory util.Factory, streams genericiooptions.IOStreams) 
 	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", objects[0])
 }
 
-// make creates the objects and prints them, unless the command attaches. A dry run creates nothing.
+// make creates the objects, and prints them unless the command attaches. A dry run creates nothing.
 func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams) (result []runtime.Object, err error) {
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {
@@ -184,7 +185,7 @@ func create(factory util.Factory, namespace string, object runtime.Object, dry b
 	return result, nil
 }
 
-// clientFor returns a client for an object's kind, and its mapping to a resource.
+// clientFor returns a client for an object's kind, and the mapping from the kind to its resource.
 func clientFor(factory util.Factory, object runtime.Object) (resource.RESTClient, *meta.RESTMapping, error) {
 	mapper, err := factory.ToRESTMapper()
 	if err != nil {

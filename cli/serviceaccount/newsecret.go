@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newSecret contains the state of a command that creates a secret from files and values.
+// newSecret holds the state of a command that creates a secret from files and values.
 type newSecret struct {
 	factory util.Factory
 	genericiooptions.IOStreams
@@ -79,7 +79,7 @@ func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *co
 	return command
 }
 
-// secretOfFiles contains the state of `oc secrets new`.
+// secretOfFiles holds the state of `oc secrets new`.
 type secretOfFiles struct {
 	newSecret
 	kind    string
@@ -98,8 +98,8 @@ func (f *secretOfFiles) validate(args []string) error {
 	return nil
 }
 
-// complete derives the keys from the arguments. It derives the type from the keys, unless --type is
-// set.
+// complete derives the keys from the arguments. Unless --type is set, it derives the type from the
+// keys.
 func (f *secretOfFiles) complete(args []string, typeSet bool) {
 	f.files = map[string]string{}
 	for _, arg := range args[1:] {
@@ -121,7 +121,7 @@ func (f *secretOfFiles) complete(args []string, typeSet bool) {
 	}
 }
 
-// secretTypes returns the types that Kubernetes defines.
+// secretTypes returns the secret types that Kubernetes defines.
 func secretTypes() []corev1.SecretType {
 	return []corev1.SecretType{
 		corev1.SecretTypeOpaque, corev1.SecretTypeDockercfg, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeBasicAuth,
@@ -148,15 +148,15 @@ func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// basicAuth contains the state of `oc secrets new-basicauth`.
+// basicAuth holds the state of `oc secrets new-basicauth`.
 type basicAuth struct {
 	newSecret
 	user, password, authority, gitConfig string
 	prompt                               bool
 }
 
-// complete prompts for the password with --prompt, and sets the content of the secret. It returns
-// an error if there is neither a user nor a password.
+// complete prompts for the password with --prompt, and sets the secret's data. It returns an error
+// if neither a user nor a password is given.
 func (b *basicAuth) complete(name string) (err error) {
 	if b.prompt && b.password != "" {
 		return errors.New("must provide either --prompt or --password flag")

@@ -48,8 +48,8 @@ func TestSecretsOfFiles(t *testing.T) {
 	}
 }
 
-// checkSecret checks the secret that a command prints. If want is not empty, it checks that the
-// command fails with an error that contains want.
+// checkSecret checks the secret that a command prints. If want is not empty, the command must fail
+// with an error that contains want.
 func checkSecret(t *testing.T, create constructor, args []string, kind string, data map[string]string, want string) {
 	t.Helper()
 	server := objectstest.NewServer(t, nil)
@@ -168,7 +168,7 @@ func TestSecretsAreLinkedToAccounts(t *testing.T) {
 	}
 }
 
-// storedAccount returns the service account in the only write request.
+// storedAccount returns the service account from the only write request.
 func storedAccount(t *testing.T, writes []string) *corev1.ServiceAccount {
 	t.Helper()
 	if len(writes) != 1 {

@@ -92,8 +92,8 @@ func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 }
 
-// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. A secret
-// that was deleted earlier is still unlinked.
+// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. A deleted
+// secret is unlinked without an error.
 func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -124,8 +124,8 @@ func pulls(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 }
 
-// changeAccount applies change to the service account args[0], once for each secret in the other
-// arguments. If exist is true, the secrets must exist.
+// changeAccount applies change to the service account args[0], once for each secret in the
+// remaining arguments. If exist is true, the secrets must exist.
 func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -152,7 +152,7 @@ func changeAccount(ctx context.Context, factory util.Factory, args []string, exi
 	})
 }
 
-// afterType returns a name without an optional type prefix such as secret/.
+// afterType returns a name without its optional type prefix, such as secret/.
 func afterType(arg string) string {
 	if _, name, ok := strings.Cut(arg, "/"); ok {
 		return name

@@ -1,5 +1,5 @@
-// Package serviceaccount contains `oc serviceaccounts` and `oc secrets`, which manage the tokens
-// and secrets of service accounts.
+// Package serviceaccount implements `oc serviceaccounts` and `oc secrets`, which manage service
+// accounts' tokens and secrets.
 package serviceaccount
 
 import (
@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc serviceaccounts`, which manages tokens of service accounts.
+// New returns `oc serviceaccounts`, which manages service account tokens.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
@@ -35,7 +35,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// account is the service account that a command is for.
+// account is the service account that a command operates on.
 type account struct {
 	client          kubernetes.Interface
 	namespace, name string
@@ -76,15 +76,15 @@ To create a permanent token, use "oc serviceaccounts new-token".`,
 	}
 }
 
-// endLine prints a line break if the output is a terminal, so that programs get only the token.
+// endLine prints a newline only if the output is a terminal, so that programs read only the token.
 func endLine(streams genericiooptions.IOStreams) {
 	if file, ok := streams.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprintln(streams.Out)
 	}
 }
 
-// token returns a token from a secret of the account, or else requests one. lasting is false for a
-// requested token, which expires.
+// token returns a token from one of the account's secrets. If no secret contains a token, it
+// requests one. lasting is false for a requested token, which expires.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err
@@ -134,7 +134,7 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	return command
 }
 
-// newToken creates a token secret and waits until it contains a token. It returns the token.
+// newToken creates a token secret, waits until it contains a token, and returns the token.
 func (a account) newToken(ctx context.Context, labels map[string]string, timeout time.Duration) (token string, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", err
@@ -163,7 +163,7 @@ func (a account) newToken(ctx context.Context, labels map[string]string, timeout
 	return token, nil
 }
 
-// kubeconfigOptions contains the state of `oc serviceaccounts create-kubeconfig`.
+// kubeconfigOptions holds the state of `oc serviceaccounts create-kubeconfig`.
 type kubeconfigOptions struct {
 	streams   genericiooptions.IOStreams
 	account   account
@@ -215,7 +215,7 @@ func (o *kubeconfigOptions) run(ctx context.Context) error {
 	return err
 }
 
-// kubeconfig returns a kubeconfig with the current context of another one. The user is the account,
+// kubeconfig returns a kubeconfig with the current context of present. Its user is the account,
 // with the token.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {

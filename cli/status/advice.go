@@ -17,10 +17,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// levels are the severities, most severe first.
+// levels holds the severities, most severe first.
 var levels = []string{"error", "warning", "info"}
 
-// Indexes of levels.
+// These are indexes into levels.
 const (
 	isError = iota
 	isWarning
@@ -31,7 +31,7 @@ const (
 type advice struct {
 	level   int
 	message string
-	// try is the remedy: a command or a sentence, or "" if there is none.
+	// try is the remedy: a command or a sentence, or "" if the problem has none.
 	try string
 }
 
@@ -66,7 +66,7 @@ func writeAdvice(list []advice) string {
 	return out.String()
 }
 
-// advise returns the problems of the project, most severe first and each message once.
+// advise returns the project's problems, most severe first. Each message is included once.
 func (v *view) advise() []advice {
 	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseFailures(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
@@ -103,7 +103,7 @@ func (v *view) adviseRoutes() (all []advice) {
 	return all
 }
 
-// stream returns the image stream of a tag, or nil.
+// stream returns a tag's image stream, or nil.
 func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	name, _, _ := strings.Cut(tag, ":")
 	at := slices.IndexFunc(v.state.Streams, func(s imagev1.ImageStream) bool { return s.Namespace == namespace && s.Name == name })
@@ -113,8 +113,8 @@ func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	return &v.state.Streams[at]
 }
 
-// adviseConfigs finds image triggers whose image no build or import creates, and deployment configs
-// whose latest deployment has failed.
+// adviseConfigs finds image triggers whose image is created by neither a build nor an import, and
+// deployment configs whose latest deployment has failed.
 func (v *view) adviseConfigs() (all []advice) {
 	for _, config := range v.state.Configs {
 		name := v.name("dc", config.Namespace, config.Name)
@@ -179,7 +179,7 @@ func (v *view) adviseFailures() (all []advice) {
 	return all
 }
 
-// hasImage reports whether a tag of a stream has an image.
+// hasImage reports whether one of a stream's tags has an image.
 func hasImage(stream *imagev1.ImageStream, name string) bool {
 	_, tag, _ := strings.Cut(tagName(name), ":")
 	return slices.ContainsFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == tag && len(list.Items) > 0 })
@@ -206,7 +206,7 @@ func (v *view) adviseBuilds() (all []advice) {
 	return all
 }
 
-// manyRestarts is the number of restarts of a container that indicates a problem.
+// manyRestarts is the number of container restarts that indicates a problem.
 const manyRestarts = 5
 
 // advisePods finds containers that crash repeatedly or cannot start, and pods that are not
@@ -251,7 +251,7 @@ func (v *view) adviseScalers() (all []advice) {
 	return all
 }
 
-// adviseTemplates finds volumes of missing secrets, and pod templates without probes.
+// adviseTemplates finds volumes that refer to missing secrets, and pod templates without probes.
 func (v *view) adviseTemplates() (all []advice) {
 	for _, p := range v.parts() {
 		name := v.name(p.kind, p.object.Namespace, p.object.Name)
@@ -280,7 +280,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks reports whether a part has containers and without is true for all of them.
+// lacks reports whether a part has containers, and without is true for all of them.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// adviseCycles finds cycles of build configs, whose builds start each other forever.
+// adviseCycles finds cycles of build configs, whose builds would trigger each other forever.
 func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
@@ -23,9 +23,8 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows the input images of a build config to the build configs that build them. path
-// contains the build configs on the way to this one. done contains the build configs that were
-// followed completely.
+// cycles follows a build config's input images to the build configs that build them. path holds the
+// build configs on the way to this one. done holds the build configs that were fully explored.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
@@ -46,7 +45,7 @@ func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string
 	return cycles
 }
 
-// inputs returns the input images of a build config.
+// inputs returns a build config's input images.
 func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	switch strategy := spec.Strategy; {
 	case strategy.SourceStrategy != nil:
@@ -62,13 +61,13 @@ func inputs(spec buildv1.BuildConfigSpec) (all []corev1.ObjectReference) {
 	return all
 }
 
-// selector is the pod selector of a controller. name identifies the controller.
+// selector is a controller's pod selector. name identifies the controller.
 type selector struct {
 	name    string
 	matches labels.Selector
 }
 
-// adviseOverlaps finds pods that several controllers select. Such controllers count each other's
+// adviseOverlaps finds pods that several controllers select. These controllers count each other's
 // pods.
 func (v *view) adviseOverlaps() (all []advice) {
 	selectors, seen := v.selectors(), map[[2]string]bool{}
@@ -91,7 +90,7 @@ func (v *view) adviseOverlaps() (all []advice) {
 }
 
 // selectors returns the pod selectors of replication controllers, replica sets, stateful sets and
-// daemon sets by project, sorted by name.
+// daemon sets, by project and sorted by name.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {

@@ -10,7 +10,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// WriteDot prints a project as a directed graph in Graphviz's language, for `oc status -o dot`.
+// WriteDot prints a project as a directed graph in the DOT format, for `oc status -o dot`.
 func WriteDot(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var nodes, edges []string

@@ -18,17 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// part is an object that runs pods, and the text about it.
+// part is an object that runs pods, and its text.
 type part struct {
-	// kind is the short name of the resource, such as dc. verb is what the object does with its
+	// kind is the resource's short name, such as dc. verb says what the object does with its
 	// images.
 	kind, verb string
 	object     metav1.ObjectMeta
-	// template is the pod template. images are the texts for its images. They end with an arrow if a
-	// build config in this project builds the image.
+	// template is the pod template. images holds the texts for its images. A text ends with an
+	// arrow if a build config in this project builds the image.
 	template corev1.PodTemplateSpec
 	images   []string
-	// below contains the lines to print below the object, without indentation.
+	// below holds the lines to print below the object, without indentation.
 	below []string
 }
 
@@ -87,7 +87,7 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config returns the part of a deployment config: its images, the builds of these, and its
+// config returns the part for a deployment config: its images, the builds of these images, and its
 // deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
@@ -123,9 +123,9 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 	return p
 }
 
-// complete returns the name of an image with its registry and tag, as OpenShift 3.11 prints it for
-// deployment configs: registry.example.com/app:latest for registry.example.com/app. Names that it
-// cannot parse are unchanged.
+// complete returns an image's name with its registry and tag, as OpenShift 3.11 prints it for
+// deployment configs: registry.example.com/app:latest for registry.example.com/app. It returns
+// names that it cannot parse unchanged.
 func complete(image string) string {
 	parsed, err := record.ParseReference(image)
 	switch {
@@ -137,8 +137,8 @@ func complete(image string) string {
 	return parsed.Name() + ":" + cmp.Or(parsed.Tag, "latest")
 }
 
-// deploymentLines returns a line for each of the three latest deployments of a deployment config.
-// If there is none, the line states what the first deployment waits for.
+// deploymentLines returns a line for each of a deployment config's three latest deployments. If the
+// config has no deployments, the line says what the first deployment is waiting for.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
 	if len(all) == 0 {
@@ -189,7 +189,7 @@ func (v *view) deploymentLine(controller corev1.ReplicationController) string {
 }
 
 // buildLines returns a line for a build config, and indented lines for its unfinished builds and
-// for its latest build if that did not succeed.
+// for its latest build if that build did not succeed.
 func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
 	builds := v.state.buildsOf(config)
@@ -208,7 +208,7 @@ func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	return lines
 }
 
-// builds describes the builds of a build config, such as "source builds URL on istag/ruby:2.5".
+// builds describes a build config's builds, such as "source builds URL on istag/ruby:2.5".
 func (v *view) builds(config buildv1.BuildConfig) string {
 	kind, from := map[buildv1.BuildStrategyType]string{
 		buildv1.SourceBuildStrategyType: "source", buildv1.DockerBuildStrategyType: "docker",
@@ -255,8 +255,8 @@ func (v *view) buildLine(build buildv1.Build) string {
 	return text + strings.ToLower(string(build.Status.Phase)) + " " + v.since(*cmp.Or(build.Status.CompletionTimestamp, &build.CreationTimestamp)) + " ago"
 }
 
-// count formats the number of ready pods, the desired number if it differs, and the restarts of
-// containers.
+// count formats the number of ready pods, the desired number if it differs, and the number of
+// container restarts.
 func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {
@@ -279,7 +279,7 @@ func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	return text
 }
 
-// since formats how long ago a time was.
+// since formats the time elapsed since t.
 func (v *view) since(t metav1.Time) string {
 	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
 }
@@ -292,13 +292,13 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// versionOf returns the version of a deployment, or 0 if it has none.
+// versionOf returns a deployment's version, or 0 if it has none.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number
 }
 
-// tagName returns the name of a tag or image. It adds the tag latest to the name of a stream.
+// tagName returns the name of a tag or image. It appends the tag latest to a stream's name.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// State contains the objects of a project.
+// State holds a project's objects.
 type State struct {
 	Services     []corev1.Service
 	Pods         []corev1.Pod
@@ -39,11 +39,11 @@ type State struct {
 	Routes       []routev1.Route
 	Scalers      []autoscalingv2.HorizontalPodAutoscaler
 
-	// secretsKnown means that the user may list secrets, so that Secrets is complete.
+	// secretsKnown is set if the user may list secrets, which makes Secrets complete.
 	secretsKnown bool
 }
 
-// Load reads the objects of a project, or of all projects if namespace is empty. It skips kinds
+// Load reads the objects in a project, or in all projects if namespace is empty. It skips kinds
 // that the user may not list and kinds that the server does not have.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
@@ -80,8 +80,8 @@ func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Inter
 	})
 }
 
-// ignoreUnlistable returns nil if err means that a list is forbidden or not supported by the
-// server.
+// ignoreUnlistable returns nil if err means that the server forbids or does not support a list
+// request.
 func ignoreUnlistable(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -97,7 +97,7 @@ func selects(service corev1.Service, namespace string, podLabels map[string]stri
 // owned reports whether a controller owns an object.
 func owned(object metav1.Object) bool { return metav1.GetControllerOf(object) != nil }
 
-// deploymentsOf returns the replication controllers of a deployment config, latest first.
+// deploymentsOf returns a deployment config's replication controllers, latest first.
 func (s *State) deploymentsOf(config appsv1.DeploymentConfig) (all []corev1.ReplicationController) {
 	for _, controller := range s.Controllers {
 		if controller.Namespace == config.Namespace && controller.Annotations[appsv1.DeploymentConfigAnnotation] == config.Name {
@@ -118,7 +118,7 @@ func (s *State) podsOf(owner metav1.Object) (all []corev1.Pod) {
 	return all
 }
 
-// buildsOf returns the builds of a build config, latest first.
+// buildsOf returns a build config's builds, latest first.
 func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	for _, build := range s.Builds {
 		if build.Namespace == config.Namespace && build.Labels[buildv1.BuildConfigLabel] == config.Name {
@@ -128,7 +128,8 @@ func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	return all
 }
 
-// buildersOf returns the build configs that push to a tag. namespace is the tag's default project.
+// buildersOf returns the build configs that push to a tag. namespace is the default project of the
+// tag.
 func (s *State) buildersOf(namespace string, tag corev1.ObjectReference) (all []buildv1.BuildConfig) {
 	for _, config := range s.BuildConfigs {
 		to := config.Spec.Output.To
