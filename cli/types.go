@@ -9,10 +9,10 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// concept is an entry of `oc types`. short is the short name of its resource, or "".
+// concept is an entry in `oc types`. short is its resource's short name, or "".
 type concept struct{ name, short, text string }
 
-// concepts are the concepts that `oc types` explains.
+// concepts holds the concepts that `oc types` explains.
 var concepts = []concept{
 	{"Projects", "project", "A namespace with its own members, rights and quotas. All other objects of an application are in a project."},
 	{"Users and Groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},
@@ -36,7 +36,8 @@ var concepts = []concept{
 	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }
 
-// newTypes returns `oc types`. As in OpenShift 3, it exits with 1 because it only prints a text.
+// newTypes returns `oc types`. As in OpenShift 3, the command exits with 1 because it only prints
+// text.
 func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",

@@ -1,13 +1,13 @@
-// Package console serves the web console: its files, the login of a browser, and the API on the
+// Package console serves the web console: its files, the browser's login, and the API on the
 // console's own origin.
 //
 // The console is an OAuth client that uses the authorization code flow with PKCE. The access token
-// is in an encrypted cookie, which scripts cannot read. No process stores it, so every master
-// serves every session. Requests below /console/proxy get the token of the cookie and continue in
-// the API server's own chain, which authenticates, authorizes, limits and audits them like requests
-// with a bearer token.
+// is in an encrypted cookie, which scripts cannot read. No process stores the token, so every
+// master can serve every session. A request below /console/proxy gets the token from the cookie and
+// continues in the API server's own handler chain. The chain authenticates, authorizes, limits and
+// audits it like a request with a bearer token.
 //
-// The browser's part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
+// The browser part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
 package console
 
 import (
@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The paths of the console. Every other path below Path returns the console's page, whose script
-// interprets the path.
+// These are the console's paths. For every other path below Path, the server returns the console's
+// page, whose script interprets the path.
 const (
 	Path         = "/console/"
 	proxyPath    = Path + "proxy"
@@ -39,31 +39,32 @@ const (
 	downloadsPath = Path + "downloads/"
 )
 
-// Config is the configuration of the console.
+// Config is the console's configuration.
 type Config struct {
-	// PublicURL is the address of the API server for browsers, such as https://master:8443.
+	// PublicURL is the API server's address for browsers, such as https://master:8443.
 	PublicURL string
 	// ClientID is the ID of the console's OAuth client.
 	ClientID string
-	// AuthorizePath and TokenPath are the endpoints of the OAuth server at PublicURL.
+	// AuthorizePath and TokenPath are the paths of the OAuth server's endpoints at PublicURL.
 	AuthorizePath, TokenPath string
-	// Downloads is the directory of the command line clients that the console offers. It is optional.
+	// Downloads is the directory that contains the command line clients that the console offers for
+	// download. It is optional.
 	Downloads string
 	// Sessions seals the cookies and ends sessions.
 	Sessions Sessions
-	// Report is called with errors of requests. They contain no secrets.
+	// Report is called with request errors. The errors contain no secrets.
 	Report func(error)
 }
 
-// Sessions seals values for cookies so that only masters of this cluster can read them.
+// Sessions seals cookie values so that only this cluster's masters can read them.
 type Sessions interface {
 	Seal(name string, value any) (string, error)
 	Open(name, text string, into any) error
-	// Generation returns a value that changes when all sessions of an access token's user are ended.
-	// If the token or its user no longer exists, the error is of kind not found.
+	// Generation returns a value that changes when all sessions of an access token's user are
+	// ended. If the token or its user no longer exists, the error is a not found error.
 	Generation(ctx context.Context, token string) (string, error)
-	// LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
-	// session cookie the request contains.
+	// LogOut deletes an access token. It ends all sessions of the token's user and of the user
+	// whose session cookie is in the request.
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
@@ -95,7 +96,7 @@ type server struct {
 	exchange *tokenClient
 	content  fs.FS
 	files    map[string]file
-	// current contains the last valid settings.
+	// current holds the last valid settings.
 	current atomic.Pointer[settings]
 }
 
@@ -110,7 +111,7 @@ func newServer(config Config, exchange *tokenClient) (*server, error) {
 	return s, err
 }
 
-// handlers returns the handlers of public paths. They change state, so audit and the limits for
+// handlers returns the handlers for public paths. They change state, so auditing and the limits for
 // unauthenticated clients apply to them.
 func (s *server) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
@@ -120,17 +121,18 @@ func (s *server) handlers() map[string]http.Handler {
 	}
 }
 
-// isPage reports whether a browser requests a page. Clients of the API do not request HTML.
+// isPage reports whether a browser requests a page. API clients do not request HTML.
 func isPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// filter serves the console's files, and passes the console's API requests on to next before
-// authentication. It redirects browsers from the root to the console. Files are not public
-// handlers, because the API server closes the HTTP/2 connection after each response to an
-// unauthenticated client, and a page loads dozens of files. Other requests pass unchanged, but
-// requests to the API lose the cookies of sessions, and responses of the API get sandboxPolicy if a
-// browser can show a page of a pod on the console's origin: with a session or a client certificate.
+// filter serves the console's files, and passes the console's API requests to next before
+// authentication. It redirects browsers from the root path to the console. Files are not served by
+// public handlers, because the API server closes the HTTP/2 connection after each response to an
+// unauthenticated client, and a page loads dozens of files. Other requests pass through unchanged,
+// with two exceptions. Session cookies are removed from API requests. API responses get
+// sandboxPolicy if a browser with a session or a client certificate could show a pod's page on the
+// console's origin.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
 	session, files := s.harden(s.serveSession), s.harden(s.serveFile)

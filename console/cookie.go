@@ -8,7 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// The cookies. Browsers accept names with __Host- only from this host, over TLS and for all paths.
+// These are the names of the cookies. Browsers accept cookies whose names start with __Host- only
+// from this host, over TLS and for all paths.
 const (
 	sessionCookie = "__Host-openshift-console"
 	loginCookie   = "__Host-openshift-console-login"
@@ -16,18 +17,18 @@ const (
 
 // session is the content of sessionCookie.
 type session struct {
-	// Token is the access token of the user.
+	// Token is the user's access token.
 	Token string
-	// CSRF is a random value. Every request to the API must repeat it in csrfHeader.
+	// CSRF is a random value. Every API request must repeat it in csrfHeader.
 	CSRF string
-	// Generation is the generation of the user's sessions at login. Every logout of the user changes
-	// the generation, which ends this session.
+	// Generation is the generation of the user's sessions at login. Whenever the user logs out, the
+	// generation changes, which ends this session.
 	Generation string
-	// Expires is the time when the token expires. The zero time means never.
+	// Expires is the time when the token expires. The zero time means that it never expires.
 	Expires time.Time
 }
 
-// loginTimeout limits the duration of a login.
+// loginTimeout is the maximum duration of a login.
 const loginTimeout = 15 * time.Minute
 
 // login is the content of loginCookie.
@@ -39,12 +40,12 @@ type login struct {
 	Expires time.Time
 }
 
-// csrfHeader contains session.CSRF. Pages of other sites, and documents that the API serves, can
-// neither read the value nor make a browser send the header.
+// csrfHeader is the header that contains session.CSRF. Other sites' pages and documents that the
+// API serves can neither read the value nor make a browser send the header.
 const csrfHeader = "X-CSRF-Token"
 
-// session returns the session of a request. ok is false if the request has no session, if the
-// session has expired or ended with a logout, or if its generation cannot be read.
+// session returns a request's session. ok is false if the request has no session, if the session
+// has expired or was ended by a logout, or if its generation cannot be read.
 func (s *server) session(r *http.Request) (of session, ok bool) {
 	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
 		return session{}, false
@@ -59,7 +60,7 @@ func (s *server) session(r *http.Request) (of session, ok bool) {
 	return of, true
 }
 
-// confirms reports whether csrfHeader proves that a page of the console sent the request.
+// confirms reports whether csrfHeader proves that one of the console's pages sent the request.
 func (of session) confirms(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get(csrfHeader)), []byte(of.CSRF)) == 1 && of.CSRF != ""
 }
@@ -69,7 +70,7 @@ func (s *server) open(r *http.Request, name string, into any) bool {
 	return err == nil && s.Sessions.Open(name, cookie.Value, into) == nil
 }
 
-// set stores a value, sealed, in a cookie that the browser keeps until it closes.
+// set stores a sealed value in a cookie that the browser keeps until it is closed.
 func (s *server) set(w http.ResponseWriter, name string, value any, sameSite http.SameSite) error {
 	text, err := s.Sessions.Seal(name, value)
 	if err != nil {

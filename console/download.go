@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// clients are the file names of the command line clients that the console offers, with their
-// systems and architectures. `make oc-all` builds them.
+// clients lists the file names of the command line clients that the console offers, with their
+// operating systems and architectures. `make oc-all` builds these files.
 var clients = []struct{ file, system, architecture string }{
 	{"oc-linux-amd64", "linux", "amd64"}, {"oc-linux-arm64", "linux", "arm64"},
 	{"oc-darwin-amd64", "darwin", "amd64"}, {"oc-darwin-arm64", "darwin", "arm64"},
@@ -29,7 +29,7 @@ type download struct {
 }
 
 // downloads returns the clients that exist in the directory s.Downloads. The file oc is the client
-// for this machine's system.
+// for this machine's operating system.
 func (s *server) downloads() []download {
 	if s.Downloads == "" {
 		return nil
@@ -51,10 +51,10 @@ func (s *server) downloads() []download {
 	return all
 }
 
-// downloadTimeout is how long a browser may take to download a client.
+// downloadTimeout is the maximum time in which a browser must download a client.
 const downloadTimeout = 15 * time.Minute
 
-// serveDownload sends a client to a user who is logged in.
+// serveDownload sends a client to a logged-in user.
 func (s *server) serveDownload(w http.ResponseWriter, r *http.Request) {
 	if _, ok := s.session(r); !ok {
 		http.Error(w, "Log in to the web console first.", http.StatusUnauthorized)

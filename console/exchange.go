@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxTokenResponse limits the size of a response of the token endpoint, in bytes.
+// maxTokenResponse is the maximum size of a token endpoint response, in bytes.
 const maxTokenResponse = 64 << 10
 
-// tokenClient exchanges codes for tokens with the OAuth server of the same process.
+// tokenClient exchanges codes for tokens with the OAuth server in the same process.
 type tokenClient struct {
 	url  string
 	http *http.Client
 }
 
-// loopback returns a client for the server that config describes, without its credentials.
+// loopback returns a client for the server in config, without config's credentials.
 func loopback(config *rest.Config) (*tokenClient, error) {
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
 	if err != nil {
@@ -30,15 +30,15 @@ func loopback(config *rest.Config) (*tokenClient, error) {
 	return &tokenClient{config.Host, client}, nil
 }
 
-// issued is a response of the token endpoint (RFC 6749, section 5).
+// issued is a token endpoint response (RFC 6749, section 5).
 type issued struct {
 	Secret    string `json:"access_token"`
 	ExpiresIn int64  `json:"expires_in"`
 	Error     string `json:"error"`
 }
 
-// redeem sends a form with a code to the token endpoint and returns the issued token. A response
-// without a token is an error.
+// redeem sends a form with a code to the token endpoint and returns the issued token. It returns an
+// error if the response contains no token.
 func (c *tokenClient) redeem(ctx context.Context, path string, form url.Values) (issued, error) {
 	var token issued
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+path, strings.NewReader(form.Encode()))

@@ -17,14 +17,14 @@ import (
 	"time"
 )
 
-// embedded contains the files that hack/console builds, compressed. Files whose names begin with a
-// dot are not embedded.
+// embedded holds the compressed files that hack/console builds. Files whose names begin with a dot
+// are not embedded.
 //
 //go:embed dist
 var embedded embed.FS
 
-// file is a file of the console. If compression makes a file smaller, only its compressed forms are
-// embedded. The content is not kept in memory.
+// file is one of the console's files. If compression makes a file smaller, only its compressed
+// forms are embedded. The content is not kept in memory.
 type file struct {
 	contentType string
 	etag        string
@@ -33,11 +33,11 @@ type file struct {
 	forms map[string]string
 }
 
-// index is the page that the server returns for all other paths of the console.
+// index is the page that the server returns for all of the console's other paths.
 const index = "index.html"
 
-// readFiles returns the files by their paths, such as assets/index-1a2b3c4d.js. It returns none if
-// the binary was built without the console.
+// readFiles returns the files by path, such as assets/index-1a2b3c4d.js. It returns no files if the
+// binary was built without the console.
 func readFiles(files fs.FS) (map[string]file, error) {
 	all := map[string]file{}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -68,7 +68,7 @@ func readFiles(files fs.FS) (map[string]file, error) {
 	return all, nil
 }
 
-// etag returns a hash of a file as an entity tag.
+// etag returns a file's hash as an entity tag.
 func etag(files fs.FS, name string) (string, error) {
 	content, err := files.Open(name)
 	if err != nil {
@@ -82,8 +82,8 @@ func etag(files fs.FS, name string) (string, error) {
 	return strconv.Quote(hex.EncodeToString(hash.Sum(nil))), nil
 }
 
-// serveFile serves a file, or the page for a path that is not a file. For a missing asset, it
-// returns 404, so that a browser with an older page does not interpret the page as a script.
+// serveFile serves a file, or the page if the path is not a file. For a missing asset, it returns
+// 404, so that a browser with an older page does not interpret the page as a script.
 func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -99,7 +99,7 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	switch {
 	case ok && strings.HasPrefix(r.URL.Path, assetsPath):
-		// Names of assets contain a hash.
+		// Asset names contain a hash.
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	case strings.HasPrefix(r.URL.Path, assetsPath):
 		http.NotFound(w, r)
@@ -113,17 +113,18 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 		}
 		header.Set("Cache-Control", "no-cache")
 	}
-	// The deadline limits browsers that do not read. The response writers of tests do not support it.
+	// The deadline protects against browsers that do not read. The response writers in tests do not
+	// support deadlines.
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetWriteDeadline(time.Now().Add(fileTimeout))
 	s.write(w, r, f)
 	_ = deadline.SetWriteDeadline(time.Time{})
 }
 
-// fileTimeout is how long a browser may take to read a file.
+// fileTimeout is the maximum time in which a browser must read a file.
 const fileTimeout = time.Minute
 
-// write sends the smallest form that the client accepts.
+// write sends the smallest form of a file that the client accepts.
 func (s *server) write(w http.ResponseWriter, r *http.Request, f file) {
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)
@@ -144,7 +145,7 @@ func (s *server) write(w http.ResponseWriter, r *http.Request, f file) {
 	}
 }
 
-// send writes a file in one encoding. It decompresses the file for clients that accept no
+// send writes a file in one encoding. It decompresses the file for clients that do not accept
 // compression.
 func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	name, ok := f.forms[encoding]

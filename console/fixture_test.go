@@ -26,11 +26,11 @@ type fixture struct {
 	generation      string
 	generationError error
 	errors          []error
-	// pod handles requests that the API passes on to a pod.
+	// pod handles requests that the API proxies to a pod.
 	pod http.HandlerFunc
 }
 
-// sealed stores cookie values in plain text. It rejects a value that was sealed for a cookie of
+// sealed stores cookie values in plain text. It rejects a value that was sealed for a cookie with
 // another name.
 type sealed struct{ f *fixture }
 
@@ -117,7 +117,7 @@ type browser struct {
 
 func (f *fixture) browser() *browser { return &browser{f, map[string]*http.Cookie{}} }
 
-// send sends a request and stores the cookies of the response.
+// send sends a request and stores the cookies from the response.
 func (b *browser) send(method, target string, change func(*http.Request)) *httptest.ResponseRecorder {
 	b.f.t.Helper()
 	b.f.request = nil

@@ -2,17 +2,17 @@ package console
 
 import "net/http"
 
-// contentPolicy lets a page load only the console's own files, and the scripts and style sheets of
-// extensions, which replace the two verbs. A page connects only to its own origin. The policy
+// contentPolicy allows a page to load only the console's own files, and the extensions' scripts and
+// style sheets, which replace the two verbs. A page can connect only to its own origin. The policy
 // blocks inline scripts and styles, and frames.
 const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'%s; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// sandboxPolicy gives a document of the API, such as a page that a pod serves, an opaque origin, so
-// that the document cannot act as a page of the console.
+// sandboxPolicy gives an API document, such as a page that a pod serves, an opaque origin, so that
+// the document cannot act as one of the console's pages.
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
-// harden sets security headers on every response of the console. serveFile replaces Cache-Control.
+// harden sets security headers on every console response. serveFile overrides Cache-Control.
 func (s *server) harden(handler http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()

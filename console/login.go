@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// The parameters of the login page. passedParameter marks a request that was redirected to
-// the console's address, so that a proxy that changes the Host header does not cause a loop.
+// These are the login page's parameters. passedParameter marks a request that was redirected to the
+// console's address, so that a proxy that changes the Host header does not cause a redirect loop.
 const (
 	thenParameter   = "then"
 	passedParameter = "public"
 )
 
 // serveLogin redirects the browser to the OAuth server. A login on another host is first redirected
-// to the console's address, because the OAuth server redirects the browser back there.
+// to the console's address, because the OAuth server later redirects the browser to that address.
 func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 	then := local(r.URL.Query().Get(thenParameter))
 	if public, err := url.Parse(s.consoleURL()); err == nil && public.Host != r.Host && !r.URL.Query().Has(passedParameter) {
@@ -30,7 +30,8 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	start := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
-	// The OAuth server, or a provider behind it, is another site, so the cookie cannot be strict.
+	// The OAuth server, or an identity provider behind it, is another site, so the cookie cannot be
+	// strict.
 	if err := s.set(w, loginCookie, start, http.SameSiteLaxMode); err != nil {
 		s.fail(w, r, "server_error", err)
 		return
@@ -46,7 +47,7 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 func (s *server) redirectURI() string { return s.consoleURL() + callbackPath }
 
 // serveCallback completes a login that this browser started: it exchanges the code for a token and
-// starts a new session, which replaces an existing one.
+// starts a new session, which replaces any existing session.
 func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var start login
@@ -84,7 +85,7 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, local(start.Then), http.StatusFound)
 }
 
-// fail redirects to the console's page for a failed login. code is an OAuth error code, or
+// fail redirects to the console's page for failed logins. code is an OAuth error code, or
 // login_expired. cause is reported unless it is nil.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause error) {
 	if cause != nil {
@@ -115,8 +116,8 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// serveLogout ends all sessions of the user and deletes the session's token. It removes the session
-// from the browser even if that fails.
+// serveLogout ends all of the user's sessions and deletes the session's token. Even if that fails,
+// it removes the session from the browser.
 func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
 	of, ok := s.session(r)
 	switch {
@@ -141,7 +142,7 @@ func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// local returns then if it is a path of the console, and Path otherwise.
+// local returns then if it is one of the console's paths, and Path otherwise.
 func local(then string) string {
 	u, err := url.Parse(then)
 	bad := func(c rune) bool { return c <= ' ' || c == '\\' || c == 0x7f }

@@ -88,7 +88,7 @@ func TestCallbackAcceptsOnlyFlowOfItsBrowser(t *testing.T) {
 			t.Errorf("%s: %v, form %v", name, got.Header(), f.form)
 		}
 	}
-	// The page receives the server's rejection. It shows only predefined messages.
+	// The page receives the server's rejection, but shows only predefined messages.
 	refused := f.browser()
 	got := refused.send(http.MethodGet, callbackPath+"?error=access_denied&state="+state(refused), nil)
 	if got.Header().Get("Location") != errorPath+"?error=access_denied" {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// proxy passes a request below proxyPath to next as a request to the API with the session's token.
-// It rejects requests that a page of the console did not send.
+// proxy passes a request below proxyPath to next as an API request with the session's token. It
+// rejects requests that were not sent by one of the console's pages.
 func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	of, ok := s.session(r)
 	target := strings.TrimPrefix(r.URL.Path, proxyPath)
@@ -33,17 +33,17 @@ func (s *server) proxy(w http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
-// hasCertificate reports whether a client has a certificate. Clients behind `kubectl proxy`, which
-// shows pages on its own origin, do not count.
+// hasCertificate reports whether a client has a certificate. It excludes clients behind `kubectl
+// proxy`, which shows pages on its own origin.
 func hasCertificate(r *http.Request) bool {
 	return r.TLS != nil && len(r.TLS.PeerCertificates) > 0 && r.Header.Get("X-Forwarded-For") == ""
 }
 
-// hostPrefix is the prefix of the names of the cookies of the console and of the login pages.
+// hostPrefix is the prefix of the cookie names of the console and the login pages.
 const hostPrefix = "__Host-"
 
-// withoutSessions returns a request to the API without the cookies of sessions. The API would pass
-// them on to a pod, if the browser has a client certificate, and does not use them itself.
+// withoutSessions returns an API request without session cookies. The API does not use these
+// cookies itself, but would pass them on to a pod if the browser has a client certificate.
 func withoutSessions(r *http.Request) *http.Request {
 	lines := r.Header["Cookie"]
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, hostPrefix) }) {
@@ -62,49 +62,49 @@ func withoutSessions(r *http.Request) *http.Request {
 }
 
 // isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader on such a
-// request, so the Origin header, which browsers always send, must suffice.
+// request, so it is checked by its Origin header, which browsers always send.
 func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// isAPI reports whether a path belongs to the API, its OpenAPI schema, its version or the views of
-// the platform.
+// isAPI reports whether a path belongs to the API, its OpenAPI schema, its version or the
+// platform's views.
 func isAPI(path string) bool {
 	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version", "/slipway"}, func(root string) bool {
 		return path == root || strings.HasPrefix(path, root+"/")
 	})
 }
 
-// isPodProxy reports whether a path reaches a pod, service or node, which sends its own response.
+// isPodProxy reports whether a path leads to a pod, service or node, which sends its own response.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
-// sameOrigin reports whether a page of this host sent a request. Cookies belong to one host name,
-// so a browser has no session under another name of the host.
+// sameOrigin reports whether one of this host's pages sent a request. Cookies belong to one host
+// name, so a browser has no session under the host's other names.
 func sameOrigin(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && origin.Scheme == "https" && origin.Host == r.Host
 }
 
-// forwarded are the request headers that are passed to the API. Headers that authenticate or
+// forwarded holds the request headers that are passed to the API. Headers that authenticate or
 // impersonate a user are not among them.
 var forwarded = []string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "If-Match", "If-None-Match", "Range",
 	"User-Agent", "X-Forwarded-For", "X-Real-Ip",
 }
 
-// forwardedWebSocket are the additional headers of a WebSocket request that are passed to the API.
-// The API's WebSockets require an origin.
+// forwardedWebSocket holds the additional headers of a WebSocket request that are passed to the
+// API. The API's WebSockets require an origin.
 var forwardedWebSocket = []string{
 	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
 }
 
-// acceptParameter is the query parameter that replaces the Accept header of a WebSocket request,
-// because scripts cannot set the header there. A watch uses it to request Tables.
+// acceptParameter is the query parameter that replaces the Accept header of a WebSocket request, on
+// which scripts cannot set headers. A watch uses it to request Tables.
 const acceptParameter = "accept"
 
-// authorized returns a request to a path of the API with an access token. It removes the browser's
-// client certificate, so that a request with an invalid token does not get the permissions of the
-// certificate.
+// authorized returns a request for an API path with an access token. It removes the browser's
+// client certificate, so that a request with an invalid token does not get the certificate's
+// permissions.
 func authorized(r *http.Request, target, token string) *http.Request {
 	request := r.WithContext(r.Context())
 	request.Header = http.Header{}
@@ -136,9 +136,9 @@ func authorized(r *http.Request, target, token string) *http.Request {
 	return request
 }
 
-// passed are the response headers that are passed to the browser. The API passes on all headers of
-// pods. Some of the other headers affect the browser, such as Location, Set-Cookie, Clear-Site-Data
-// and Alt-Svc.
+// passed holds the response headers that are passed to the browser. The API passes on all of a
+// pod's headers. Some of the other headers affect the browser, such as Location, Set-Cookie,
+// Clear-Site-Data and Alt-Svc.
 var passed = []string{
 	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
@@ -150,11 +150,11 @@ type cleaned struct {
 	done bool
 }
 
-// Unwrap returns the writer of the connection.
+// Unwrap returns the connection's writer.
 func (c *cleaned) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
 // WriteHeader writes the cleaned header. It discards informational responses (RFC 9110, section
-// 15.2), because other headers follow them.
+// 15.2), because further headers follow them.
 func (c *cleaned) WriteHeader(status int) {
 	if status < http.StatusOK {
 		return

@@ -162,7 +162,7 @@ func TestPodCannotControlBrowser(t *testing.T) {
 	if policy := got.Header().Values("Content-Security-Policy"); len(policy) != 1 || !strings.HasPrefix(policy[0], "sandbox;") || got.Body.String() != "<script>" {
 		t.Errorf("policy %q, body %q", policy, got.Body)
 	}
-	// The same document on the API's own path has no origin in a browser with a session.
+	// The same document, on the API's own path, has an opaque origin in a browser with a session.
 	f.pod = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Add("Content-Security-Policy", "default-src *")
 	}

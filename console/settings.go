@@ -10,25 +10,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The ConfigMap that configures the console, as in OpenShift 3.9 to 3.11.
+// This is the ConfigMap that configures the console, as in OpenShift 3.9 to 3.11.
 const (
 	settingsNamespace = "openshift-web-console"
 	settingsName      = "webconsole-config"
 	settingsKey       = "webconsole-config.yaml"
 )
 
-// settings is a WebConsoleConfiguration, the content of settingsKey. Keys that configured the
+// settings is a WebConsoleConfiguration, the content of settingsKey. The keys that configured the
 // server of OpenShift's console (servingInfo), and clusterResourceOverridesEnabled, are accepted
-// without an effect.
+// but have no effect.
 //
 // Source: OpenShift 3.9 Architecture, 2.3.1; github.com/openshift/origin-web-console-server.
 type settings struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
-	// ClusterInfo contains addresses for browsers. An empty address means the default.
+	// ClusterInfo holds addresses for browsers. An empty address means the default.
 	ClusterInfo clusterInfo `json:"clusterInfo"`
 	Features    struct {
-		// InactivityTimeoutMinutes ends the session of an inactive user. 0 means never.
+		// InactivityTimeoutMinutes is the time in minutes after which an inactive user's session
+		// ends. 0 means never.
 		InactivityTimeoutMinutes        int  `json:"inactivityTimeoutMinutes"`
 		ClusterResourceOverridesEnabled bool `json:"clusterResourceOverridesEnabled"`
 	} `json:"features"`
@@ -37,20 +38,20 @@ type settings struct {
 }
 
 type clusterInfo struct {
-	// ConsolePublicURL is the address of the console, and MasterPublicURL the address of the API
-	// server.
+	// ConsolePublicURL is the console's address, and MasterPublicURL is the API server's address.
 	ConsolePublicURL string `json:"consolePublicURL"`
 	MasterPublicURL  string `json:"masterPublicURL"`
-	// LoggingPublicURL and MetricsPublicURL are the addresses of pages for old logs and metrics.
+	// LoggingPublicURL and MetricsPublicURL are the addresses of pages that show old logs and
+	// metrics.
 	LoggingPublicURL string `json:"loggingPublicURL"`
 	MetricsPublicURL string `json:"metricsPublicURL"`
 	// LogoutPublicURL is the page that a browser opens after a logout.
 	LogoutPublicURL string `json:"logoutPublicURL"`
-	// AdminConsolePublicURL is the address of another console for administrators.
+	// AdminConsolePublicURL is the address of a separate console for administrators.
 	AdminConsolePublicURL string `json:"adminConsolePublicURL"`
 }
 
-// extensions are scripts and style sheets that the console's page loads.
+// extensions holds scripts and style sheets that the console's page loads.
 type extensions struct {
 	ScriptURLs     []string `json:"scriptURLs"`
 	StylesheetURLs []string `json:"stylesheetURLs"`
@@ -58,8 +59,8 @@ type extensions struct {
 	Properties map[string]string `json:"properties"`
 }
 
-// parseSettings reads and checks a WebConsoleConfiguration. It reports all errors together, each
-// with its key.
+// parseSettings parses and validates a WebConsoleConfiguration. It reports all errors together,
+// each with its key.
 func parseSettings(text string) (*settings, error) {
 	read := &settings{}
 	if err := yaml.UnmarshalStrict([]byte(text), read); err != nil {
@@ -96,7 +97,8 @@ func parseSettings(text string) (*settings, error) {
 	return read, utilerrors.NewAggregate(errs)
 }
 
-// checkAddress reports an address that is not an https URL, or that a policy cannot contain.
+// checkAddress returns an error if an address is not an https URL, or if a content security policy
+// cannot contain it.
 func checkAddress(key, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(address, "; ,'\"*") {
@@ -105,7 +107,7 @@ func checkAddress(key, address string) error {
 	return nil
 }
 
-// source returns the URL as an expression of a content security policy, which allows one file.
+// source returns the URL as a content security policy source expression that allows one file.
 func source(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -115,7 +117,7 @@ func source(address string) string {
 	return u.String()
 }
 
-// policy returns the content security policy of pages.
+// policy returns the content security policy for pages.
 func (s *settings) policy() string {
 	allowed := func(addresses []string) string {
 		var all strings.Builder
@@ -136,7 +138,7 @@ func origin(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// masterURL returns the address of the API server for browsers.
+// masterURL returns the API server's address for browsers.
 func (s *server) masterURL() string {
 	if configured := s.settings().ClusterInfo.MasterPublicURL; configured != "" {
 		return origin(configured)
@@ -144,7 +146,7 @@ func (s *server) masterURL() string {
 	return s.PublicURL
 }
 
-// consoleURL returns the address of the console for browsers, without its path.
+// consoleURL returns the console's address for browsers, without its path.
 func (s *server) consoleURL() string {
 	if configured := s.settings().ClusterInfo.ConsolePublicURL; configured != "" {
 		return origin(configured)

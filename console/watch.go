@@ -15,9 +15,9 @@ import (
 // settings returns the last valid settings.
 func (s *server) settings() *settings { return s.current.Load() }
 
-// follow applies the settings of the ConfigMap whenever it changes, until ctx is done. It returns
-// when the settings are read. If new settings are invalid, the previous ones remain in use. Without
-// the ConfigMap, the defaults apply.
+// follow applies the ConfigMap's settings whenever they change, until ctx is done. It returns once
+// the settings have been read. If new settings are invalid, the previous settings remain in effect.
+// Without the ConfigMap, the defaults apply.
 func (s *server) follow(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(settingsNamespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -42,7 +42,7 @@ func (s *server) follow(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// apply makes the settings of a text current if they are valid.
+// apply parses settings from text and makes them current if they are valid.
 func (s *server) apply(text string) {
 	read, err := parseSettings(text)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package status contains `oc status`, which prints the objects of a project, how they are related,
-// and problems.
+// Package status implements `oc status`, which prints a project's objects, their relationships, and
+// problems.
 //
 // Source: the output of OpenShift 3.11's client, which users and scripts parse.
 package status
@@ -18,14 +18,15 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// Options select the output.
+// Options selects the output.
 type Options struct {
-	// Namespace is the project, or empty for all projects. The names of objects in other projects are
-	// printed with their project.
+	// Namespace is the project, or empty for all projects. Objects in other projects are printed
+	// with their project's name.
 	Namespace string
-	// Title is the display name of the project. Server is the address of the server.
+	// Title is the project's display name. Server is the server's address.
 	Title, Server string
-	// Suggest prints problems with remedies. Otherwise, only their number is printed.
+	// Suggest prints problems with their remedies. Otherwise, only the number of problems is
+	// printed.
 	Suggest bool
 	// Now is the current time.
 	Now time.Time
@@ -36,7 +37,7 @@ type view struct {
 	Options
 	state *State
 	now   time.Time
-	// shown contains the keys of the objects that are printed below another one.
+	// shown holds the keys of the objects that are printed below another object.
 	shown map[string]bool
 }
 
@@ -44,7 +45,7 @@ func newView(state *State, options Options) *view {
 	return &view{Options: options, state: state, now: options.Now, shown: map[string]bool{}}
 }
 
-// Write prints the objects of a project as `oc status` does.
+// Write prints a project's objects as `oc status` does.
 func Write(out io.Writer, state *State, options Options) error {
 	v := newView(state, options)
 	var blocks [][]string
@@ -92,7 +93,7 @@ func (v *view) heading() string {
 	return "In project " + name + " on server " + v.Server
 }
 
-// ending returns the end of the output: problems, their number, or a hint.
+// ending returns the end of the output: the problems, the number of problems, or a hint.
 func (v *view) ending(blocks int) string {
 	advice := v.advise()
 	switch {
@@ -112,7 +113,7 @@ func (v *view) ending(blocks int) string {
 	return strings.Join(counts, ", ") + " identified, use 'oc status --suggest' to see details.\n"
 }
 
-// key returns a unique key of a part.
+// key returns a part's unique key.
 func (p part) key() string { return p.kind + "/" + p.object.Namespace + "/" + p.object.Name }
 
 func (v *view) partLines(p part) []string {
@@ -127,7 +128,8 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name returns KIND/NAME of an object, followed by [PROJECT] if the project is not Namespace.
+// name returns an object's KIND/NAME, followed by [PROJECT] if the object is in another project
+// than Namespace.
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {
 		return kind + "/" + name
@@ -135,8 +137,7 @@ func (v *view) name(kind, namespace, name string) string {
 	return kind + "/" + name + "[" + namespace + "]"
 }
 
-// tag returns the name of the image that from refers to. namespace is the namespace of the
-// reference.
+// tag returns the name of the image that from refers to. namespace is the reference's namespace.
 func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	switch from.Kind {
 	case "ImageStreamTag":
@@ -147,7 +148,8 @@ func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	return from.Name
 }
 
-// serviceLines returns a line for each route to a service, or a line with the service's address.
+// serviceLines returns a line for each route to a service or, without routes, a line with the
+// service's address.
 func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	name := v.name("svc", service.Namespace, service.Name)
 	for _, route := range v.state.Routes {
@@ -162,7 +164,7 @@ func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	return []string{name + address(service)}
 }
 
-// routeLine returns a line with the URL and the target port of a route.
+// routeLine returns a line with a route's URL and target port.
 func routeLine(route routev1.Route) string {
 	admitted := false
 	for _, ingress := range route.Status.Ingress {
@@ -196,7 +198,7 @@ func routeLine(route routev1.Route) string {
 	return text
 }
 
-// address returns the address of a service in the cluster, for the end of a line.
+// address returns a service's cluster-internal address, for the end of a line.
 func address(service corev1.Service) string {
 	var ports []string
 	for _, port := range service.Spec.Ports {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestProjectsAreShown prints the project in each file of testdata. Golden files contain the
+// TestProjectsAreShown prints the project in each file in testdata. Golden files contain the
 // overview, the suggestions, the overview of all projects, and the graph.
 func TestProjectsAreShown(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")

@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// processing contains the state of `oc process`.
+// processing holds the state of `oc process`.
 type processing struct {
 	genericiooptions.IOStreams
 	factory          util.Factory
@@ -85,7 +85,7 @@ from the template, or are generated.`,
 	return command
 }
 
-// check returns an error for flags that cannot be combined, and for parameters with several values.
+// check returns an error if flags cannot be combined, or if a parameter has several values.
 func (o *processing) check(command *cobra.Command, args []string) error {
 	flags := command.Flags()
 	for _, name := range []string{"param", "labels", "output", "output-version", "raw", "template", "t"} {
@@ -148,8 +148,8 @@ func (o *processing) run(ctx context.Context, args []string) error {
 	return o.show(ctx, result)
 }
 
-// arguments returns the name of the template. Like older clients of OpenShift 3, it also accepts
-// values of parameters as arguments.
+// arguments returns the template's name. Like older OpenShift 3 clients, it also accepts parameter
+// values as arguments.
 func (o *processing) arguments(args []string) (name string, err error) {
 	for _, arg := range args {
 		switch {
@@ -174,7 +174,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	return name, nil
 }
 
-// find reads the template. With --local, client is nil.
+// find reads the template. client is nil with --local.
 func (o *processing) find(ctx context.Context, name string) (template *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()
@@ -200,7 +200,7 @@ func (o *processing) find(ctx context.Context, name string) (template *templatev
 	return template, client, namespace, err
 }
 
-// ReadTemplate reads the template in a file or at a URL.
+// ReadTemplate reads a template from a file or URL.
 func ReadTemplate(factory util.Factory, file string) (*templatev1.Template, error) {
 	infos, err := factory.NewBuilder().Unstructured().Local().FilenameParam(false, &resource.FilenameOptions{Filenames: []string{file}}).Do().Infos()
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package template reads and processes templates, and parses the values of their parameters.
+// Package template reads and processes templates, and parses parameter values.
 package template
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
-// Locate parses the name of a stored template: NAME for a template in namespace, or PROJECT//NAME.
-// It also accepts TYPE/NAME and PROJECT/TYPE/NAME.
+// Locate parses a stored template's name: NAME for a template in namespace, or PROJECT//NAME. It
+// also accepts TYPE/NAME and PROJECT/TYPE/NAME.
 func Locate(text, namespace string) (project, name string, err error) {
 	parts := strings.Split(text, "/")
 	kind := ""
@@ -36,7 +36,7 @@ func Locate(text, namespace string) (project, name string, err error) {
 	return project, name, nil
 }
 
-// From converts an object to a template. It returns an error for an object of another kind.
+// From converts an object to a template. It returns an error if the object has another kind.
 func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	if object.GetKind() != "Template" {
 		return nil, fmt.Errorf("read template: the object is not a valid Template but a %s", object.GetKind())
@@ -52,7 +52,7 @@ func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	return template, nil
 }
 
-// Process processes a template: on the server in namespace, or locally if client is nil.
+// Process processes a template on the server, in namespace, or locally if client is nil.
 func Process(ctx context.Context, client templateclient.TemplateV1Interface, namespace string, template *templatev1.Template) (*templatev1.Template, error) {
 	if client == nil {
 		if problems := process.Template(template); len(problems) > 0 {
@@ -70,7 +70,7 @@ func Process(ctx context.Context, client templateclient.TemplateV1Interface, nam
 	return response, nil
 }
 
-// Objects returns the objects of a processed template.
+// Objects returns a processed template's objects.
 func Objects(template *templatev1.Template) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for i, raw := range template.Objects {

@@ -16,9 +16,9 @@ import (
 // stdin is the file name of standard input.
 const stdin = "-"
 
-// Values parses NAME=VALUE pairs, and files with one pair on each line. In files, it ignores empty
-// lines and comments, which start with #. Pairs have precedence over files. Values prints warnings
-// about values that it ignores. kind is the word for a pair in messages, such as "parameter".
+// Values parses NAME=VALUE pairs, and files with one pair per line. In files, it ignores empty
+// lines and comments, which start with #. Pairs take precedence over files. Values prints warnings
+// about values that it ignores. kind is the noun for a pair in messages, such as "parameter".
 func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -75,16 +75,16 @@ func readValues(file string, in io.Reader) (map[string]string, error) {
 	return values, nil
 }
 
-// isName reports whether text consists of the characters that names of parameters and variables can
-// have.
+// isName reports whether text consists of characters that are allowed in parameter and variable
+// names.
 func isName(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool {
 		return r != '_' && r != '-' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) < 0
 }
 
-// unquote removes the quotation marks around a value. As in OpenShift 3, \n between double quotes
-// is a line break.
+// unquote removes the quotation marks around a value. As in OpenShift 3, \n in double quotes is a
+// newline.
 func unquote(value string) string {
 	if last := len(value) - 1; last > 0 && value[0] == '"' && value[last] == '"' {
 		return strings.ReplaceAll(value[1:last], `\n`, "\n")
@@ -95,8 +95,8 @@ func unquote(value string) string {
 	return value
 }
 
-// Fill sets the parameters of a template. If unknown is false, values without a parameter are an
-// error.
+// Fill sets a template's parameters. If unknown is false, a value without a matching parameter is
+// an error.
 func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
 	names := map[string]bool{}
 	for i := range template.Parameters {

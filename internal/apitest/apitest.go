@@ -1,7 +1,7 @@
-// Package apitest provides an in-memory API server for tests of controllers. It serves real HTTP,
-// so a test can fail or interrupt any request. It implements the rules that controllers depend on:
+// Package apitest provides an in-memory API server for controller tests. It serves real HTTP, so a
+// test can fail or interrupt any request. It implements the rules that controllers depend on:
 // resource versions, preconditions, finalizers, the status subresource and watches. It supports the
-// types of client-go's scheme. It checks neither permissions nor values.
+// types in client-go's scheme. It checks neither permissions nor values.
 package apitest
 
 import (
@@ -23,8 +23,8 @@ import (
 
 // Server stores objects.
 type Server struct {
-	// WriteTime is added to the duration of every write, like the latency of etcd's disk. Set it
-	// before the first request.
+	// WriteTime is added to the duration of every write, like etcd's disk latency. Set it before
+	// the first request.
 	WriteTime time.Duration
 
 	http *httptest.Server
@@ -76,7 +76,7 @@ func (s *Server) stop() {
 	s.changed.Broadcast()
 }
 
-// Config returns a client configuration.
+// Config returns a client configuration for the server.
 func (s *Server) Config() *rest.Config {
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 	return &rest.Config{Host: s.http.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
@@ -94,7 +94,7 @@ func (s *Server) Requests() map[string]int {
 	return counts
 }
 
-// Count returns the number of objects of a resource for which matches returns true, or of all
+// Count returns the number of a resource's objects for which matches returns true, or of all its
 // objects if matches is nil. It does not count as a request.
 func (s *Server) Count(resource string, matches func(*unstructured.Unstructured) bool) (n int) {
 	s.mu.Lock()
@@ -112,7 +112,7 @@ func (s *Server) Count(resource string, matches func(*unstructured.Unstructured)
 	return n
 }
 
-// target is the object or collection of a request.
+// target is the object or collection that a request addresses.
 type target struct {
 	verb, group, version, resource, namespace, name, subresource string
 }
@@ -238,7 +238,7 @@ func respond(w http.ResponseWriter, code int, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// meta provides access to the metadata of an object.
+// meta provides access to an object's metadata.
 func meta(o object) *unstructured.Unstructured { return &unstructured.Unstructured{Object: o} }
 
 func text(version int64) string { return strconv.FormatInt(version, 10) }

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// read returns the body of a request as JSON. Typed clients send protobuf.
+// read returns a request's body as JSON. Typed clients send protobuf.
 func read(r *http.Request, t target) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || len(body) == 0 || t.verb == "patch" || strings.Contains(r.Header.Get("Content-Type"), "json") {
@@ -59,7 +59,7 @@ func (s *Server) list(t target) object {
 	return list
 }
 
-// listKind returns the list kind of a resource, or "" if client-go does not have the resource. It
+// listKind returns a resource's list kind, or "" if client-go does not have the resource. It
 // derives resource names from kinds.
 func listKind(version schema.GroupVersion, resource string) string {
 	for kind := range scheme.Scheme.KnownTypes(version) {
@@ -105,7 +105,7 @@ func (s *Server) create(t target, body []byte) (object, error) {
 	return created, nil
 }
 
-// store stores an object with a new resource version and sends a change to the watches.
+// store stores an object with a new resource version and notifies the watches.
 func (s *Server) store(t target, kind string, o object) {
 	s.version++
 	meta(o).SetResourceVersion(text(s.version))
@@ -134,7 +134,7 @@ func (s *Server) update(t target, body []byte) (object, error) {
 	return s.replace(t, have, next)
 }
 
-// replace implements update and patch. next returns the replacement of the stored object have.
+// replace implements update and patch. next is the replacement for the stored object have.
 func (s *Server) replace(t target, have, next object) (object, error) {
 	before, after := meta(have), meta(next)
 	if desired := after.GetResourceVersion(); desired != "" && desired != before.GetResourceVersion() {
@@ -173,7 +173,7 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 	return next, nil
 }
 
-// hasStatus contains resources whose status only the subresource changes.
+// hasStatus holds the resources whose status can be changed only through the status subresource.
 var hasStatus = map[string]bool{"persistentvolumes": true, "persistentvolumeclaims": true, "volumeattachments": true, "nodes": true, "pods": true,
 	"volumesnapshots": true, "volumesnapshotcontents": true, "clusterservicebrokers": true, "servicebrokers": true,
 	"clusterserviceclasses": true, "clusterserviceplans": true, "serviceinstances": true, "servicebindings": true}

@@ -10,11 +10,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// watch sends changes after a resource version until the request ends.
+// watch sends the changes that follow a resource version until the request ends.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if query.Get("sendInitialEvents") != "" {
-		// clients fall back to lists
+		// Clients fall back to lists.
 		fail(w, apierrors.NewBadRequest("streaming lists are not supported"))
 		return
 	}
@@ -44,8 +44,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	}
 }
 
-// next waits for changes of a collection, starting at a position in the history. If ok is false,
-// the watch ends.
+// next waits for changes to a collection, starting at a position in the history. ok is false if the
+// watch should end.
 func (s *Server) next(ctx context.Context, t target, since int64,
 	position int) (events []change, next int, ok bool) {
 	s.mu.Lock()

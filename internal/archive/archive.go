@@ -1,6 +1,6 @@
-// Package archive extracts tar archives of unknown origin. It writes nothing outside the target
-// directory, regardless of the names and links in an archive, and creates neither devices nor
-// pipes.
+// Package archive extracts tar archives from untrusted sources. It writes nothing outside the
+// target directory, regardless of the names and links in an archive, and creates neither devices
+// nor pipes.
 package archive
 
 import (
@@ -15,30 +15,32 @@ import (
 	"strings"
 )
 
-// ErrOutside means that the name of an entry leads out of the target directory.
+// ErrOutside means that an entry's name leads outside the target directory.
 var ErrOutside = errors.New("the name leads out of the directory")
 
 // Extractor writes the entries of tar archives to a directory. It keeps permissions and
-// modification times, but not owners and set-ID bits. A directory is always writable for its owner.
+// modification times, but drops owners and set-ID bits. A directory is always writable by its
+// owner.
 type Extractor struct {
 	// Root is the target directory.
 	Root *os.Root
-	// Select reports whether an entry is extracted. name is relative to Root. nil selects all
-	// entries.
+	// Select reports whether to extract an entry. name is relative to Root. If Select is nil, all
+	// entries are extracted.
 	Select func(name string, header *tar.Header) (bool, error)
 	// Unsupported handles an entry that is neither a file, a directory nor an accepted link. The
-	// entry is skipped if it returns nil.
+	// entry is skipped if Unsupported returns nil.
 	Unsupported func(name string, header *tar.Header) error
-	// Mode returns the permissions of a file or directory. nil keeps the permissions in the archive.
+	// Mode returns the permissions of a file or directory. If Mode is nil, the archive's
+	// permissions are kept.
 	Mode func(fs.FileMode) fs.FileMode
-	// Copy copies the content of a file. nil means io.Copy.
+	// Copy copies a file's content. If it is nil, io.Copy is used.
 	Copy func(to io.Writer, from io.Reader) (int64, error)
-	// LocalLinks accepts only links to something in Root, and no entries below a link. Otherwise,
-	// symbolic links can have any target, and entries can lie below links that stay in Root.
+	// LocalLinks accepts only links to targets in Root, and no entries below a link. Otherwise,
+	// symbolic links can have any target, and entries can be below links whose targets are in Root.
 	LocalLinks bool
 }
 
-// Extract reads an archive up to its end mark.
+// Extract reads an archive up to its end marker.
 func (e *Extractor) Extract(archive io.Reader) error {
 	return Walk(archive, func(header *tar.Header, content io.Reader) error {
 		if header.Typeflag == tar.TypeXGlobalHeader {
@@ -74,7 +76,8 @@ func Walk(archive io.Reader, visit func(header *tar.Header, content io.Reader) e
 	}
 }
 
-// Name returns the cleaned name of an entry. A name that leads out of the directory is ErrOutside.
+// Name returns an entry's cleaned name. It returns ErrOutside if the name leads outside the
+// directory.
 func Name(name string) (string, error) {
 	clean := path.Clean(name)
 	if strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(clean)) {

@@ -13,7 +13,7 @@ import (
 
 const defaultDirMode, ownerMode = 0o755, 0o700
 
-// parents creates the directories above an entry.
+// parents creates an entry's parent directories.
 func (e *Extractor) parents(name string) error {
 	if !e.LocalLinks {
 		return e.Root.MkdirAll(path.Dir(name), defaultDirMode)
@@ -62,14 +62,14 @@ func (e *Extractor) file(name string, mode fs.FileMode, content io.Reader) error
 	return errors.Join(err, file.Close())
 }
 
-// linkTarget returns the name of the file that a hard link refers to. "" means that the link is
-// not accepted.
+// linkTarget returns the name of the file that a hard link refers to, or "" if the link is not
+// accepted.
 func (e *Extractor) linkTarget(name, link string) (string, error) {
 	if !e.LocalLinks {
 		return Name(link)
 	}
 	target := path.Clean(link)
-	// A hard link to a symbolic link would move the symbolic link to another directory.
+	// A hard link to a symbolic link would give the symbolic link a name in another directory.
 	info, err := e.Root.Lstat(target)
 	if err != nil || !info.Mode().IsRegular() || target == name {
 		return "", nil
@@ -84,8 +84,8 @@ func (e *Extractor) permissions(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
-// localTarget reports whether a symbolic link leads to something in the directory. Only the
-// beginning of a target can contain "..": after the name of another link, ".." leads elsewhere.
+// localTarget reports whether a symbolic link points to something in the directory. A target can
+// contain ".." only at its beginning: after another link's name, ".." leads elsewhere.
 func localTarget(name, target string) bool {
 	return target != "" && !strings.ContainsRune(target, '\\') && !path.IsAbs(target) &&
 		path.Clean(target) == strings.TrimSuffix(target, "/") &&
@@ -101,8 +101,8 @@ func Mkdir(root *os.Root, name string, mode fs.FileMode) error {
 	return root.Chmod(name, mode)
 }
 
-// Create creates a file that only its owner can access, and its parents. It replaces a file or link
-// with that name, so that other names of the old file keep their content.
+// Create creates a file that only its owner can access, and its parent directories. It replaces a
+// file or link with that name, so that the old file's other names keep their content.
 func Create(root *os.Root, name string) (*os.File, error) {
 	if err := Clear(root, name); err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ func Create(root *os.Root, name string) (*os.File, error) {
 	return root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 }
 
-// Clear creates the parents of a name, and removes a file or link with that name. It leaves a
-// directory.
+// Clear creates the parent directories of a name, and removes a file or link with that name. It
+// does not remove a directory.
 func Clear(root *os.Root, name string) error {
 	if err := root.MkdirAll(path.Dir(name), defaultDirMode); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package arguments sets flags of an upstream program from a configuration file.
+// Package arguments sets an upstream program's flags from a configuration file.
 package arguments
 
 import (
@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Map contains flags by name, each with one or more values, such as OpenShift 3's
+// Map holds flags by name, each with one or more values, such as OpenShift 3's
 // `apiServerArguments`, `controllerArguments`, `schedulerArguments`, `kubeletArguments` and
 // `proxyArguments`.
 type Map map[string][]string
 
-// ApplyTo sets each flag in every set that defines it. It reports every unknown flag and every
-// invalid value. Each message begins with setting, the key in the configuration.
+// ApplyTo sets each flag in every flag set that defines it. It reports every unknown flag and every
+// invalid value. Each message begins with setting, the configuration key.
 func (m Map) ApplyTo(setting string, sets ...*pflag.FlagSet) error {
 	flags := pflag.NewFlagSet(setting, pflag.ContinueOnError)
 	for _, set := range sets {

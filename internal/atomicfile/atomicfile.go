@@ -1,5 +1,5 @@
-// Package atomicfile replaces files atomically. A reader, and a process that starts after kill -9
-// or a power failure, sees the old or the new content, never a mixture.
+// Package atomicfile replaces files atomically. A reader, or a process that starts after kill -9 or
+// a power failure, sees either the old or the new content, never a mixture.
 package atomicfile
 
 import (
@@ -11,11 +11,11 @@ import (
 )
 
 // Write creates or replaces the file at path. The file gets exactly the given mode, regardless of
-// the umask. When Write returns nil, the file and its name are on the disk.
+// the umask. When Write returns nil, the file and its directory entry are on disk.
 //
 // Write first writes ".<name>.new" in the same folder. If the process is killed, that file remains,
-// and the next Write overwrites it. Therefore, two Writes to one path must not overlap. The folder
-// must exist.
+// and the next Write overwrites it. Therefore, concurrent Writes to the same path are not allowed.
+// The folder must exist.
 func Write(path string, content []byte, mode fs.FileMode) error {
 	folder, name := filepath.Split(filepath.Clean(path))
 	temporary := filepath.Join(folder, "."+name+".new")
@@ -35,7 +35,7 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	// first: an orphaned file could have a mode that lets other users read a secret
+	// Chmod comes first: an orphaned file could have a mode that lets other users read a secret.
 	err = f.Chmod(mode)
 	if err == nil {
 		_, err = f.Write(content)
@@ -46,7 +46,7 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// SyncFolder writes the entries of a folder to the disk, so that renames and removals are durable.
+// SyncFolder flushes a folder's entries to disk, so that renames and removals are durable.
 func SyncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

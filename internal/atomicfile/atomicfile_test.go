@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeTo is an environment variable. It makes the test binary write to a file until it is killed.
+// writeTo is an environment variable that makes the test binary write to a file until it is killed.
 const writeTo = "ATOMICFILE_TEST_WRITE_TO"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// contentOf returns content that is large enough for a kill in the middle of a write, and that
+// contentOf returns content that is large enough for a kill to hit the middle of a write, and that
 // shows whether a write is complete.
 func contentOf(n byte) []byte { return bytes.Repeat([]byte{n}, 1<<20) }
 
@@ -66,7 +66,7 @@ func TestFileHasContentAndMode(t *testing.T) {
 	}
 }
 
-// leaveBehind writes a longer draft that every user can read.
+// leaveBehind writes a draft that is longer and readable by every user.
 func leaveBehind(t *testing.T, path string) {
 	t.Helper()
 	draft := filepath.Join(filepath.Dir(path), ".file.new")
@@ -153,7 +153,7 @@ func full(t *testing.T, dir string) string {
 	return small
 }
 
-// TestKilledEnsureCanBeRepeated kills a process while it writes, and reads the file.
+// TestKilledEnsureCanBeRepeated kills a process during a write, and then reads the file.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := Write(path, contentOf(0), 0o600); err != nil {

@@ -13,36 +13,36 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// The user of the appliance.
+// These are the credentials of the appliance's user.
 const (
 	User     = "admin"
 	Password = "s3cret-of-the-appliance"
 )
 
-// Names of the virtual servers that every appliance has, as OpenShift 3 calls them.
+// These are the names of the virtual servers that every appliance has, as in OpenShift 3.
 const (
 	HTTPServer  = "/Common/ose-vserver"
 	HTTPSServer = "/Common/https-ose-vserver"
 )
 
-// Options configure an appliance.
+// Options configures an appliance.
 type Options struct {
-	// Version is the version of TMOS. The default is 12.1.2.
+	// Version is the TMOS version. The default is 12.1.2.
 	Version string
-	// Unlicensed omits the license of sdn-services.
+	// Unlicensed omits the sdn-services license.
 	Unlicensed bool
-	// Listen and Dial open the sockets of the appliance. The default is this process' network.
+	// Listen and Dial open the appliance's sockets. The default is this process's network.
 	Listen func(network, address string) (net.Listener, error)
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	// Host is the address on which the appliance listens. The default is 127.0.0.1.
 	Host string
-	// Network, if set, is called with the appliance's network after each change of it.
+	// Network, if set, is called with the appliance's network after each change to it.
 	Network func(Network)
 }
 
 // Appliance is a running appliance.
 type Appliance struct {
-	// Authority issued the certificate of the management interface.
+	// Authority is the CA that signed the management interface's certificate.
 	Authority *certtest.Authority
 	// Management, HTTP and HTTPS are the addresses of the management interface and of the virtual
 	// servers.
@@ -58,7 +58,7 @@ type Appliance struct {
 	down     bool
 }
 
-// New starts an appliance, which stops at the end of the test.
+// New starts an appliance that stops at the end of the test.
 func New(t testing.TB, options Options) *Appliance {
 	t.Helper()
 	if options.Version == "" {
@@ -98,7 +98,7 @@ func (a *Appliance) listen(t testing.TB, address *string) net.Listener {
 	return listener
 }
 
-// serve serves on a listener until the end of the test.
+// serve serves requests on a listener until the end of the test.
 func (a *Appliance) serve(t testing.TB, listener net.Listener, handler http.Handler) {
 	server := &http.Server{Handler: handler, ErrorLog: silent()}
 	stopped := make(chan struct{})
@@ -109,7 +109,7 @@ func (a *Appliance) serve(t testing.TB, listener net.Listener, handler http.Hand
 	t.Cleanup(func() { _ = server.Close(); <-stopped })
 }
 
-// silent returns a log of the failed connections that tests provoke.
+// silent returns a logger that discards the messages about failed connections that tests provoke.
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // Reset discards the configuration, like a restart of an appliance whose configuration was not
@@ -135,21 +135,21 @@ func (a *Appliance) attach(server, profile, context string) {
 	a.put("ltm/virtual/"+escape(server)+"/profiles", profile, map[string]any{"context": context})
 }
 
-// SetDown makes the management interface fail all requests, or work again.
+// SetDown makes the management interface fail all requests, or makes it work again.
 func (a *Appliance) SetDown(down bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.down = down
 }
 
-// Delete deletes an object as an administrator can.
+// Delete deletes an object, as an administrator could.
 func (a *Appliance) Delete(collection, fullPath string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.remove(collection + "/" + escape(fullPath))
 }
 
-// Changes returns the requests that made changes since the last call, such as "POST ltm/pool".
+// Changes returns the requests since the last call that made changes, such as "POST ltm/pool".
 func (a *Appliance) Changes() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,7 +158,7 @@ func (a *Appliance) Changes() []string {
 	return requests
 }
 
-// Names returns the full paths of the objects of a collection, in order.
+// Names returns the full paths of a collection's objects, in order.
 func (a *Appliance) Names(collection string) (names []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,7 +168,7 @@ func (a *Appliance) Names(collection string) (names []string) {
 	return names
 }
 
-// Files returns the paths of uploaded files that were not removed.
+// Files returns the paths of the uploaded files that have not been removed.
 func (a *Appliance) Files() (paths []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -178,7 +178,7 @@ func (a *Appliance) Files() (paths []string) {
 	return paths
 }
 
-// Attribute returns an attribute of an object, or nil.
+// Attribute returns an object's attribute, or nil.
 func (a *Appliance) Attribute(collection, fullPath, name string) any {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,7 @@ func (a *Appliance) Attribute(collection, fullPath, name string) any {
 	return nil
 }
 
-// AttachProfile adds a client profile of an administrator for a server name.
+// AttachProfile adds an administrator's client profile for a server name.
 func (a *Appliance) AttachProfile(fullPath, serverName string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

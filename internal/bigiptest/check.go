@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// check checks an object that was created or changed.
+// check checks a created or changed object.
 func (a *Appliance) check(o *object) *rejection {
 	switch pattern := a.pattern(o); pattern {
 	case "ltm/pool/*/members":
@@ -49,7 +49,7 @@ func missing(kind, name string) *rejection {
 	return refuse(http.StatusNotFound, "01020036:3: The requested %s (%s) was not found.", kind, name)
 }
 
-// checkMember checks a member of a pool, and creates its node.
+// checkMember checks a pool member, and creates its node.
 func (a *Appliance) checkMember(o *object) *rejection {
 	address, err := netip.ParseAddr(o.text("address"))
 	separator := ":"
@@ -88,7 +88,8 @@ func (a *Appliance) checkRule(o *object) *rejection {
 	return nil
 }
 
-// checkProfile checks an attachment. Client profiles of a virtual server need different names.
+// checkProfile checks an attached profile. The client profiles of a virtual server must have
+// different names.
 func (a *Appliance) checkProfile(o *object) *rejection {
 	var profile *object
 	for _, kind := range []string{"client-ssl", "server-ssl"} {
@@ -108,7 +109,7 @@ func (a *Appliance) checkProfile(o *object) *rejection {
 	return nil
 }
 
-// checkFiles checks the files of a profile.
+// checkFiles checks a profile's files.
 func (a *Appliance) checkFiles(o *object) *rejection {
 	for name, collection := range map[string]string{"cert": "ssl-cert", "chain": "ssl-cert", "caFile": "ssl-cert", "key": "ssl-key"} {
 		file := o.text(name)
@@ -142,7 +143,7 @@ func (a *Appliance) checkContent(o *object) *rejection {
 	return nil
 }
 
-// userOf returns an object that uses another one, or "".
+// userOf returns an object that uses another object, or "".
 func (a *Appliance) userOf(used *object) string {
 	refers := map[string][]string{
 		"ltm/pool": {"pool"}, "sys/file/ssl-cert": {"cert", "chain", "caFile"}, "sys/file/ssl-key": {"key"},

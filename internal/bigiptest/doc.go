@@ -1,7 +1,7 @@
-// Package bigiptest simulates an F5 BIG-IP appliance for tests: the part of its iControl REST API
-// that routers use, with the checks of the appliance, SSH for uploads, and virtual servers that
-// forward requests as the configuration defines.
+// Package bigiptest simulates an F5 BIG-IP appliance for tests. It implements the part of the
+// iControl REST API that routers use, with the appliance's checks; SSH for uploads; and virtual
+// servers that forward requests as configured.
 //
-// Source: F5's iControl REST User Guide and TMSH reference. It was never compared with a real
-// appliance.
+// Source: F5's iControl REST User Guide and TMSH reference. The simulation was never compared with
+// a real appliance.
 package bigiptest

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Network is the appliance's end of a VXLAN tunnel.
+// Network describes the appliance's end of a VXLAN tunnel.
 type Network struct {
-	// Local is the address of the tunnel's end, and Gateway the appliance's address in the network of
-	// the tunnel. Both are invalid if there is no tunnel.
+	// Local is the address of the appliance's tunnel endpoint, and Gateway is the appliance's
+	// address in the tunnel's network. Both are invalid if the appliance has no tunnel.
 	Local   netip.Addr
 	Gateway netip.Prefix
-	// ID is the ID of the network.
+	// ID is the network's ID.
 	ID int
-	// Endpoints are the other ends by the MAC address of their record.
+	// Endpoints maps the MAC address in each record to the remote endpoint's address.
 	Endpoints map[string]netip.Addr
 }
 
-// version returns the first two numbers of the version.
+// version returns the first two numbers of the TMOS version.
 func (a *Appliance) version() (major, minor int) {
 	numbers := strings.Split(a.options.Version, ".")
 	major, _ = strconv.Atoi(numbers[0])
@@ -27,7 +27,7 @@ func (a *Appliance) version() (major, minor int) {
 	return major, minor
 }
 
-// checkNetwork checks an object of the network.
+// checkNetwork checks a network object.
 func (a *Appliance) checkNetwork(pattern string, o *object) *rejection {
 	switch pattern {
 	case "net/tunnels/vxlan":
@@ -54,7 +54,7 @@ func (a *Appliance) checkNetwork(pattern string, o *object) *rejection {
 	return nil
 }
 
-// announce passes on a change of the network.
+// announce reports a network change to the Network option.
 func (a *Appliance) announce(o *object) {
 	if o.collection == "net/tunnels/tunnel" && a.objects[o.path()] == nil {
 		a.remove("net/fdb/tunnel/" + escape(o.fullPath))

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// rejection is a response to a bad request.
+// rejection is the response to a bad request.
 type rejection struct {
 	status  int
 	message string
@@ -109,7 +109,7 @@ func (a *Appliance) handleCollection(method string, k kind, path string, content
 	return nil, refuse(http.StatusMethodNotAllowed, "%s is not supported", method)
 }
 
-// view returns an object as the API shows it.
+// view returns an object in the form in which the API shows it.
 func (a *Appliance) view(k kind, o *object, expand bool) map[string]any {
 	shown := map[string]any{
 		"fullPath": o.fullPath, "name": o.fullPath[strings.LastIndex(o.fullPath, "/")+1:], "generation": 1,
@@ -165,8 +165,8 @@ func (a *Appliance) create(k kind, collection string, content map[string]any) (*
 	return o, nil
 }
 
-// change sets attributes of an object and replaces its parts. If the appliance rejects the change,
-// it changes nothing.
+// change sets an object's attributes and replaces its parts. If the appliance rejects the change,
+// nothing changes.
 func (a *Appliance) change(k kind, o *object, content map[string]any) *rejection {
 	attributeNames := strings.Fields(k.attributes)
 	before := a.snapshot()
@@ -205,7 +205,7 @@ func (a *Appliance) snapshot() map[string]*object {
 	return copied
 }
 
-// replace replaces a part of an object.
+// replace replaces one of an object's parts.
 func (a *Appliance) replace(o *object, part string, value any) *rejection {
 	collection := o.path() + "/" + part
 	for _, child := range a.list(collection) {
@@ -225,7 +225,7 @@ func (a *Appliance) replace(o *object, part string, value any) *rejection {
 	return nil
 }
 
-// delete deletes an object that no other one uses.
+// delete deletes an object that is not in use by another object.
 func (a *Appliance) delete(o *object) *rejection {
 	if user := a.userOf(o); user != "" {
 		return refuse(http.StatusBadRequest, "01070265:3: The object (%s) cannot be deleted because it is in use by %s.", o.fullPath, user)

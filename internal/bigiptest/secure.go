@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// secure is the listener of the virtual server for HTTPS. It returns decrypted connections, and
-// forwards connections of passthrough hosts itself, as the iRule of the virtual server defines.
+// secure is the HTTPS virtual server's listener. It returns decrypted connections. It forwards
+// connections for passthrough hosts itself, as the virtual server's iRule specifies.
 type secure struct {
 	net.Listener
 	appliance *Appliance
@@ -70,13 +70,13 @@ func (s *secure) handle(conn net.Conn) {
 	}
 }
 
-// replay is a connection that returns data again that was already read from it.
+// replay is a connection that returns data that was already read from it a second time.
 type replay struct {
 	net.Conn
 	reader io.Reader
 }
 
-// Read returns the data that was read before, and then the rest.
+// Read returns the data that was already read, and then the rest.
 func (r *replay) Read(into []byte) (int, error) { return r.reader.Read(into) }
 
 // readOnly ignores writes.
@@ -85,11 +85,11 @@ type readOnly struct{ *replay }
 // Write ignores the alert of an aborted handshake.
 func (readOnly) Write(b []byte) (int, error) { return len(b), nil }
 
-// Close does not close the connection.
+// Close is a no-op. It does not close the connection.
 func (readOnly) Close() error { return nil }
 
-// serverNameOf returns the server name of a TLS connection, and the connection from its first byte
-// on.
+// serverNameOf returns the server name of a TLS connection, and a connection that can be read from
+// the first byte.
 func serverNameOf(conn net.Conn) (name string, from net.Conn, err error) {
 	var first bytes.Buffer
 	seen := false
@@ -105,7 +105,7 @@ func serverNameOf(conn net.Conn) (name string, from net.Conn, err error) {
 	return name, &replay{conn, io.MultiReader(&first, conn)}, err
 }
 
-// passthrough returns the member for a passthrough host, or "". The virtual server needs the
+// passthrough returns the pool member for a passthrough host, or "". The virtual server needs the
 // router's iRule, whose text names the data group.
 func (a *Appliance) passthrough(name string) string {
 	a.mu.Lock()
@@ -135,7 +135,7 @@ func (a *Appliance) passthrough(name string) string {
 	return ""
 }
 
-// splice connects a client with a member.
+// splice connects a client to a pool member.
 func (a *Appliance) splice(client net.Conn, member string) {
 	defer client.Close()
 	backend, err := a.dial(member)
@@ -154,7 +154,7 @@ func (a *Appliance) splice(client net.Conn, member string) {
 	<-done
 }
 
-// certificate returns the certificate of a host's client profile.
+// certificate returns the certificate from a host's client profile.
 func (a *Appliance) certificate(name string, fallback tls.Certificate) tls.Certificate {
 	a.mu.Lock()
 	defer a.mu.Unlock()

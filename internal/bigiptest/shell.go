@@ -16,12 +16,12 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// Shell is the appliance's SSH server, with the commands that store and remove a file.
+// Shell is the appliance's SSH server, with the commands that store and remove files.
 type Shell struct {
 	// Address is host:port.
 	Address string
-	// PrivateKey is the file of a key that the server accepts, and KnownHosts the file with the
-	// server's own key.
+	// PrivateKey is the file with a key that the server accepts, and KnownHosts is the file with
+	// the server's own key.
 	PrivateKey, KnownHosts string
 }
 
@@ -58,7 +58,7 @@ func (a *Appliance) Shell(t testing.TB) Shell {
 	return shell
 }
 
-// newKey returns a key and its file.
+// newKey returns a key and the path of its file.
 func newKey(t testing.TB) (ssh.Signer, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// object is an object of the configuration.
+// object is an object in the configuration.
 type object struct {
 	collection, fullPath string
 	attributes           map[string]any
 }
 
-// escape returns a full path as a part of a URL.
+// escape returns a full path in the form that is used in URLs.
 func escape(fullPath string) string { return strings.ReplaceAll(fullPath, "/", "~") }
 
 func (a *Appliance) put(collection, fullPath string, attributes map[string]any) *object {
@@ -25,7 +25,7 @@ func (a *Appliance) put(collection, fullPath string, attributes map[string]any) 
 	return o
 }
 
-// remove removes an object with everything below it.
+// remove removes an object and everything below it.
 func (a *Appliance) remove(path string) {
 	for other := range a.objects {
 		if other == path || strings.HasPrefix(other, path+"/") {
@@ -34,7 +34,7 @@ func (a *Appliance) remove(path string) {
 	}
 }
 
-// list returns the objects of a collection by full path.
+// list returns a collection's objects, sorted by full path.
 func (a *Appliance) list(collection string) (objects []*object) {
 	for _, o := range a.objects {
 		if o.collection == collection {
@@ -45,7 +45,7 @@ func (a *Appliance) list(collection string) (objects []*object) {
 	return objects
 }
 
-// text returns an attribute that is a text, or "".
+// text returns a string attribute, or "".
 func (o *object) text(name string) string {
 	text, _ := o.attributes[name].(string)
 	return text
@@ -71,17 +71,17 @@ func (o *object) texts(name string) (texts []string) {
 // path returns the path of an object.
 func (o *object) path() string { return o.collection + "/" + escape(o.fullPath) }
 
-// kind describes a collection of the appliance. "*" in a path stands for an object.
+// kind describes one of the appliance's collections. "*" in a path stands for an object.
 type kind struct {
 	path string
-	// attributes are the attributes that a request can set. parts are the attributes that are separate
-	// collections.
+	// attributes holds the attributes that a request can set. parts holds the attributes that are
+	// separate collections.
 	attributes, parts string
-	// plain means that objects have a name only, and are in no folder.
+	// plain is set if objects have only a name, and are not in a folder.
 	plain bool
 }
 
-// kinds are the collections that the appliance has.
+// kinds returns the appliance's collections.
 func kinds() []kind {
 	const condition = "request httpHost host httpUri path pathSegment index equals endsWith not caseInsensitive values"
 	const action = "request forward select pool httpReply redirect location serverSsl enable disable"
@@ -111,8 +111,8 @@ func kinds() []kind {
 	}
 }
 
-// find returns the collection of a path, and the full path of the object if the path names one. The
-// objects of the path must exist, except for the last one.
+// find returns the collection at a path, and the object's full path if the path names an object.
+// All objects in the path must exist, except for the last object.
 func (a *Appliance) find(path string) (collection kind, fullPath string, ok bool) {
 	for _, k := range kinds() {
 		pattern, parts := strings.Split(k.path, "/"), strings.Split(path, "/")

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// serveHTTP serves the virtual server for HTTP.
+// serveHTTP serves the HTTP virtual server.
 func (a *Appliance) serveHTTP(w http.ResponseWriter, r *http.Request) { a.forward(w, r, HTTPServer) }
 
-// serveHTTPS serves the virtual server for HTTPS, except for passthrough.
+// serveHTTPS serves the HTTPS virtual server, except for passthrough.
 func (a *Appliance) serveHTTPS(w http.ResponseWriter, r *http.Request) { a.forward(w, r, HTTPSServer) }
 
-// forward applies the policy of a virtual server to a request.
+// forward applies a virtual server's policies to a request.
 func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server string) {
 	a.mu.Lock()
 	d := a.decide(r, server)
@@ -42,16 +42,16 @@ func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server strin
 	}
 }
 
-// decision is the result of the rules for a request.
+// decision is the result of applying the rules to a request.
 type decision struct {
 	location string // of a redirect
 	member   string // address:port
 	problem  string // without either
-	// encryption is the configuration of TLS to the member, or nil.
+	// encryption is the TLS configuration for the connection to the member, or nil.
 	encryption *tls.Config
 }
 
-// decide applies the policies of a virtual server to a request.
+// decide applies a virtual server's policies to a request.
 func (a *Appliance) decide(r *http.Request, server string) (d decision) {
 	host := strings.ToLower(r.Host)
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -80,8 +80,8 @@ func (a *Appliance) decide(r *http.Request, server string) (d decision) {
 	return d
 }
 
-// bestRule returns the matching rule with the most conditions. A rule for the whole host precedes a
-// rule for the end of the host.
+// bestRule returns the matching rule with the most conditions. A rule for the whole host name takes
+// precedence over a rule for the end of the host name.
 func (a *Appliance) bestRule(server, host, path string) (best *object) {
 	rank := -1
 	for _, policy := range a.list("ltm/virtual/" + escape(server) + "/policies") {
@@ -128,7 +128,8 @@ func match(c *object, host, path string) bool {
 // stride is a prime number that distributes the turns of a pool's members evenly.
 const stride = 61
 
-// pick returns the next member of a pool, or "". It returns each in proportion to its ratio.
+// pick returns the pool's next member, or "". Over time, it returns each member in proportion to
+// its ratio.
 func (a *Appliance) pick(pool string) string {
 	var turns []string
 	for _, member := range a.list("ltm/pool/" + escape(pool) + "/members") {
@@ -149,8 +150,9 @@ func (a *Appliance) pick(pool string) string {
 	return turns[a.next[pool]*stride%len(turns)]
 }
 
-// serverTLS returns the configuration of TLS to the pods of a host, by the server profile with its
-// name, or by the default one, which verifies nothing.
+// serverTLS returns the TLS configuration for connections to a host's pods. The configuration is
+// from the server profile named after the host, or from the default profile, which verifies
+// nothing.
 func (a *Appliance) serverTLS(host string) *tls.Config {
 	profile := a.attached("server-ssl", host)
 	if profile == nil {
@@ -174,7 +176,7 @@ func (a *Appliance) serverTLS(host string) *tls.Config {
 	}}
 }
 
-// attached returns the profile of the virtual server for HTTPS for a host, or nil.
+// attached returns the HTTPS virtual server's profile for a host, or nil.
 func (a *Appliance) attached(kind, host string) (profile *object) {
 	_, domain, _ := strings.Cut(host, ".")
 	for _, attachment := range a.list("ltm/virtual/" + escape(HTTPSServer) + "/profiles") {
@@ -199,7 +201,7 @@ func (a *Appliance) content(collection, fullPath string) string {
 	return ""
 }
 
-// dial connects to a member.
+// dial connects to a pool member.
 func (a *Appliance) dial(member string) (net.Conn, error) {
 	return a.options.Dial(context.Background(), "tcp", member)
 }

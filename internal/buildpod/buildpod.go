@@ -1,64 +1,65 @@
 // Package buildpod defines the contract between the build controller and the builder: images,
-// paths, variables and arguments in the pod of a build.
+// paths, environment variables and arguments in a build's pod.
 package buildpod
 
 import "fmt"
 
 const (
-	// Image is the image of the builder. Each node creates it; no registry has it.
+	// Image is the builder's image. Each node creates the image itself: no registry has it.
 	Image = "localhost/slipway-builder:current"
-	// Program is the path of the builder in Image.
+	// Program is the builder's path in Image.
 	Program = "/usr/bin/slipway-builder"
-	// Runc is the path of runc in Image.
+	// Runc is runc's path in Image.
 	Runc = "/usr/bin/runc"
-	// ConfineArgument makes the builder only block link-local addresses in the network of the pod.
+	// ConfineArgument makes the builder only block link-local addresses in the pod's network.
 	ConfineArgument = "confine"
-	// FetchArgument makes the builder only fetch the source of a pipeline.
+	// FetchArgument makes the builder only fetch a pipeline's source.
 	FetchArgument = "fetch"
 )
 
 const (
 	// WorkDir is the directory for sources, and for layers that no later build uses.
 	WorkDir = "/var/lib/slipway-builder"
-	// CacheDir is the volume with the layers and sources of earlier builds. Not every build has it.
+	// CacheDir is the volume that holds layers and sources from earlier builds. Not every build has
+	// this volume.
 	CacheDir = "/var/cache/slipway-builder"
-	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect its path and the
+	// SecretsDir holds the mounted secrets. OpenShift's custom builders expect this path and the
 	// names in it.
 	SecretsDir = "/var/run/secrets/openshift.io"
-	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
+	// ConfigMapsDir holds the mounted config maps, also as in OpenShift's custom builders.
 	ConfigMapsDir = "/var/run/configs/openshift.io"
 )
 
-// LibrariesDir is the directory below WorkDir with the bare repositories of a pipeline's private
-// libraries. Each has the name of its variable.
+// LibrariesDir is the directory below WorkDir that holds the bare repositories of a pipeline's
+// private libraries. Each repository is named after its variable.
 const LibrariesDir = "library-repositories"
 
-// Directories below SecretsDir.
+// These are directories below SecretsDir.
 const (
-	// PushSecret contains credentials for the registry of the output.
+	// PushSecret holds credentials for the output's registry.
 	PushSecret = "push"
-	// PullSecret contains credentials for the registries of inputs.
+	// PullSecret holds credentials for the inputs' registries.
 	PullSecret = "pull"
-	// SourceSecret contains credentials for the Git server.
+	// SourceSecret holds credentials for the Git server.
 	SourceSecret = "source"
 )
 
-// ImageSecret returns the directory below SecretsDir with the credentials for the image source with
-// an index.
+// ImageSecret returns the directory below SecretsDir that holds the credentials for the image
+// source with the given index.
 func ImageSecret(index int) string { return fmt.Sprintf("source-image/%d", index) }
 
-// Input returns the directory below SecretsDir or ConfigMapsDir of a secret or config map that is
+// Input returns the directory below SecretsDir or ConfigMapsDir for a secret or config map that is
 // part of the source.
 func Input(name string) string { return "build/" + name }
 
-// Variables of the builder's container.
+// These are the environment variables of the builder's container.
 const (
-	// BuildVariable contains the Build object as JSON.
+	// BuildVariable holds the Build object as JSON.
 	BuildVariable = "BUILD"
-	// VersionVariable contains the version of the platform.
+	// VersionVariable holds the platform's version.
 	VersionVariable = "ORIGIN_VERSION"
-	// AllowedUIDsVariable contains the user IDs that can run assemble scripts, such as "1-".
+	// AllowedUIDsVariable holds the user IDs that may run assemble scripts, such as "1-".
 	AllowedUIDsVariable = "ALLOWED_UIDS"
-	// LogLevelVariable contains the log level, a number.
+	// LogLevelVariable holds the log level, a number.
 	LogLevelVariable = "BUILD_LOGLEVEL"
 )

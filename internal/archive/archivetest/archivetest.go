@@ -1,4 +1,4 @@
-// Package archivetest contains hostile archives that every extractor must handle.
+// Package archivetest provides hostile archives that every extractor must handle.
 package archivetest
 
 import (
@@ -12,18 +12,18 @@ import (
 	"testing"
 )
 
-// Content is the content of each file in an archive of Tar.
+// Content is the content of each file in an archive that Tar creates.
 const Content = "hostile"
 
 const secretContent = "secret of the host"
 
-// Attack is an archive that tries to read or write files outside of the target directory. Next to
-// the target directory is the directory "outside" with the file "secret". The target directory
-// contains the link "existing" to it.
+// Attack is an archive that tries to read or write files outside the target directory. The target
+// directory's parent also contains the directory "outside" with the file "secret". The target
+// directory contains the link "existing" to "outside".
 type Attack struct {
 	Name    string
 	Entries []tar.Header
-	// Harmless means that an extractor can extract the archive without an error or a warning.
+	// Harmless is set if an extractor can extract the archive without an error or a warning.
 	Harmless bool
 }
 
@@ -72,7 +72,7 @@ func Attacks(outside string) []Attack {
 	}
 }
 
-// Tar returns a tar archive. An entry without a type is a file.
+// Tar returns a tar archive. An entry whose type is not set is a file.
 func Tar(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -99,9 +99,9 @@ func Tar(t testing.TB, headers ...tar.Header) []byte {
 	return buffer.Bytes()
 }
 
-// Run extracts all attacks. An extractor can return an error, or skip entries. Run fails if
-// anything outside of the target directory changes, or if the target directory gets the content of
-// the secret, a device, a pipe or a set-ID file.
+// Run extracts all attacks. An extractor can return an error, or skip entries. The test fails if
+// anything outside the target directory changes, or if the target directory gets the secret's
+// content, a device, a pipe or a set-ID file.
 func Run(t *testing.T, extract func(t *testing.T, attack Attack, dir string) error) {
 	for i := range Attacks("") {
 		parent := t.TempDir()
@@ -128,7 +128,7 @@ func Run(t *testing.T, extract func(t *testing.T, attack Attack, dir string) err
 	}
 }
 
-// checkParent verifies that only the target directory has changed.
+// checkParent verifies that nothing except the target directory has changed.
 func checkParent(t *testing.T, parent string) {
 	t.Helper()
 	for dir, want := range map[string]string{parent: "outside target", filepath.Join(parent, "outside"): "secret"} {
@@ -160,7 +160,7 @@ func checkParent(t *testing.T, parent string) {
 }
 
 // checkTarget verifies that the target directory contains only ordinary files, directories and
-// links, and not the secret.
+// links, but not the secret.
 func checkTarget(t *testing.T, target string) {
 	t.Helper()
 	err := filepath.WalkDir(target, func(name string, entry fs.DirEntry, err error) error {

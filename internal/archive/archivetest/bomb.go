@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// Bombs returns archives that grow without end, or to a terabyte, by name. Each can be read once.
+// Bombs returns archives that expand without end, or to a terabyte, by name. Each archive can be
+// read once.
 func Bombs(t testing.TB) map[string]io.Reader {
 	t.Helper()
 	var header bytes.Buffer
@@ -31,7 +32,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// repeat is an endless stream of a block.
+// repeat is an endless stream that repeats a block.
 type repeat struct {
 	block  []byte
 	offset int
@@ -45,7 +46,8 @@ func (r *repeat) Read(p []byte) (int, error) {
 
 const blockBytes = 512
 
-// sparse returns an archive with a sparse file in the PAX format 1.0 that consists of one hole.
+// sparse returns an archive with a sparse file in the PAX format 1.0. The file consists of a single
+// hole.
 func sparse(size int64) []byte {
 	var records strings.Builder
 	for _, record := range []string{
