@@ -23,7 +23,7 @@ import (
 )
 
 // renameLate replaces kubectl with name when a command prints text. Renaming all commands at
-// startup would add a third to the time that it takes to create them.
+// startup would take a third of the time that it takes to create them.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {

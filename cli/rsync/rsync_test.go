@@ -41,7 +41,7 @@ func container(directory string) inContainer {
 }
 
 // tree returns the contents of the files below a directory, by path. A link's content is
-// "->TARGET". Directory paths end with a slash.
+// "-> TARGET". Directory paths end with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -92,8 +92,8 @@ func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 }
 
-// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. A deleted
-// secret is unlinked without an error.
+// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. It
+// returns the error for a deleted secret even though that secret has been unlinked.
 func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {

@@ -2,30 +2,30 @@ package buildpod
 
 import "encoding/json"
 
-// TestResultsAnnotation is the annotation of a Build with the results of a pipeline's tests.
+// TestResultsAnnotation is the Build annotation that holds the results of a pipeline's tests.
 const TestResultsAnnotation = "pipeline.slipway.io/test-results-json"
 
-// MaxTestResults limits TestResultsAnnotation, in bytes.
+// MaxTestResults is the maximum size of TestResultsAnnotation, in bytes.
 const MaxTestResults = 32 << 10
 
-// TestResults are the results of the tests that a pipeline has published.
+// TestResults holds the results of the tests that a pipeline has published.
 type TestResults struct {
-	// Total counts all tests, including the Failed and the Skipped ones.
+	// Total is the number of all tests, including Failed and Skipped tests.
 	Total, Failed, Skipped int
-	// DurationMillis is the sum of the tests' durations.
+	// DurationMillis is the sum of the test durations, in milliseconds.
 	DurationMillis int64
-	// Failures are the first failures, perhaps not all.
+	// Failures holds the first failures. The list might be incomplete.
 	Failures []TestFailure
 }
 
-// TestFailure is a test that failed. Its texts come from the program under test.
+// TestFailure is a failed test. Its texts come from the program under test.
 type TestFailure struct {
-	// Suite is the class of the test, or the file of a report that cannot be read.
+	// Suite is the test's class, or the file name of a report that cannot be read.
 	Suite, Name, Message string
 }
 
-// ReadTestResults returns the results in the annotations of a build, or nil if there are no valid
-// ones. Anyone who updates builds can write them.
+// ReadTestResults returns the results in a build's annotations, or nil if the annotations hold no
+// valid results. Anyone who can update the build can write these annotations.
 func ReadTestResults(annotations map[string]string) *TestResults {
 	var results TestResults
 	if json.Unmarshal([]byte(annotations[TestResultsAnnotation]), &results) != nil {

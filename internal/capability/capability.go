@@ -1,4 +1,4 @@
-// Package capability drops Linux capabilities of a process.
+// Package capability drops a process's Linux capabilities.
 package capability
 
 import (
@@ -18,7 +18,8 @@ func Drop(capabilities ...uintptr) error {
 		return fmt.Errorf("read capabilities: %w", err)
 	}
 	for _, capability := range capabilities {
-		// Each thread has its own set. A new thread inherits the set of the thread that starts it.
+		// Each thread has its own capability set. A new thread inherits the set of the thread that
+		// creates it.
 		_, _, err := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0)
 		// EINVAL: the kernel does not support the capability.
 		if err != 0 && !errors.Is(err, unix.EINVAL) {

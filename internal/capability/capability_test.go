@@ -12,8 +12,8 @@ import (
 
 func unwanted() []uintptr { return []uintptr{unix.CAP_SYS_BOOT, unix.CAP_SYS_TIME, unix.CAP_BPF} }
 
-// TestProgramsDoNotRegainDroppedCapabilities runs the test binary again, because a process cannot
-// regain dropped capabilities.
+// TestProgramsDoNotRegainDroppedCapabilities runs the test binary in a new process, because a
+// process cannot regain dropped capabilities.
 func TestProgramsDoNotRegainDroppedCapabilities(t *testing.T) {
 	const variable = "SLIPWAY_TEST_DROP"
 	if os.Getenv(variable) != "" {

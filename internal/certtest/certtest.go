@@ -1,4 +1,4 @@
-// Package certtest creates certificate authorities and certificates for tests.
+// Package certtest creates CAs and certificates for tests.
 package certtest
 
 import (
@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// Authority issues certificates.
+// Authority is a CA that issues certificates.
 type Authority struct {
-	// Certificate is the authority's own certificate. File is its path in PEM.
+	// Certificate is the CA's own certificate. File is the path of its PEM file.
 	Certificate *x509.Certificate
 	File        string
 
 	key *ecdsa.PrivateKey
 }
 
-// Pair is a certificate with the paths of its PEM file and of its key's.
+// Pair is a certificate, with the paths of its PEM file and its key file.
 type Pair struct {
 	Certificate       *x509.Certificate
 	CertFile, KeyFile string
 }
 
-// New creates an authority that is valid for an hour.
+// New creates a CA that is valid for an hour.
 func New(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{}
@@ -42,15 +42,15 @@ func New(t testing.TB) *Authority {
 	return a
 }
 
-// Pool returns a pool that contains only the authority.
+// Pool returns a certificate pool that contains only this CA.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.Certificate)
 	return pool
 }
 
-// Issue issues a certificate for a client and server with a name. It is valid for localhost,
-// 127.0.0.1 and further hosts, which are names or addresses.
+// Issue issues a certificate for a client and server with the given name. The certificate is valid
+// for localhost, 127.0.0.1 and additional hosts, which are names or addresses.
 func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	t.Helper()
 	template := &x509.Certificate{
@@ -69,13 +69,13 @@ func (a *Authority) Issue(t testing.TB, name string, hosts ...string) Pair {
 	return a.issue(t, template)
 }
 
-// IssueExpired issues a server certificate that expired a minute ago.
+// IssueExpired issues a serving certificate that expired a minute ago.
 func (a *Authority) IssueExpired(t testing.TB, host string) Pair {
 	t.Helper()
 	return a.issue(t, &x509.Certificate{Subject: pkix.Name{CommonName: host}, DNSNames: []string{host}, NotAfter: time.Now().Add(-time.Minute)})
 }
 
-// issue signs a template. It is self-signed if the authority has no certificate yet.
+// issue signs a template. The certificate is self-signed if the CA has no certificate yet.
 func (a *Authority) issue(t testing.TB, template *x509.Certificate) Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,7 +7,7 @@ import (
 )
 
 // RefuseWeak checks that a client rejects servers that offer only obsolete TLS versions or weak
-// cipher suites, and that it accepts a secure one. The servers close every connection after the
+// cipher suites, and that it accepts a secure server. The servers close every connection after the
 // handshake.
 func (a *Authority) RefuseWeak(t testing.TB, shakeHands func(address string) error) {
 	t.Helper()

@@ -1,5 +1,5 @@
-// Package cgroup creates cgroups in every hierarchy of the machine, version 1 and version 2. A
-// cgroup is named by its path below the root cgroup, such as /slipway/platform.
+// Package cgroup creates cgroups in every hierarchy on the machine, for cgroup v1 and v2. A cgroup
+// is named by its path below the root cgroup, such as /slipway/platform.
 package cgroup
 
 import (
@@ -15,14 +15,14 @@ import (
 
 const mountPoint = "/sys/fs/cgroup"
 
-// CPU shares, in the unit of version 1. A new cgroup has 1024.
+// These are limits on CPU shares, in cgroup v1 units. A new cgroup has 1024 shares.
 const (
 	minShares = 2
 	maxShares = 1 << 18
 )
 
-// Create creates a cgroup and its parents. Version 2 has one hierarchy, in which each cgroup passes
-// its controllers to its children. Version 1 has one hierarchy for each controller.
+// Create creates a cgroup and its parents. cgroup v2 has a single hierarchy, in which each cgroup
+// passes its controllers to its children. cgroup v1 has one hierarchy per controller.
 func Create(group string) error {
 	if group == "" || group == "/" {
 		return nil
@@ -43,11 +43,11 @@ func Create(group string) error {
 	return errors.Join(problems...)
 }
 
-// Add moves a process with its threads into a cgroup.
+// Add moves a process with all its threads into a cgroup.
 func Add(group string, pid int) error {
 	var problems []error
 	for _, dir := range hierarchies() {
-		// systemd tracks the processes of a service with this hierarchy
+		// systemd uses this hierarchy to track a service's processes.
 		if filepath.Base(dir) == "systemd" {
 			continue
 		}
@@ -56,19 +56,19 @@ func Add(group string, pid int) error {
 	return errors.Join(problems...)
 }
 
-// SetShares sets the CPU time of a cgroup relative to its siblings when the CPUs are busy.
+// SetShares sets a cgroup's share of CPU time relative to its siblings when the CPUs are busy.
 func SetShares(group string, shares uint64) error {
 	shares = min(max(shares, minShares), maxShares)
 	if unified() {
-		// Map the range of version 1 to the range of version 2, as runc and the kubelet do.
+		// Map the cgroup v1 range to the cgroup v2 range, as runc and the kubelet do.
 		return write(filepath.Join(mountPoint, group), "cpu.weight", strconv.FormatUint(1+(shares-minShares)*9999/(maxShares-minShares), 10))
 	}
 	return write(filepath.Join(mountPoint, "cpu", group), "cpu.shares", strconv.FormatUint(shares, 10))
 }
 
-// ProtectMemory protects memory of a cgroup from reclaim. The parents of the cgroup need the same
-// protection. Version 1 does not support it: there, the limits of the other cgroups must leave
-// enough memory.
+// ProtectMemory protects a cgroup's memory from reclaim. The cgroup's parents need the same
+// protection. cgroup v1 does not support this protection. There, the limits on the other cgroups
+// must leave enough memory.
 func ProtectMemory(group string, bytes uint64) error {
 	if !unified() {
 		return nil
@@ -76,9 +76,9 @@ func ProtectMemory(group string, bytes uint64) error {
 	return write(filepath.Join(mountPoint, group), "memory.min", strconv.FormatUint(bytes, 10))
 }
 
-// Lock reserves a cgroup for this process until it closes the file or ends. Without it, the
-// kubelets of two clusters on one machine would end each other's pods, because a kubelet ends
-// unknown pods below its cgroup.
+// Lock reserves a cgroup for this process until the process closes the file or exits. Without the
+// lock, the kubelets of two clusters on one machine would kill each other's pods, because a kubelet
+// kills unknown pods below its cgroup.
 func Lock(group string) (*os.File, error) {
 	all := hierarchies()
 	if len(all) == 0 {
@@ -102,13 +102,13 @@ func Lock(group string) (*os.File, error) {
 	return dir, nil
 }
 
-// unified reports whether the machine uses only version 2.
+// unified reports whether the machine uses only cgroup v2.
 func unified() bool {
 	var stat unix.Statfs_t
 	return unix.Statfs(mountPoint, &stat) == nil && stat.Type == unix.CGROUP2_SUPER_MAGIC
 }
 
-// hierarchies lists the mounted hierarchies that limit pods.
+// hierarchies returns the mounted hierarchies that limit pods.
 func hierarchies() []string {
 	if unified() {
 		return []string{mountPoint}
@@ -124,8 +124,8 @@ func hierarchies() []string {
 	return dirs
 }
 
-// createUnified creates a cgroup of version 2 below the mount point of the hierarchy, and enables
-// all controllers of the machine in it.
+// createUnified creates a cgroup below the mount point of the cgroup v2 hierarchy, and enables all
+// of the machine's controllers in it.
 func createUnified(mount, group string) error {
 	path := mount
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -140,8 +140,8 @@ func createUnified(mount, group string) error {
 	return nil
 }
 
-// passDown enables the controllers of a version 2 cgroup for its children. It skips controllers
-// that the kernel rejects, such as `cpu` if the cgroup has processes with real-time priority.
+// passDown enables a cgroup v2 cgroup's controllers for its children. It skips controllers that the
+// kernel rejects, such as `cpu` if the cgroup has processes with real-time priority.
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))
 	if err != nil {
@@ -153,8 +153,8 @@ func passDown(path string) error {
 	return nil
 }
 
-// inheritCpuset copies the CPUs and memory nodes of the parent to each new cpuset. In version 1,
-// both are empty at first, and no process can enter such a cgroup.
+// inheritCpuset copies the parent's CPUs and memory nodes to each new cpuset. In cgroup v1, both
+// sets are initially empty, and no process can enter such a cgroup.
 func inheritCpuset(hierarchy, group string) error {
 	path := hierarchy
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -187,7 +187,7 @@ func write(dir, file, value string) error {
 	return nil
 }
 
-// Children returns the names of the direct children of a cgroup. A missing cgroup has none.
+// Children returns the names of a cgroup's direct children. It returns nil for a missing cgroup.
 func Children(group string) []string {
 	entries, _ := os.ReadDir(filepath.Join(view(), group))
 	var names []string
@@ -199,7 +199,8 @@ func Children(group string) []string {
 	return names
 }
 
-// Processes returns the processes in a cgroup and its descendants. A missing cgroup has none.
+// Processes returns the processes in a cgroup and its descendants. It returns nil for a missing
+// cgroup.
 func Processes(group string) []int {
 	content, _ := os.ReadFile(filepath.Join(view(), group, "cgroup.procs"))
 	var pids []int
@@ -214,7 +215,7 @@ func Processes(group string) []int {
 	return pids
 }
 
-// view returns a hierarchy that contains every process of a pod.
+// view returns a hierarchy that contains all of a pod's processes.
 func view() string {
 	if unified() {
 		return mountPoint

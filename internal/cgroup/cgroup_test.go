@@ -98,7 +98,7 @@ func TestProcessIsInCgroupWithShares(t *testing.T) {
 	}
 }
 
-// TestGroupsOfVersion2 runs in a kernel with version 2 only.
+// TestGroupsOfVersion2 runs on a kernel with only cgroup v2.
 func TestGroupsOfVersion2(t *testing.T) {
 	if !usermode.In(t) {
 		return

@@ -6,8 +6,9 @@ import (
 	"net/netip"
 )
 
-// Network returns the IP address of a client's host:port, such as http.Request.RemoteAddr. For
-// IPv6, it returns the /64 network, which belongs to one customer. It returns other text unchanged.
+// Network returns the IP address in a client's host:port, such as http.Request.RemoteAddr. For
+// IPv6, it returns the /64 network, which belongs to a single customer. It returns any other text
+// unchanged.
 func Network(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package componenttest runs components in tests: anything with a method Run(ctx, ready) that
-// blocks, calls ready once when it serves, and returns nil when ctx has ended.
+// Package componenttest runs components in tests. A component is anything with a method Run(ctx,
+// ready) that blocks, calls ready once when it serves requests, and returns nil when ctx is done.
 package componenttest
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// Component is a running component of a test.
+// Component is a component that runs in a test.
 type Component struct {
 	t      testing.TB
 	ready  chan struct{}
@@ -20,8 +20,8 @@ type Component struct {
 	stop   sync.Once
 }
 
-// Start starts a component. It stops when the test ends, after the clean-ups that the test
-// registers later.
+// Start starts a component. The component stops when the test ends, after the cleanups that the
+// test registers later.
 func Start(t testing.TB, run func(ctx context.Context, ready func()) error) *Component {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -45,8 +45,8 @@ func Run(t testing.TB, run func(ctx context.Context, ready func()) error) *Compo
 // Ready reports whether the component is ready.
 func (p *Component) Ready() bool { return closed(p.ready) }
 
-// WaitReady waits until the component is ready. It ends the test if the component ends first or is
-// not ready within a minute.
+// WaitReady waits until the component is ready. It stops the test if the component returns first or
+// is not ready within a minute.
 func (p *Component) WaitReady() {
 	p.t.Helper()
 	eventually.True(p.t, "the component is ready", func() bool {
@@ -58,8 +58,8 @@ func (p *Component) WaitReady() {
 	})
 }
 
-// Stop stops the component and waits for its end. The test fails if the component returns an error
-// or takes longer than a minute. Further calls of Stop do nothing.
+// Stop stops the component and waits until it returns. The test fails if the component returns an
+// error or takes longer than a minute. Further calls to Stop are no-ops.
 func (p *Component) Stop() {
 	p.t.Helper()
 	p.stop.Do(p.end)

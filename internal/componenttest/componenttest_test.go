@@ -29,7 +29,7 @@ func (r *recorder) Fatalf(format string, a ...any) {
 	runtime.Goexit()
 }
 
-// failures runs a test and its clean-ups. It returns the messages of its failures.
+// failures runs a test and its cleanups. It returns the messages of its failures.
 func failures(t *testing.T, test func(testing.TB)) string {
 	r := &recorder{TB: t}
 	steps := []func(){func() { test(r) }}
@@ -55,7 +55,7 @@ func good(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// The bubble's clock advances as fast as the tests run.
+// The synctest bubble's clock advances without real waiting.
 func TestRunReportsBrokenComponents(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {

@@ -1,19 +1,19 @@
 // Package coverage reads docs/coverage.tsv. The file lists everything that the five documents
-// behind Slipway describe, with the state of each row and the test that proves it.
+// behind Slipway describe, with each row's state and the test that proves it.
 //
-// The file is tab-separated: one header line, then one row per line.
+// The file is tab-separated, with one header line, followed by one row per line.
 //
 //	document  section  row  state  proof  note
 //
-// The name of a row is unique within its document. A proof is one or more Go tests, separated by
-// commas, each `<package path in the module>.<Test>` with an optional `/<subtest>`, for example
+// A row's name is unique within its document. A proof is one or more Go tests, separated by commas.
+// Each test is `<package path in the module>.<Test>` with an optional `/<subtest>`, for example
 // `test/scenario/boot.TestBoot`.
 package coverage
 
-// State is how much of a row Slipway supports.
+// State is the extent to which Slipway supports a row.
 type State string
 
-// The states of a row.
+// These are the possible states of a row.
 const (
 	Works      State = "works"      // supported, and the proof shows it
 	Partial    State = "partial"    // partly supported; the proof shows which part
@@ -22,13 +22,13 @@ const (
 	Open       State = "open"       // not supported yet
 )
 
-// States returns every state in the order of reports.
+// States returns all states in the order in which reports list them.
 func States() []State { return []State{Works, Partial, Kubernetes, Retired, Open} }
 
 // needsProof reports whether a row in state s must name a test.
 func (s State) needsProof() bool { return s == Works || s == Partial || s == Kubernetes }
 
-// Row is one line of the file.
+// Row is one line in the file.
 type Row struct {
 	Line     int    // line in the file, from 1
 	Document string // short name of the document, such as "csi"
@@ -46,7 +46,7 @@ type Proof struct {
 	Subtest string // rest of the name after the first slash, or empty
 }
 
-// String returns the proof as in the file.
+// String returns the proof in the file's format.
 func (p Proof) String() string {
 	s := p.Package + "." + p.Test
 	if p.Subtest != "" {

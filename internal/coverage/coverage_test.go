@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// root is the root folder of the module.
+// root is the module's root folder.
 const root = "../.."
 
 func TestEveryProofExists(t *testing.T) {

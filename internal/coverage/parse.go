@@ -16,7 +16,7 @@ const (
 	noteLimit = 100 // characters
 )
 
-// Load reads the file at path. The error joins one error for every wrong line.
+// Load reads the file at path. The returned error joins one error for each invalid line.
 func Load(path string) ([]Row, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -26,8 +26,8 @@ func Load(path string) ([]Row, error) {
 	return Parse(path, f)
 }
 
-// Parse parses a coverage file. name is the file's name in errors. It reports every wrong line as
-// `<name>:<line>: <problem>`. Together with the joined error, it returns the valid rows.
+// Parse parses a coverage file. name is the file's name in errors. Parse reports every invalid line
+// as `<name>:<line>: <problem>`. Together with the joined errors, it returns the valid rows.
 func Parse(name string, r io.Reader) ([]Row, error) {
 	var (
 		rows     []Row

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckProofs checks that the proofs of rows exist below root, the root folder of the module. name
-// is the coverage file in errors. A proof exists if a _test.go file of its package declares the
+// CheckProofs checks that the rows' proofs exist below root, the module's root folder. name is the
+// coverage file's name in errors. A proof exists if a _test.go file in its package declares the
 // function `func TestX(t *testing.T)` and, for a subtest, if every part of its name is a string in
 // those files. CheckProofs compiles nothing. It reports every missing proof.
 func CheckProofs(root, name string, rows []Row) error {
@@ -38,7 +38,7 @@ func CheckProofs(root, name string, rows []Row) error {
 	return errors.Join(problems...)
 }
 
-// testPackage contains the tests of the _test.go files in a folder.
+// testPackage holds the tests in a folder's _test.go files.
 type testPackage struct {
 	tests   map[string]bool // names of test functions
 	strings map[string]bool // every string literal, in the spelling of subtest names
@@ -59,7 +59,8 @@ func (p *testPackage) check(proof Proof) error {
 	return nil
 }
 
-// parseTests parses the _test.go files of a folder. A folder without any is an empty package.
+// parseTests parses a folder's _test.go files. A folder without such files results in an empty
+// package.
 func parseTests(folder string) (*testPackage, error) {
 	pkg := &testPackage{tests: map[string]bool{}, strings: map[string]bool{}}
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
@@ -89,7 +90,7 @@ func parseTests(folder string) (*testPackage, error) {
 }
 
 // isTest reports whether the go tool would run the function as a test: its name matches, and its
-// only parameter is a pointer to a type T, which in a _test.go file is testing.T.
+// only parameter is a pointer to a type T, which is testing.T in a _test.go file.
 func isTest(f *ast.FuncDecl) bool {
 	name, named := strings.CutPrefix(f.Name.Name, "Test")
 	if first, _ := utf8.DecodeRuneInString(name); !named || unicode.IsLower(first) {
@@ -106,7 +107,7 @@ func isTest(f *ast.FuncDecl) bool {
 	return ok && typ.Sel.Name == "T"
 }
 
-// subtestName replaces white space with _, as package testing does in names of subtests.
+// subtestName replaces white space with _, as package testing does in subtest names.
 func subtestName(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

@@ -1,9 +1,9 @@
 package coverage
 
-// Count is the number of rows by state.
+// Count holds the number of rows in each state.
 type Count map[State]int
 
-// Rows returns the number of all rows.
+// Rows returns the total number of rows.
 func (c Count) Rows() int {
 	n := 0
 	for _, rows := range c {
@@ -12,20 +12,20 @@ func (c Count) Rows() int {
 	return n
 }
 
-// SectionTotal is the count of one section.
+// SectionTotal holds a section's row counts.
 type SectionTotal struct {
 	Section string
 	Count   Count
 }
 
-// DocumentTotal is the count of one document and of its sections.
+// DocumentTotal holds the row counts of a document and its sections.
 type DocumentTotal struct {
 	Document string
 	Count    Count
 	Sections []SectionTotal
 }
 
-// Totals counts rows by document and section, both in the order of their first row.
+// Totals counts rows by document and section, both in the order of their first rows.
 func Totals(rows []Row) []DocumentTotal {
 	var totals []DocumentTotal
 	documents := map[string]int{}
@@ -51,7 +51,7 @@ func Totals(rows []Row) []DocumentTotal {
 	return totals
 }
 
-// Sum adds the counts of all documents.
+// Sum adds up the counts of all documents.
 func Sum(totals []DocumentTotal) Count {
 	sum := Count{}
 	for _, total := range totals {

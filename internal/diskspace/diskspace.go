@@ -1,4 +1,4 @@
-// Package diskspace checks the free space of disks that users fill and the platform needs.
+// Package diskspace checks the free space on disks that users fill and that the platform needs.
 package diskspace
 
 import (
@@ -8,20 +8,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Reserve is the space of a disk that must stay free.
+// Reserve is the amount of disk space that must stay free.
 type Reserve struct {
-	// Bytes is the minimum in bytes, in addition to Share.
+	// Bytes is the minimum free space in bytes, in addition to Share.
 	Bytes int64
-	// Share is the minimum as a fraction of the size of the disk, from 0 to 1.
+	// Share is the minimum free space as a fraction of the disk's size, from 0 to 1.
 	Share float64
-	// Inodes is the minimum as a fraction of the inodes of the disk, from 0 to 1. Small files use up
-	// inodes before bytes.
+	// Inodes is the minimum number of free inodes as a fraction of the disk's inodes, from 0 to 1.
+	// Small files use up inodes before bytes.
 	Inodes float64
 }
 
 // Full is the error for a disk whose free space is below its reserve.
 type Full struct {
-	// Free and Reserve are numbers of bytes, or of inodes if Unit is "inodes".
+	// Free and Reserve are in bytes, or in inodes if Unit is "inodes".
 	Free, Reserve int64
 	Unit          string
 }
@@ -34,7 +34,7 @@ func (f *Full) Error() string {
 	return fmt.Sprintf("it has %s free, and its reserve is %s", Readable(f.Free), Readable(f.Reserve))
 }
 
-// Check returns an error of type *Full if the free space of a directory's disk is below the
+// Check returns an error of type *Full if the free space on a directory's disk is below the
 // reserve.
 func (r Reserve) Check(dir string) error {
 	var disk unix.Statfs_t
@@ -51,7 +51,7 @@ func (r Reserve) Check(dir string) error {
 	return nil
 }
 
-// Readable formats bytes with a suitable unit.
+// Readable formats a number of bytes with a suitable unit.
 func Readable(bytes int64) string {
 	const unit = 1 << 20
 	if bytes > unit {

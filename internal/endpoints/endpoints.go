@@ -1,4 +1,4 @@
-// Package endpoints restricts the endpoints of services that a process on the host connects to on
+// Package endpoints restricts the service endpoints that a process on the host connects to on
 // behalf of users. A connection from the host can reach ports that other clients cannot, and
 // servers that trust every client on the host.
 package endpoints
@@ -13,13 +13,13 @@ import (
 )
 
 // mirror is the controller that creates EndpointSlices from the Endpoints of services without a
-// selector. It sets the label on every slice, regardless of the labels of the Endpoints.
+// selector. It sets the managed-by label on every slice, regardless of the labels on the Endpoints.
 const mirror = "endpointslicemirroring-controller.k8s.io"
 
-// Reachable reports whether a connection to an address of a slice is allowed. Users write
-// Endpoints, so their loopback, link-local and host addresses are not allowed, except host
-// addresses in namespaces of the platform. Only controllers and cluster administrators write other
-// slices; those can point to the host.
+// Reachable reports whether connections to an address in a slice are allowed. Users can write
+// Endpoints, so loopback, link-local and host addresses in slices that mirror Endpoints are not
+// allowed, except for host addresses in platform namespaces. Only controllers and cluster
+// administrators write other slices, which can point to the host.
 func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr,
 	host func(netip.Addr) bool) bool {
 	if slice.Labels[discoveryv1.LabelManagedBy] != mirror {
@@ -32,14 +32,14 @@ func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr,
 	return platform(slice.Namespace) || !host(address)
 }
 
-// platform reports whether users cannot request a namespace of this name.
+// platform reports whether a namespace has a name that users cannot request.
 func platform(namespace string) bool {
 	return namespace == "default" || namespace == "openshift" ||
 		strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
-// OfHost reports whether an address currently belongs to this machine. If it cannot read the
-// machine's addresses, it returns true.
+// OfHost reports whether an address currently belongs to this machine. It returns true if it cannot
+// read the machine's addresses.
 func OfHost(address netip.Addr) bool {
 	addrs, err := net.InterfaceAddrs()
 	return err != nil || slices.ContainsFunc(addrs, func(addr net.Addr) bool {

@@ -19,11 +19,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Client manages members. It connects for each call: calls are rare.
+// Client manages members. It opens a connection for each call, because calls are rare.
 type Client struct {
-	// Socket is the path of a Unix socket of etcd.
+	// Socket is the path of etcd's Unix socket.
 	Socket string
-	// CertFile, KeyFile and CAFile are the credentials for connections to single members over TLS.
+	// CertFile, KeyFile and CAFile are the credentials for TLS connections to individual members.
 	CertFile, KeyFile, CAFile string
 }
 
@@ -32,29 +32,31 @@ type Member struct {
 	ID uint64
 	// Name is empty until the member has started for the first time.
 	Name string
-	// PeerURL and ClientURL are its addresses. ClientURL is empty until it has started.
+	// PeerURL and ClientURL are the member's addresses. ClientURL is empty until the member has
+	// started for the first time.
 	PeerURL, ClientURL string
-	// Learner means that it gets all data and has no vote.
+	// Learner is set if the member receives all data but has no vote.
 	Learner bool
 }
 
-// Status is the state of one member, as the member reports it.
+// Status is a member's state, as reported by the member.
 type Status struct {
 	Version string
-	// Leader is the ID of the member that it considers the leader, or 0.
+	// Leader is the ID of the member that this member considers the leader, or 0.
 	Leader uint64
-	// Index is the index of the last log entry that it has applied.
+	// Index is the index of the last log entry that the member has applied.
 	Index uint64
-	// Size and InUse are the size of its database file in bytes, and of the part with content.
+	// Size is the size of the member's database file, and InUse is the size of the part that is in
+	// use, both in bytes.
 	Size, InUse int64
-	// Alarms and other errors.
+	// Errors holds alarms and other errors.
 	Errors []string
 }
 
-// dialTimeout limits a connection.
+// dialTimeout is the maximum time to establish a connection.
 const dialTimeout = 3 * time.Second
 
-// Errors that callers distinguish.
+// These are the errors that callers distinguish.
 var (
 	// ErrNotReady means that a learner has not caught up with the leader.
 	ErrNotReady = errors.New("the learner has not caught up")
@@ -67,7 +69,7 @@ func (c Client) local() (*clientv3.Client, error) {
 	return connect(clientv3.Config{Endpoints: []string{"unix://" + c.Socket}})
 }
 
-// Member returns a connection to one member. The caller closes it.
+// Member returns a connection to one member. The caller must close it.
 func (c Client) Member(url string) (*clientv3.Client, error) {
 	settings, err := c.TLS()
 	if err != nil {
@@ -85,7 +87,7 @@ func connect(config clientv3.Config) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// TLS returns the settings of connections to members.
+// TLS returns the TLS configuration for connections to members.
 func (c Client) TLS() (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
@@ -149,7 +151,7 @@ func (c Client) AddLearner(ctx context.Context, peerURL string) ([]Member, error
 	return members(response.Members), nil
 }
 
-// Update changes the peer address of a member.
+// Update changes a member's peer address.
 func (c Client) Update(ctx context.Context, id uint64, peerURL string) error {
 	client, err := c.local()
 	if err != nil {
@@ -166,7 +168,7 @@ func (c Client) Update(ctx context.Context, id uint64, peerURL string) error {
 	return nil
 }
 
-// Promote makes a learner a voter. The error is ErrNotReady if it has not caught up.
+// Promote makes a learner a voting member. It returns ErrNotReady if the learner has not caught up.
 func (c Client) Promote(ctx context.Context, id uint64) error {
 	client, err := c.local()
 	if err != nil {
@@ -200,7 +202,7 @@ func (c Client) Remove(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Status requests the state of a member.
+// Status requests a member's state.
 func (c Client) Status(ctx context.Context, url string) (Status, error) {
 	client, err := c.Member(url)
 	if err != nil {

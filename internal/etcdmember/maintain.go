@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Defragment releases the unused space in the database file of a member to the disk. The member
-// serves no requests in the meantime, about a second for each 100 MB in use.
+// Defragment releases unused space in a member's database file to the file system. During this
+// time, which is about one second for each 100 MB in use, the member serves no requests.
 func (c Client) Defragment(ctx context.Context, url string) error {
 	client, err := c.Member(url)
 	if err != nil {
@@ -24,7 +24,7 @@ func (c Client) Defragment(ctx context.Context, url string) error {
 	return nil
 }
 
-// MoveLeader moves the leadership from the leader, which has a URL, to another voter.
+// MoveLeader transfers leadership from the leader at url to another voting member.
 func (c Client) MoveLeader(ctx context.Context, url string, to uint64) error {
 	client, err := c.Member(url)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c Client) MoveLeader(ctx context.Context, url string, to uint64) error {
 	return nil
 }
 
-// Compact removes all earlier revisions of all keys. It returns when their space is free.
+// Compact removes all earlier revisions of all keys. It returns once their space is free.
 func (c Client) Compact(ctx context.Context) error {
 	client, err := c.local()
 	if err != nil {
@@ -55,8 +55,8 @@ func (c Client) Compact(ctx context.Context) error {
 	return nil
 }
 
-// Full reports whether etcd rejects writes, because the database file of a member reached its
-// largest size (the alarm NOSPACE).
+// Full reports whether etcd rejects writes because a member's database file has reached its maximum
+// size (the NOSPACE alarm).
 func (c Client) Full(ctx context.Context) (bool, error) {
 	client, err := c.local()
 	if err != nil {
@@ -75,7 +75,8 @@ func (c Client) Full(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Disarm ends the alarm NOSPACE of all members. A member that is still full raises it again.
+// Disarm clears the NOSPACE alarm on all members. A member that is still full raises the alarm
+// again.
 func (c Client) Disarm(ctx context.Context) error {
 	client, err := c.local()
 	if err != nil {

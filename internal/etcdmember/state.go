@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// statusTimeout limits a request for the members, or to one member.
+// statusTimeout is the timeout for a request for the member list, or to one member.
 const statusTimeout = 5 * time.Second
 
-// State is a member with its status, or the error of the request for it.
+// State is a member with its status, or with the error from the status request.
 type State struct {
 	Member
 	Status
@@ -24,7 +24,7 @@ func (m Member) Role() string {
 	return "voter"
 }
 
-// Problem returns why a member is not healthy, or "".
+// Problem returns the reason why a member is not healthy, or "".
 func (s State) Problem() string {
 	switch {
 	case s.Err != nil:
@@ -58,7 +58,7 @@ func (c Client) States(ctx context.Context) ([]State, error) {
 	return states, nil
 }
 
-// LastIndex returns the index of the member that has applied most.
+// LastIndex returns the index of the member that has applied the most entries.
 func LastIndex(states []State) (last uint64) {
 	for _, state := range states {
 		last = max(last, state.Index)

@@ -1,5 +1,5 @@
-// Package eventually waits in tests for asynchronous changes: a process ends, a controller acts,
-// the kernel removes a device.
+// Package eventually waits in tests for asynchronous changes: a process exits, a controller acts,
+// or the kernel removes a device.
 package eventually
 
 import (
@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// timeout is long because only a failing test waits for it, and because a loaded machine is
+	// timeout is long because only a failing test waits that long, and because a loaded machine is
 	// slow.
 	timeout  = time.Minute
 	interval = 10 * time.Millisecond
 )
 
-// True waits until the condition holds. After a minute, it ends the test with a message that
+// True waits until the condition is true. After a minute, it stops the test with a message that
 // contains description.
 func True(t testing.TB, description string, condition func() bool) {
 	t.Helper()
@@ -24,8 +24,8 @@ func True(t testing.TB, description string, condition func() bool) {
 	}
 }
 
-// Equal waits until got returns want. After a minute, it ends the test with a message that contains
-// description and the last value.
+// Equal waits until got returns want. After a minute, it stops the test with a message that
+// contains description and the last value.
 func Equal[T comparable](t testing.TB, description string, got func() T, want T) {
 	t.Helper()
 	var last T
@@ -41,7 +41,7 @@ func show(value any) string {
 	return fmt.Sprintf("%+v", value)
 }
 
-// poll checks the condition immediately, at intervals, and a last time after the timeout.
+// poll checks the condition immediately, then periodically, and one last time after the timeout.
 func poll(timeout time.Duration, condition func() bool) bool {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -22,7 +22,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// failure runs a test. It returns the message that ends the test, or "".
+// failure runs a test. It returns the message that stops the test, or "".
 func failure(t *testing.T, test func(testing.TB)) string {
 	r := &recorder{TB: t}
 	done := make(chan struct{})
@@ -34,7 +34,7 @@ func failure(t *testing.T, test func(testing.TB)) string {
 	return r.message
 }
 
-// The bubble's clock advances as fast as the tests run.
+// The synctest bubble's clock advances without real waiting.
 func TestWaiting(t *testing.T) {
 	after := func(d time.Duration) func() bool {
 		start := time.Now()

@@ -1,5 +1,5 @@
-// Package filelock synchronizes processes and goroutines with file locks. The kernel
-// releases the locks of a process that ends (flock(2)).
+// Package filelock synchronizes processes and goroutines with file locks. The kernel releases a
+// process's locks when the process exits (flock(2)).
 package filelock
 
 import (
@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mode is the kind of a lock.
+// Mode is a lock's mode.
 type Mode int
 
-// Any number of holders share a lock, or one holder has an exclusive lock.
+// A lock can have any number of shared holders, or a single exclusive holder.
 const (
 	Shared    Mode = unix.LOCK_SH
 	Exclusive Mode = unix.LOCK_EX
 )
 
-// Lock creates the file of a lock if it does not exist, and waits for the lock. Its folder must
-// exist. The caller must call unlock once.
+// Lock creates the lock file if it does not exist, and waits for the lock. The file's folder must
+// exist. The caller must call unlock exactly once.
 func Lock(path string, mode Mode) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

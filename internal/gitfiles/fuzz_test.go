@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// packWith returns a pack with objects, of which each has a type and a content.
+// packWith returns a pack with objects, each of which has a type and content.
 func packWith(objects ...[]byte) []byte {
 	pack := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects)))
 	for _, object := range objects {
@@ -28,7 +28,7 @@ func packWith(objects ...[]byte) []byte {
 	return pack
 }
 
-// sample returns a pack with a directory that has a file, and its commit.
+// sample returns a pack that contains a directory with a file, and the directory's commit.
 func sample() (pack []byte, commit string) {
 	tree := "100644 go.mod\x00" + strings.Repeat("\x01", 20)
 	content := "tree " + hash("tree", []byte(tree)) + "\n\nx"
@@ -48,7 +48,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzPatch checks that no delta makes patch panic, or exceeds its limit.
+// FuzzPatch checks that no delta makes patch panic or exceed its limit.
 func FuzzPatch(f *testing.F) {
 	f.Add([]byte("base"), []byte("\x04\x06\x91\x00\x04\x02ab"))
 	f.Add([]byte("base"), []byte("\x04\x06\x80"))

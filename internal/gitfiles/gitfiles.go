@@ -2,10 +2,10 @@
 // users.
 //
 // It does not trust servers, and stores nothing on disk. It reads a pack only until it has found
-// the directory, within limits of its size and of the memory for it. Servers need version 2 of
-// Git's protocol, which they have since 2018.
+// the directory, and limits the size of the pack and the memory for it. Servers must support
+// version 2 of Git's protocol, which was introduced in 2018.
 //
-// Source: the documents gitprotocol-v2, gitprotocol-http and gitformat-pack of Git.
+// Source: Git's documents gitprotocol-v2, gitprotocol-http and gitformat-pack.
 package gitfiles
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Place is a directory in a repository.
 type Place struct {
-	// URL is the address of the repository, with the scheme http or https and without credentials.
+	// URL is the repository's address, with the scheme http or https and without credentials.
 	URL string
 	// Ref is a branch, a tag, a full reference or a commit. Empty means the server's default branch.
 	Ref string
@@ -34,7 +34,7 @@ type Place struct {
 	Dir string
 }
 
-// ErrPrivate means that the repository does not exist, or that the server requires a login.
+// ErrPrivate means that the repository does not exist or that the server requires a login.
 var ErrPrivate = errors.New("the repository does not exist, or is not public")
 
 // List returns the names of the files and directories at a place. Its errors do not contain the
@@ -53,7 +53,7 @@ func List(ctx context.Context, transport http.RoundTripper, place Place) ([]stri
 	return server.list(ctx, commit, directories(place.Dir))
 }
 
-// directories returns the names of the directories on the way to a path.
+// directories returns the names of the directories along a path.
 func directories(dir string) []string {
 	clean := strings.Trim(path.Clean("/"+dir), "/")
 	if clean == "" {
@@ -69,19 +69,19 @@ func isCommit(ref string) bool { return commitPattern.MatchString(ref) }
 // server is a repository whose server has accepted version 2 of the protocol.
 type server struct {
 	client *http.Client
-	// base is the address after redirects.
+	// base is the repository's address after redirects.
 	base string
-	// filters means that the server can omit the contents of files.
+	// filters is set if the server can omit file contents.
 	filters bool
 }
 
 const (
 	service = "git-upload-pack"
-	// protocolHeader requests version 2.
+	// protocolHeader requests version 2 of the protocol.
 	protocolHeader, protocolVersion = "Git-Protocol", "version=2"
 )
 
-// connect reads the capabilities of a server. It follows redirects.
+// connect reads a server's capabilities. It follows redirects.
 func connect(ctx context.Context, transport http.RoundTripper, address string) (*server, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -106,7 +106,7 @@ func connect(ctx context.Context, transport http.RoundTripper, address string) (
 	if !ok {
 		return nil, errors.New("the server redirects to an address that is not a repository")
 	}
-	// The server must not redirect requests that contain the name of a reference.
+	// The server must not redirect requests that contain a reference name.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	s := &server{client: client, base: base}
 	return s, s.readCapabilities(newLines(response.Body, maxResponse))
@@ -136,7 +136,7 @@ func (s *server) readCapabilities(lines *lines) error {
 	})
 }
 
-// send sends a request, and returns its response if the status is 200.
+// send sends a request, and returns the response if its status is 200.
 func send(client *http.Client, request *http.Request) (*http.Response, error) {
 	request.Header.Set(protocolHeader, protocolVersion)
 	response, err := client.Do(request)
@@ -157,7 +157,7 @@ func send(client *http.Client, request *http.Request) (*http.Response, error) {
 	return nil, fmt.Errorf("the server responds with status %d", response.StatusCode)
 }
 
-// command sends a command with arguments. The caller closes the response.
+// command sends a command with arguments. The caller must close the response.
 func (s *server) command(ctx context.Context, name string, arguments ...string) (io.ReadCloser, error) {
 	var body bytes.Buffer
 	writeLine(&body, "command="+name)
@@ -179,7 +179,7 @@ func (s *server) command(ctx context.Context, name string, arguments ...string) 
 	return response.Body, nil
 }
 
-// resolve returns the commit of a reference.
+// resolve returns a reference's commit.
 func (s *server) resolve(ctx context.Context, ref string) (string, error) {
 	if strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' }) || len(ref) > maxReference {
 		return "", errors.New("the name of the reference is not valid")

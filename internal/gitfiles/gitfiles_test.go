@@ -46,7 +46,7 @@ func (r *repositories) git(name string, args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// commit creates a repository, or changes it, and returns the commit.
+// commit creates or changes a repository, and returns the commit.
 func (r *repositories) commit(name string, files map[string]string) string {
 	r.t.Helper()
 	dir := filepath.Join(r.root, name)
@@ -68,7 +68,7 @@ func (r *repositories) commit(name string, files map[string]string) string {
 	return r.git(name, "rev-parse", "HEAD")
 }
 
-// list lists a place of the repository app with the dialer of the platform.
+// list lists a directory in the repository app with the platform's dialer.
 func (r *repositories) list(ref, dir string) ([]string, error) {
 	dialer := outbound.New(outbound.Policy{AllowedHosts: []string{r.host}})
 	return List(r.t.Context(), dialer.Transport(false), Place{URL: r.url + "/app/.git", Ref: ref, Dir: dir})
@@ -106,7 +106,7 @@ func TestFilesAreListedAtEveryPlaceOfRepository(t *testing.T) {
 	}
 }
 
-// A tree with many entries is stored as a delta of another one, if the objects are packed.
+// A tree with many entries is stored as a delta against another tree if the objects are packed.
 func TestTreesStoredAsDeltasAreListed(t *testing.T) {
 	r := newRepositories(t)
 	files := map[string]string{}

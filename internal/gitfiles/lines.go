@@ -11,23 +11,24 @@ import (
 )
 
 const (
-	// maxResponse limits capabilities and references, and maxPack the part of a pack that is read.
+	// maxResponse is the maximum size of the capabilities or references, and maxPack is the maximum
+	// size of the part of a pack that is read, in bytes.
 	maxResponse, maxPack = 1 << 20, 32 << 20
-	// maxReference limits the length of a reference's name.
+	// maxReference is the maximum length of a reference name, in bytes.
 	maxReference = 1 << 10
-	// flush ends a message, and delimiter a section of it.
+	// flush ends a message, and delimiter ends a section in a message.
 	flush, delimiter = "0000", "0001"
-	// lengthSize is the number of digits of a line's length.
+	// lengthSize is the number of digits in a line's length.
 	lengthSize = 4
 )
 
 // errProtocol means that a response does not follow Git's protocol, or exceeds a limit.
 var errProtocol = errors.New("the server's response is not valid, or too large")
 
-// lines reads the packet lines of a response.
+// lines reads a response's packet lines.
 type lines struct {
 	reader *bufio.Reader
-	// ended means that the last line was a flush.
+	// ended is set if the last line was a flush.
 	ended bool
 }
 
@@ -35,7 +36,7 @@ func newLines(r io.Reader, limit int64) *lines {
 	return &lines{reader: bufio.NewReader(io.LimitReader(r, limit))}
 }
 
-// next returns the next line. It is nil for a flush and a delimiter.
+// next returns the next line, or nil for a flush or delimiter.
 func (l *lines) next() ([]byte, error) {
 	digits := make([]byte, lengthSize)
 	if _, err := io.ReadFull(l.reader, digits); err != nil {
@@ -56,7 +57,7 @@ func (l *lines) next() ([]byte, error) {
 	return line, nil
 }
 
-// each calls a function with each line until a flush.
+// each calls a function for each line until a flush.
 func (l *lines) each(do func(line string) error) error {
 	for {
 		line, err := l.next()
@@ -76,13 +77,13 @@ func writeLine(to *bytes.Buffer, text string) {
 	fmt.Fprintf(to, "%04x%s\n", len(text)+lengthSize+1, text)
 }
 
-// sideband reads the pack in the lines that follow the line packfile.
+// sideband reads the pack from the lines that follow the packfile line.
 type sideband struct {
 	lines *lines
 	rest  []byte
 }
 
-// Read reads a part of the pack.
+// Read reads part of the pack.
 func (s *sideband) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		line, err := s.lines.next()

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// maxObject limits a commit, a tree or a delta, and maxKept all trees that are kept.
+	// maxObject is the maximum size of a commit, tree or delta, and maxKept is the maximum total
+	// size of all trees that are kept, in bytes.
 	maxObject, maxKept = 1 << 20, 8 << 20
-	// maxDiscarded limits the decompressed contents of files.
+	// maxDiscarded is the maximum total size of decompressed file contents, in bytes.
 	maxDiscarded = 128 << 20
 )
 
-// The types of objects in a pack.
+// These are the types of objects in a pack.
 const (
 	commitType    = 1
 	treeType      = 2
@@ -29,24 +30,25 @@ const (
 	referredDelta = 7
 )
 
-// pack reads the objects of a pack in their order.
+// pack reads a pack's objects in order.
 type pack struct {
 	reader *counter
-	// trees are the trees so far, by offset and by hash. Later trees can be stored as deltas.
+	// byOffset and byHash hold the trees read so far. Later trees can be stored as deltas against
+	// them.
 	byOffset map[int64][]byte
 	byHash   map[string][]byte
 	kept     int
-	// discarded counts the bytes of objects that are not kept.
+	// discarded is the number of bytes in objects that are not kept.
 	discarded int64
 }
 
-// counter counts the bytes that are read. It reads no more than a decompression needs.
+// counter counts the bytes that are read. It reads no more than decompression needs.
 type counter struct {
 	*bufio.Reader
 	offset int64
 }
 
-// ReadByte makes the decompression read single bytes, so that it does not read the next object.
+// ReadByte makes decompression read single bytes, so that it does not read into the next object.
 func (c *counter) ReadByte() (byte, error) {
 	b, err := c.Reader.ReadByte()
 	if err == nil {
@@ -62,8 +64,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// find returns the names in the directory dirs of a commit. It reads the pack until it has found
-// the directory.
+// find returns the names in a commit's directory dirs. It reads the pack until it has found the
+// directory.
 func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 	p := &pack{reader: &counter{Reader: bufio.NewReader(r)}, byOffset: map[int64][]byte{}, byHash: map[string][]byte{}}
 	header := make([]byte, 12)
@@ -97,7 +99,7 @@ func find(r io.Reader, commit string, dirs []string) ([]string, error) {
 	return nil, errProtocol
 }
 
-// next reads an object. It returns the content of a commit, and keeps trees.
+// next reads an object. It returns a commit's content, and keeps trees.
 func (p *pack) next() (kind int, content []byte, err error) {
 	offset := p.reader.offset
 	kind, size, err := p.header()
@@ -122,7 +124,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	default:
 		return 0, nil, errProtocol
 	}
-	// If its base is not a known tree, a delta belongs to a file.
+	// If its base is not a known tree, the delta belongs to a file.
 	if kind != commitType && kind != treeType && base == nil {
 		return kind, nil, p.discard(size)
 	}
@@ -141,7 +143,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	return treeType, nil, nil
 }
 
-// header reads the type of an object, and its size after decompression.
+// header reads an object's type, and its size after decompression.
 func (p *pack) header() (kind int, size int64, err error) {
 	b, err := p.reader.ReadByte()
 	if err != nil {
@@ -157,7 +159,7 @@ func (p *pack) header() (kind int, size int64, err error) {
 	return kind, size, nil
 }
 
-// distance reads the number of bytes from the base of a delta to the delta.
+// distance reads the number of bytes from a delta's base to the delta.
 func (p *pack) distance() (distance int64, err error) {
 	for first := true; ; first = false {
 		b, err := p.reader.ReadByte()
@@ -174,7 +176,7 @@ func (p *pack) distance() (distance int64, err error) {
 	}
 }
 
-// inflate decompresses an object of a size.
+// inflate decompresses an object of the given size.
 func (p *pack) inflate(size int64) ([]byte, error) {
 	if size > maxObject {
 		return nil, errProtocol
@@ -184,7 +186,7 @@ func (p *pack) inflate(size int64) ([]byte, error) {
 	return content.Bytes(), err
 }
 
-// discard skips an object of a size.
+// discard skips an object of the given size.
 func (p *pack) discard(size int64) error {
 	if p.discarded += size; p.discarded > maxDiscarded {
 		return errProtocol
@@ -192,7 +194,7 @@ func (p *pack) discard(size int64) error {
 	return p.copy(io.Discard, size)
 }
 
-// copy decompresses an object, which must have the size in its header.
+// copy decompresses an object, which must have the size that its header specifies.
 func (p *pack) copy(to io.Writer, size int64) error {
 	content, err := zlib.NewReader(p.reader)
 	if err != nil {
@@ -205,7 +207,7 @@ func (p *pack) copy(to io.Writer, size int64) error {
 	return nil
 }
 
-// patch applies a delta, whose instructions copy parts of the base or insert other bytes.
+// patch applies a delta. Its instructions copy parts of the base or insert other bytes.
 func patch(base, delta []byte) ([]byte, error) {
 	reader := bytes.NewReader(delta)
 	from, err := binary.ReadUvarint(reader)
@@ -238,8 +240,8 @@ func patch(base, delta []byte) ([]byte, error) {
 	return content, nil
 }
 
-// copied returns the part of a base to which an instruction refers: four of its bits select the
-// bytes of the offset that follow, and three the bytes of the length.
+// copied returns the part of a base that an instruction refers to. Four of the instruction's bits
+// select the offset bytes that follow, and three bits select the length bytes.
 func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error) {
 	var values [7]byte
 	for i := range values {
@@ -263,13 +265,13 @@ func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error)
 	return base[offset : offset+length], nil
 }
 
-// tree contains the names in a directory, and the hashes of the directories among them.
+// tree holds the names in a directory, and the hashes of its subdirectories.
 type tree struct {
 	names       []string
 	directories map[string]string
 }
 
-// parseTree reads a tree. Each entry is a mode, a name and a hash.
+// parseTree parses a tree. Each entry is a mode, a name and a hash.
 func parseTree(content []byte) (*tree, error) {
 	t := &tree{directories: map[string]string{}}
 	for len(content) > 0 {
@@ -287,7 +289,7 @@ func parseTree(content []byte) (*tree, error) {
 	return t, nil
 }
 
-// hash returns the hash of an object.
+// hash returns an object's hash.
 func hash(kind string, content []byte) string {
 	sum := sha1.New()
 	fmt.Fprintf(sum, "%s %d\x00", kind, len(content))

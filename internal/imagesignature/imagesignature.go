@@ -1,5 +1,5 @@
-// Package imagesignature opens signatures of images, which are OpenPGP messages. The signed text is
-// an "atomic container signature".
+// Package imagesignature opens image signatures, which are OpenPGP messages. The signed text is an
+// "atomic container signature".
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12.
 package imagesignature
@@ -18,22 +18,23 @@ import (
 // kind is the required type of the signed text.
 const kind = "atomic container signature"
 
-// maxClaims is the maximum size of a signed text in bytes.
+// maxClaims is the maximum size of a signed text, in bytes.
 const maxClaims = 1 << 20
 
-// Claims is the content of a signature and the key that signed it.
+// Claims is a signature's content, with the ID of the key that signed it.
 type Claims struct {
-	// Digest is the digest of the image's manifest, and Identity the image's name, such as
+	// Digest is the digest of the image's manifest, and Identity is the image's name, such as
 	// registry.example.com/shop/app:v1.
 	Digest, Identity string
-	// Creator is the program that signed, and At the time; both are optional.
+	// Creator is the program that created the signature, and At is the creation time. Both are
+	// optional.
 	Creator string
 	At      time.Time
-	// Signer is the ID of the signing key, 16 hexadecimal digits.
+	// Signer is the signing key's ID, in 16 hexadecimal digits.
 	Signer string
 }
 
-// Keys reads public keys, binary or with ASCII armor, as from gpg --export.
+// Keys reads public keys in binary or ASCII-armored form, as exported by gpg --export.
 func Keys(content []byte) (openpgp.EntityList, error) {
 	read := openpgp.ReadKeyRing
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("-----BEGIN")) {
@@ -56,8 +57,8 @@ type signedText struct {
 	Optional map[string]any `json:"optional"`
 }
 
-// Open verifies that one of the keys signed content, and parses it. It fails if the key or the
-// signature has expired, or if the message is encrypted.
+// Open verifies that content was signed by one of the keys, and parses it. It returns an error if
+// the key or the signature has expired, or if the message is encrypted.
 func Open(content []byte, keys openpgp.EntityList) (*Claims, error) {
 	message, err := openpgp.ReadMessage(bytes.NewReader(content), keys, nil, nil)
 	if err != nil {
@@ -87,8 +88,8 @@ func Open(content []byte, keys openpgp.EntityList) (*Claims, error) {
 	return read, nil
 }
 
-// parse parses the signed text. It rejects unknown fields outside of optional, because they could
-// change the meaning of the signature.
+// parse parses the signed text. It rejects unknown fields outside optional, because they could
+// change the signature's meaning.
 func parse(text []byte) (*Claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -1,5 +1,5 @@
 // Package jsonlimit limits the number of values in untrusted JSON. An empty object takes three
-// bytes of JSON but hundreds of bytes of memory, so a limit of bytes is not enough. The package
+// bytes of JSON but hundreds of bytes of memory, so a limit in bytes is not sufficient. The package
 // counts values without decoding them.
 package jsonlimit
 
@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// Counter counts the values in JSON that it gets in pieces. The zero value is ready for use.
+// Counter counts the values in JSON that it receives in pieces. The zero value is ready for use.
 type Counter struct {
 	values           int
 	inString, escape bool
 }
 
-// Count adds a piece and returns the number of values so far. It counts each element of an array
-// and each member of an object, and also each array and object. For input other than JSON, the
-// number is meaningless.
+// Count adds a piece and returns the number of values so far. It counts each array element and each
+// object member, as well as each array and object itself. The number is meaningless for input that
+// is not JSON.
 func (c *Counter) Count(piece []byte) int {
 	for _, b := range piece {
 		switch {
@@ -34,7 +34,7 @@ func (c *Counter) Count(piece []byte) int {
 	return c.values
 }
 
-// Check returns an error if text has more values than limit.
+// Check returns an error if the number of values in text exceeds limit.
 func Check(text []byte, limit int) error {
 	if (&Counter{}).Count(text) > limit {
 		return exceeded(limit)
@@ -42,7 +42,7 @@ func Check(text []byte, limit int) error {
 	return nil
 }
 
-// Reader returns a reader of text that fails when it exceeds the limit of values.
+// Reader returns a reader for text. The reader fails when the number of values exceeds limit.
 func Reader(text io.Reader, limit int) io.Reader { return &reader{text: text, limit: limit} }
 
 type reader struct {
@@ -60,7 +60,7 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Error reports JSON with more values than the limit.
+// Error is returned if JSON contains more values than the limit.
 type Error struct{ Limit int }
 
 // Error describes the limit.

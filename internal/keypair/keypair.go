@@ -1,5 +1,5 @@
-// Package keypair reads the certificate of a server and its key from files that are replaced while
-// the server runs.
+// Package keypair reads a server's certificate and key from files that are replaced while the
+// server runs.
 package keypair
 
 import (
@@ -8,9 +8,10 @@ import (
 	"sync"
 )
 
-// Loader returns a function for tls.Config.GetCertificate. It reads the files at each handshake, so
-// that a renewed certificate is used immediately. While the files do not match, because they are
-// being replaced, it returns the pair of the previous handshake. It fails if there is none.
+// Loader returns a function for tls.Config.GetCertificate. The function reads the files at each
+// handshake, so that a renewed certificate is used immediately. While the files do not match,
+// because they are being replaced, it returns the pair from the previous handshake. It fails if no
+// previous pair exists.
 func Loader(certFile, keyFile string) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	var mu sync.Mutex
 	var last *tls.Certificate

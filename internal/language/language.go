@@ -1,5 +1,5 @@
-// Package language recognizes the programming language of source code by the names of its files, as
-// `oc new-app` of OpenShift 3 does.
+// Package language recognizes the programming language of source code by its file names, as
+// OpenShift 3's `oc new-app` does.
 package language
 
 import (
@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// languages contains the files that identify a language, in the order in which Of checks them.
+// languages lists the files that identify each language, in the order in which Of checks them.
 var languages = []struct {
 	name  string
 	files []string
@@ -23,7 +23,7 @@ var languages = []struct {
 	{"golang", []string{"go.mod", "Godeps", "main.go"}},
 }
 
-// Of returns the language of a directory that contains files with some names, or "".
+// Of returns the language of a directory that contains files with the given names, or "".
 func Of(names []string) string {
 	for _, language := range languages {
 		if slices.ContainsFunc(language.files, func(pattern string) bool {

@@ -7,7 +7,7 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// FuzzFilter checks that every user name is exactly one value of a filter.
+// FuzzFilter checks that every user name becomes exactly one value in a filter.
 func FuzzFilter(f *testing.F) {
 	for _, seed := range []string{"ann", "*", "a)(uid=*", "\\2a", "\x00", "a*b", "ann))(|(uid=root", "ä", "\xff", ""} {
 		f.Add("uid", seed)
@@ -34,7 +34,7 @@ func FuzzFilter(f *testing.F) {
 
 func text(packet *ber.Packet) string { return packet.Data.String() }
 
-// FuzzURL checks that a query from a URL is valid.
+// FuzzURL checks that a query parsed from a URL is valid.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{"ldap://h/dc=a?uid?sub?(a=b)", "ldaps://[::1]:1/", "ldap:///", "ldap://h/%zz", "ldap://h/dc=a????", "ldap://h/a?%28"} {
 		f.Add(seed)

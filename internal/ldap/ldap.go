@@ -1,7 +1,7 @@
-// Package ldap connects to the LDAP servers of OpenShift's configuration files.
+// Package ldap connects to the LDAP servers that OpenShift's configuration files name.
 //
-// Connections are encrypted: `ldaps` from the start, `ldap` with StartTLS, unless the server is
-// configured as insecure. Every step has a timeout, and filters escape external values.
+// Connections are encrypted: from the start with `ldaps`, and by StartTLS with `ldap`, unless the
+// server is configured as insecure. Every step has a timeout, and filters escape external values.
 package ldap
 
 import (
@@ -17,25 +17,26 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// timeout limits each step of a connection.
+// timeout is the maximum duration of each connection step.
 const timeout = 15 * time.Second
 
-// Server describes the connection to a server.
+// Server describes a connection to a server.
 type Server struct {
 	// Scheme is `ldap` or `ldaps`. Address is host:port.
 	Scheme, Address string
 	// BindDN and BindPassword authenticate searches. If both are empty, searches are anonymous.
 	BindDN, BindPassword string
-	// Insecure disables encryption of a connection with the scheme `ldap`.
+	// Insecure disables encryption for connections with the scheme `ldap`.
 	Insecure bool
-	// TLS verifies the server's certificate. If it is nil, the machine's authorities apply.
+	// TLS is the configuration that verifies the server's certificate. If it is nil, the machine's
+	// CAs are trusted.
 	TLS *tls.Config
 }
 
-// Conn is a connection. The caller closes it.
+// Conn is a connection. The caller must close it.
 type Conn struct{ *ldap.Conn }
 
-// Connect opens an encrypted connection without binding. The connection ends with ctx.
+// Connect opens an encrypted connection without binding. The connection is closed when ctx is done.
 func (s Server) Connect(ctx context.Context) (*Conn, error) {
 	host, _, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -86,7 +87,7 @@ func (s Server) Bind(ctx context.Context) (*Conn, error) {
 	return conn, nil
 }
 
-// ParseAddress parses the scheme and the address of an LDAP URL. It adds the default port.
+// ParseAddress parses an LDAP URL's scheme and address. It adds the default port.
 func ParseAddress(text string) (scheme, address string, rest *url.URL, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -104,8 +105,8 @@ func ParseAddress(text string) (scheme, address string, rest *url.URL, err error
 	return u.Scheme, net.JoinHostPort(u.Hostname(), port), u, nil
 }
 
-// Value returns the first value of the first attribute that an entry has. `dn` is the entry's name.
-// A binary value is encoded in base64.
+// Value returns the first value of the first attribute that an entry has. The attribute `dn` is the
+// entry's distinguished name. A binary value is base64-encoded.
 func Value(entry *ldap.Entry, attributes []string) string {
 	for _, attribute := range attributes {
 		if attribute == "dn" {

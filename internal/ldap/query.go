@@ -12,24 +12,24 @@ import (
 
 // Query selects entries.
 type Query struct {
-	// BaseDN is the entry at which the search begins.
+	// BaseDN is the entry at which the search starts.
 	BaseDN string
 	// Scope is `base`, `one` or `sub`. The default is sub.
 	Scope string
 	// DerefAliases is `never`, `search`, `base` or `always`. The default is always.
 	DerefAliases string
-	// Filter is a filter in parentheses. An empty filter matches every entry.
+	// Filter is a parenthesized filter. An empty filter matches every entry.
 	Filter string
-	// TimeLimit is in seconds and PageSize in entries. 0 means no limit.
+	// TimeLimit is in seconds, and PageSize is in entries. 0 means no limit.
 	TimeLimit, PageSize int
 }
 
 // AnyEntry is a filter that matches every entry.
 const AnyEntry = "(objectClass=*)"
 
-// ParseURL parses an RFC 2255 URL of a configuration file,
-// `ldap://host:port/base?attribute?scope?filter`. attribute is compared with user names. Its
-// default is `uid`.
+// ParseURL parses an RFC 2255 URL from a configuration file,
+// `ldap://host:port/base?attribute?scope?filter`. attribute is the attribute that is compared with
+// user names. It defaults to `uid`.
 func ParseURL(text string) (server Server, query Query, attribute string, err error) {
 	scheme, address, u, err := ParseAddress(text)
 	if err != nil {
@@ -62,7 +62,7 @@ func ParseURL(text string) (server Server, query Query, attribute string, err er
 	return Server{Scheme: scheme, Address: address}, query, attribute, nil
 }
 
-// The protocol's values for the words of a query.
+// These functions map a query's words to the protocol's values.
 func scopes() map[string]int {
 	return map[string]int{
 		"": ldap.ScopeWholeSubtree, "sub": ldap.ScopeWholeSubtree,
@@ -75,7 +75,7 @@ func aliases() map[string]int {
 		"search": ldap.DerefInSearching, "base": ldap.DerefFindingBaseObj}
 }
 
-// Validate reports all problems of the query.
+// Validate returns all of the query's problems.
 func (q Query) Validate() error {
 	var problems []error
 	if _, err := ldap.ParseDN(q.BaseDN); err != nil {
@@ -98,7 +98,7 @@ func (q Query) Validate() error {
 	return errors.Join(problems...)
 }
 
-// With narrows the query to entries whose attribute has a value. It escapes the value.
+// With narrows the query to entries whose attribute has the given value. It escapes the value.
 func (q Query) With(attribute, value string) Query {
 	filter := q.Filter
 	if filter == "" {
@@ -108,14 +108,14 @@ func (q Query) With(attribute, value string) Query {
 	return q
 }
 
-// Entry narrows the query to the entry with a name. The entry must be within the scope of the
-// query.
+// Entry narrows the query to the entry with the given distinguished name. The entry must be within
+// the query's scope.
 func (q Query) Entry(dn string) Query {
 	q.BaseDN, q.Scope = dn, "base"
 	return q
 }
 
-// Contains reports whether an entry with a name is within the scope of the query.
+// Contains reports whether an entry with the given distinguished name is within the query's scope.
 func (q Query) Contains(dn string) bool {
 	base, err := ldap.ParseDN(q.BaseDN)
 	if err != nil {
@@ -125,7 +125,8 @@ func (q Query) Contains(dn string) bool {
 	return err == nil && (base.EqualFold(name) || base.AncestorOfFold(name))
 }
 
-// SameDN compares two names. It ignores case and spelling.
+// SameDN reports whether two distinguished names are equal. It ignores differences in case and
+// spelling.
 func SameDN(a, b string) bool {
 	first, err := ldap.ParseDN(a)
 	if err != nil {
@@ -135,8 +136,8 @@ func SameDN(a, b string) bool {
 	return err == nil && first.EqualFold(second)
 }
 
-// Search returns the entries of a query with some of their attributes. limit is the maximum number
-// of entries. 0 means no limit. If the base does not exist, there are no entries.
+// Search returns the entries that match a query, with the given attributes. limit is the maximum
+// number of entries. 0 means no limit. If the base does not exist, Search returns no entries.
 func (c *Conn) Search(q Query, attributes []string, limit int) ([]*ldap.Entry, error) {
 	filter := q.Filter
 	if filter == "" {
@@ -166,8 +167,8 @@ func (c *Conn) Search(q Query, attributes []string, limit int) ([]*ldap.Entry, e
 	return result.Entries, nil
 }
 
-// IsWrongPassword reports whether the error of a bind means a wrong name or password, or an account
-// that is not allowed to log in.
+// IsWrongPassword reports whether a bind error means that the name or password is wrong, or that
+// the account is not allowed to log in.
 func IsWrongPassword(err error) bool {
 	return ldap.IsErrorAnyOf(err, ldap.LDAPResultInvalidCredentials, ldap.LDAPResultUnwillingToPerform,
 		ldap.LDAPResultInappropriateAuthentication, ldap.LDAPResultNoSuchObject, ldap.LDAPResultInsufficientAccessRights)

@@ -1,5 +1,5 @@
 // Package macvlan reads the annotation that requests a macvlan device for a pod. The CNI plugin
-// imports it, so it depends on the standard library only.
+// imports this package, so it depends only on the standard library.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Using an Egress Router to Allow
 // External Resources to Recognize Pod Traffic.
@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// Annotation is the annotation. Its value is "true", for the node's device with the default route,
-// or the name of another device of the node.
+// Annotation requests a macvlan device. Its value is "true" for the node's device with the default
+// route, or the name of another device on the node.
 const Annotation = "pod.network.openshift.io/assign-macvlan"
 
-// Device is the name of the device in the pod.
+// Device is the device's name in the pod.
 const Device = "macvlan0"
 
-// maxNameLength is the maximum length of the name of a device on Linux.
+// maxNameLength is the maximum length of a device name on Linux, in bytes.
 const maxNameLength = 15
 
 // Request is the macvlan device that an annotation requests.
 type Request struct {
-	// Wanted is true if the pod gets a device.
+	// Wanted is true if the pod requests a device.
 	Wanted bool
 	// Parent is the name of the node's device. It is empty for the device with the default route.
 	Parent string
 }
 
-// Parse returns the request of a pod with these annotations.
+// Parse returns the request in a pod's annotations.
 func Parse(annotations map[string]string) (Request, error) {
 	value, ok := annotations[Annotation]
 	switch {

@@ -1,4 +1,4 @@
-// Package markdown updates generated sections of documents.
+// Package markdown updates generated sections in documents.
 package markdown
 
 import (
@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Section is a generated part of a document, between two HTML comments, which are not visible to
+// Section is a generated part of a document between two HTML comments, which are invisible to
 // readers. Replacing the content keeps both comments.
 type Section struct {
 	Begin, End string // the two comment lines, without a line break
 }
 
-// Replace returns document with content as the new section. content ends with a line break.
+// Replace returns document with content as the new section. content must end with a line break.
 func (s Section) Replace(document, content string) (string, error) {
 	before, rest, ok := strings.Cut(document, s.Begin)
 	if !ok {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package memory returns memory to the machine that only the start of a process needed.
+// Package memory returns memory to the machine that was needed only while a process started.
 package memory
 
 import (
@@ -16,14 +16,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settleDelay is the time for which a process that has become ready still allocates memory, because
-// informers and caches fill.
+// settleDelay is how long a process continues to allocate memory after it has become ready, because
+// its informers and caches fill.
 const settleDelay = 10 * time.Second
 
-// ReleaseAfterStart waits for the end of the start, or of ctx. Then it returns unneeded memory to
-// the machine: heap that the start used, which Go would keep for minutes, and the program's own
-// code and constants that only initialization read. Code and constants are clean pages of a file,
-// which the kernel maps again from the page cache on demand.
+// ReleaseAfterStart waits until the process has started up, or until ctx is done. Then it returns
+// unneeded memory to the machine: heap that was used during startup, which Go would keep for
+// minutes, and code and constants that only initialization read. Code and constants are clean file
+// pages, which the kernel maps again from the page cache on demand.
 func ReleaseAfterStart(ctx context.Context) error {
 	select {
 	case <-time.After(settleDelay):
@@ -43,7 +43,7 @@ func releaseProgram() error {
 	return releaseMappings(program)
 }
 
-// releaseMappings unmaps the pages of read-only mappings of a file in this process.
+// releaseMappings unmaps the pages of this process's read-only mappings of a file.
 func releaseMappings(program string) error {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
@@ -59,8 +59,8 @@ func releaseMappings(program string) error {
 			start, end, candidate = readOnly(lines.Text(), program)
 			continue
 		}
-		// No file contains a page that was changed before the mapping became read-only. The
-		// loader of a position-independent program changes pages in this way.
+		// A page that was changed before its mapping became read-only exists in no file. The loader
+		// of a position-independent program changes pages in this way.
 		if !candidate || field != "Anonymous" || strings.TrimSpace(value) != "0 kB" {
 			continue
 		}
@@ -71,8 +71,8 @@ func releaseMappings(program string) error {
 	return lines.Err()
 }
 
-// readOnly parses a mapping's line in /proc/<pid>/smaps. ok is true for read-only mappings of the
-// program. A writable mapping can contain changes that are not in the file.
+// readOnly parses a mapping's line in /proc/<pid>/smaps. ok is true for the program's read-only
+// mappings. A writable mapping can contain changes that are not in the file.
 func readOnly(line, program string) (start, end uintptr, ok bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 6 || strings.Contains(fields[1], "w") || strings.Join(fields[5:], " ") != program {

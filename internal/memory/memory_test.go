@@ -69,7 +69,7 @@ func TestPagesChangedByLoaderAreNotReleased(t *testing.T) {
 	}
 }
 
-// mappedPages returns the size of mapped file pages of the process in kB.
+// mappedPages returns the size of the process's mapped file pages, in kB.
 func mappedPages(t *testing.T) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -6,15 +6,15 @@ import (
 	"runtime/debug"
 )
 
-// firstTarget delays the first collection of a process until its heap has 32 MiB, eight times Go's
-// 4 MiB. Most commands end before that.
+// firstTarget delays a process's first garbage collection until its heap has reached 32 MiB, eight
+// times Go's 4 MiB. Most commands exit before that.
 const firstTarget = 800
 
 // usualTarget is Go's default.
 const usualTarget = 100
 
 // DelayCollection delays the first garbage collection of a short-lived process until the heap is
-// large. Later collections run as usual. It does nothing if the administrator set GOGC.
+// large. Later collections run as usual. It is a no-op if the administrator set GOGC.
 func DelayCollection() {
 	if os.Getenv("GOGC") != "" {
 		return

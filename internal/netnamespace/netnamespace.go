@@ -1,6 +1,6 @@
-// Package netnamespace runs functions in network namespaces: in those of pods, and in those without
-// a name, which it creates for tests and benchmarks. A namespace exists until its last process has
-// ended and its last file is closed.
+// Package netnamespace runs functions in network namespaces: those of pods, and unnamed namespaces
+// that it creates for tests and benchmarks. A namespace exists until its last process has exited
+// and its last file is closed.
 package netnamespace
 
 import (
@@ -20,7 +20,7 @@ import (
 // Namespace is a network namespace that this process keeps open.
 type Namespace struct{ file *os.File }
 
-// New creates a namespace. It has the device lo, which is down, and no other.
+// New creates a namespace. Its only device is lo, which is down.
 func New() (*Namespace, error) {
 	n := &Namespace{}
 	err := thread.Run(func() (err error) {
@@ -36,7 +36,7 @@ func New() (*Namespace, error) {
 	return n, nil
 }
 
-// Open returns an existing namespace. path is its file, such as /proc/42/ns/net.
+// Open opens an existing namespace. path is its file, such as /proc/42/ns/net.
 func Open(path string) (*Namespace, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -45,14 +45,14 @@ func Open(path string) (*Namespace, error) {
 	return &Namespace{file}, nil
 }
 
-// FD returns the file descriptor of the namespace, which is valid until Close.
+// FD returns the namespace's file descriptor, which is valid until Close.
 func (n *Namespace) FD() int { return int(n.file.Fd()) }
 
-// Close closes the file of the namespace.
+// Close closes the namespace's file.
 func (n *Namespace) Close() error { return n.file.Close() }
 
 // Do runs f with its thread in the namespace. Sockets and processes that f creates belong to the
-// namespace; goroutines that f starts do not.
+// namespace. Goroutines that f starts do not run in the namespace.
 func (n *Namespace) Do(f func() error) error {
 	return thread.Run(func() error {
 		if err := unix.Setns(n.FD(), unix.CLONE_NEWNET); err != nil {
@@ -80,8 +80,8 @@ func (n *Namespace) Listen(network, address string) (listener net.Listener, err 
 	return listener, err
 }
 
-// SetUp gives a device of the calling thread's namespace an address with the length of its network,
-// and sets the device up. Without a valid address, it only sets the device up.
+// SetUp assigns an address, with its network's prefix length, to a device in the calling thread's
+// namespace, and sets the device up. Without a valid address, it only sets the device up.
 func SetUp(device string, address netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestSocketsBelongToNamespace(t *testing.T) {
 		}
 		namespaces[i] = n
 	}
-	// Both listen on the same port of the same address, and only one of them accepts.
+	// Both namespaces listen on the same address and port, and only one of them accepts.
 	for _, n := range namespaces {
 		listener, err := n.Listen("tcp", "127.0.0.1:8443")
 		if err != nil {

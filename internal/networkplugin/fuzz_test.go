@@ -2,7 +2,7 @@ package networkplugin
 
 import "testing"
 
-// FuzzChange checks that each annotation that is accepted has one meaning, even after it is written
+// FuzzChange checks that each accepted annotation has a single meaning, even after it is written
 // again.
 func FuzzChange(f *testing.F) {
 	for _, text := range []string{"join:shop", "isolate", "global:", "join:a:b", ""} {

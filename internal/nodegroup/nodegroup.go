@@ -1,11 +1,11 @@
-// Package nodegroup defines how the configuration of a node group is stored: as a ConfigMap of the
-// project openshift-node, and as annotations and a condition of the nodes of the group.
+// Package nodegroup defines how a node group's configuration is stored: as a ConfigMap in the
+// project openshift-node, and as annotations and a condition on the group's nodes.
 //
 //	ConfigMap            control plane            node
 //	node-config-compute → desired configuration → node-config.yaml
 //	                      of one node at a time   hash, or the reason of a rejection
 //
-// The names of the project, the ConfigMaps, their key and HashAnnotation are those of OpenShift 3.
+// The names of the project, the ConfigMaps and their key, and HashAnnotation match OpenShift 3.
 package nodegroup
 
 import (
@@ -22,35 +22,35 @@ import (
 )
 
 const (
-	// Namespace is the project of the ConfigMaps.
+	// Namespace is the project that contains the ConfigMaps.
 	Namespace = "openshift-node"
-	// Key is the key of a ConfigMap that contains the NodeConfig.
+	// Key is the ConfigMap key that holds the NodeConfig.
 	Key = "node-config.yaml"
-	// Prefix begins the name of each ConfigMap.
+	// Prefix is the prefix of each ConfigMap's name.
 	Prefix = "node-config-"
 )
 
-// Annotations of a Node. Only the control plane writes the first three.
+// These are Node annotations. Only the control plane writes the first three.
 const (
-	// GroupAnnotation is the name of the ConfigMap of the node's group.
+	// GroupAnnotation holds the name of the ConfigMap for the node's group.
 	GroupAnnotation = "slipway.openshift.io/node-group"
-	// DesiredAnnotation is the configuration that the node must get; see Desired.
+	// DesiredAnnotation holds the configuration that the node must apply. See Desired.
 	DesiredAnnotation = "slipway.openshift.io/desired-node-config"
-	// LabelsAnnotation contains the keys of the labels that come from the group, sorted and separated
+	// LabelsAnnotation holds the keys of the labels that come from the group, sorted and separated
 	// by commas.
 	LabelsAnnotation = "slipway.openshift.io/node-group-labels"
-	// HashAnnotation is the hash of the configuration that is in effect.
+	// HashAnnotation holds the hash of the configuration that is in effect.
 	HashAnnotation = "node.openshift.io/md5sum"
-	// RefusedAnnotation is the hash of a configuration that the node has reverted or never used.
+	// RefusedAnnotation holds the hash of a configuration that the node has reverted or never used.
 	RefusedAnnotation = "slipway.openshift.io/refused-node-config"
 )
 
-// ConditionType is the type of the condition of a Node that is True if the node rejected the
-// desired configuration. Its message contains the reason.
+// ConditionType is the type of the Node condition that is True if the node rejected the desired
+// configuration. The condition's message contains the reason.
 const ConditionType corev1.NodeConditionType = "NodeConfigRefused"
 
-// ConfigMapOf returns the name of the ConfigMap of a group: infra and node-config-infra are the
-// same group. It returns "" for no group.
+// ConfigMapOf returns the name of a group's ConfigMap. infra and node-config-infra are the same
+// group. ConfigMapOf returns "" if group is empty.
 func ConfigMapOf(group string) string {
 	if group == "" || strings.HasPrefix(group, Prefix) {
 		return group
@@ -58,23 +58,23 @@ func ConfigMapOf(group string) string {
 	return Prefix + group
 }
 
-// Hash returns the hash of the content of a ConfigMap. As in OpenShift 3, it is the MD5 sum. It
-// distinguishes versions and protects nothing.
+// Hash returns the hash of a ConfigMap's content. As in OpenShift 3, it is the MD5 sum. The hash
+// only distinguishes versions and provides no security.
 func Hash(content string) string {
 	sum := md5.Sum([]byte(content))
 	return hex.EncodeToString(sum[:])
 }
 
-// Desired returns the value of DesiredAnnotation for a ConfigMap with a content.
+// Desired returns the DesiredAnnotation value for a ConfigMap with the given content.
 func Desired(configMap, content string) string { return configMap + "/" + Hash(content) }
 
-// ParseDesired returns the ConfigMap and the hash of a value of DesiredAnnotation.
+// ParseDesired returns the ConfigMap and the hash in a DesiredAnnotation value.
 func ParseDesired(value string) (configMap, hash string, ok bool) {
 	configMap, hash, ok = strings.Cut(value, "/")
 	return configMap, hash, ok && strings.HasPrefix(configMap, Prefix) && hash != ""
 }
 
-// Labels returns the labels of a group, which are in kubeletArguments.node-labels.
+// Labels returns a group's labels, which are in kubeletArguments.node-labels.
 func Labels(content string) (map[string]string, error) {
 	var config struct {
 		KubeletArguments map[string][]string `json:"kubeletArguments"`
@@ -85,7 +85,7 @@ func Labels(content string) (map[string]string, error) {
 	return ParseLabels(config.KubeletArguments["node-labels"])
 }
 
-// ParseLabels reads the values of the argument node-labels of the kubelet, such as a=b,c=d.
+// ParseLabels parses the values of the kubelet argument node-labels, such as a=b,c=d.
 func ParseLabels(values []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range strings.Split(strings.Join(values, ","), ",") {
@@ -101,7 +101,7 @@ func ParseLabels(values []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// Keys returns the value of LabelsAnnotation for labels.
+// Keys returns the LabelsAnnotation value for the given labels.
 func Keys(labels map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(labels)), ",")
 }

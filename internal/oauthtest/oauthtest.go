@@ -16,23 +16,24 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// The registered client of Server.
+// These are the credentials of Server's registered client.
 const (
 	ClientID     = "slipway"
 	ClientSecret = "the-client-secret"
 )
 
 // Server is an OAuth server that logs every user in immediately. Its codes and tokens are real:
-// each code is valid once, for the registered client and its redirect URI.
+// each code is valid once, and only for the registered client and its redirect URI.
 type Server struct {
-	// Authorize and Token are the paths of the endpoints.
+	// Authorize and Token are the paths of the authorization and token endpoints.
 	Authorize, Token string
-	// Claims are added to the usual claims of the ID token of each login. nil omits the ID token.
+	// Claims are added to the usual claims in each login's ID token. If Claims is nil, the ID token
+	// is omitted.
 	Claims map[string]any
-	// API maps paths to the responses to requests with a valid token.
+	// API maps paths to the responses for requests with a valid token.
 	API map[string]any
-	// Undescribed omits the discovery document and the keys. Forged signs with a key that the
-	// server does not publish.
+	// Undescribed omits the discovery document and the keys. Forged makes the server sign with a
+	// key that it does not publish.
 	Undescribed, Forged bool
 
 	mutex     sync.Mutex
@@ -44,10 +45,10 @@ type Server struct {
 // login records the parameters of an authorization request.
 type login struct{ address, nonce string }
 
-// KeysPath is the path of the published keys.
+// KeysPath is the path at which the keys are published.
 const KeysPath = "/keys"
 
-// accessToken is the token that the server issues for each code.
+// accessToken is the token that the server issues for every code.
 const accessToken = "the-access-token"
 
 // Start runs the server with TLS until the test ends.
@@ -167,7 +168,7 @@ func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
 	return s.key, err
 }
 
-// describe serves the discovery document of OpenID Connect Discovery.
+// describe serves the OpenID Connect Discovery document.
 func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	issuer := "https://" + r.Host
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the client might have disconnected
@@ -177,7 +178,7 @@ func (s *Server) describe(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// publish serves the key.
+// publish serves the public key.
 func (s *Server) publish(w http.ResponseWriter) {
 	key, err := s.signingKey()
 	if err != nil {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// IdentityHeader is the header that names the originator of a platform's request: `kubernetes`, and
-// a user as base64-encoded JSON.
+// IdentityHeader is the header that names the originator of a platform's request: `kubernetes`,
+// followed by a user as base64-encoded JSON.
 const IdentityHeader = "X-Broker-API-Originating-Identity"
 
-// Originator returns the originator of a request: the user that the platform names, or the caller.
-// It uses permissions to check that the caller may name this user.
+// Originator returns a request's originator: the user that the platform names, or otherwise the
+// caller. It uses permissions to check that the caller may name this user.
 func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
 	if !ok {
@@ -54,20 +54,21 @@ func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, 
 	return u, mayName(r, permissions, caller, u)
 }
 
-// Platform is the name of the platform in originators and in contexts of requests.
+// Platform is the platform's name in originators and request contexts.
 const Platform = "kubernetes"
 
-// reserved is the prefix of the users and groups to which the platform grants permissions.
+// reserved is the prefix of the names of users and groups that the platform grants permissions to.
 const reserved = "system:"
 
-// scopesKey is the key of a token's scopes. Setting scopes only reduces permissions.
+// scopesKey is the extra key that holds a token's scopes. Setting scopes can only reduce
+// permissions.
 const scopesKey = "scopes.authorization.openshift.io"
 
 // mayName returns an error if a caller must not name an originator. The platforms' role is
-// sufficient for users, and for the groups to which every user who logs in belongs. All other
-// groups, reserved names and extra values require permission to impersonate them, as in the API
-// server. Thus, no user can become a member of system:masters or of another privileged group
-// through this role.
+// sufficient for users, and for the groups that every logged-in user belongs to. All other groups,
+// reserved names and extra values require permission to impersonate them, as in the API server.
+// Therefore, no user can become a member of system:masters or another privileged group through this
+// role.
 func mayName(r *http.Request, permissions authorizer.Authorizer, caller, u user.Info) error {
 	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
 		if err := mayImpersonate(r, permissions, caller, "users", "", u.GetName()); err != nil {
@@ -96,7 +97,7 @@ func mayName(r *http.Request, permissions authorizer.Authorizer, caller, u user.
 	return nil
 }
 
-// mayImpersonate checks the permission that the API server also checks for impersonation headers.
+// mayImpersonate checks the same permission that the API server checks for impersonation headers.
 func mayImpersonate(r *http.Request, permissions authorizer.Authorizer, caller user.Info, resource, subresource, name string) error {
 	attributes := authorizer.AttributesRecord{
 		User: caller, Verb: "impersonate", APIVersion: "v1", Resource: resource, Subresource: subresource, Name: name,

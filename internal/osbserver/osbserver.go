@@ -1,6 +1,5 @@
 // Package osbserver contains code that the built-in brokers share as servers of the Open Service
-// Broker API: checks of requests, errors, and the originator of a request. The caller serves the
-// paths.
+// Broker API: request checks, errors, and the originator of a request. The caller serves the paths.
 //
 // Source: Open Service Broker API, version 2.13.
 package osbserver
@@ -20,17 +19,17 @@ import (
 
 // Response is the response to a successful request.
 type Response struct {
-	// Code is the HTTP status code, Body the value whose JSON is the body.
+	// Code is the HTTP status code. Body is the value that is sent as JSON.
 	Code int
 	Body any
-	// RetryAfter is the delay in seconds before the next poll, or 0 for the platform's own.
+	// RetryAfter is the delay before the next poll, in seconds, or 0 for the platform's default.
 	RetryAfter int
 }
 
 // rejection is an error with its HTTP status code.
 type rejection struct {
 	code int
-	// kind is the name of the error in the Open Service Broker API, if it has one.
+	// kind is the error's name in the Open Service Broker API, if it has one.
 	kind  string
 	cause error
 }
@@ -46,13 +45,14 @@ func Refuse(code int, format string, values ...any) error {
 	return &rejection{code: code, cause: fmt.Errorf(format, values...)}
 }
 
-// Busy rejects a request that conflicts with another; the platform retries it.
+// Busy rejects a request that conflicts with another request. The platform retries the rejected
+// request.
 func Busy(format string, values ...any) error {
 	return &rejection{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }
 
-// Code returns the status code of an error and its name in the Open Service Broker API, if it has
-// one. If a conflict persists after retries, another request causes it. If the API server does not
+// Code returns an error's status code and its name in the Open Service Broker API, if it has one. A
+// conflict that persists after retries is caused by another request. If the API server does not
 // find or accept an object, the request is invalid.
 func Code(err error) (code int, kind string) {
 	var rejection *rejection
@@ -70,16 +70,17 @@ func Code(err error) (code int, kind string) {
 	return http.StatusInternalServerError, ""
 }
 
-// APIVersion is the supported version of the Open Service Broker API, VersionHeader the header of
-// requests and responses with a version. olderVersion is the oldest minor version that is accepted.
-// Nothing that the brokers need has changed since then.
+// APIVersion is the supported version of the Open Service Broker API, and VersionHeader is the
+// request and response header that contains a version. olderVersion is the oldest accepted minor
+// version. Nothing that the brokers need has changed since that version.
 const (
 	APIVersion    = "2.13"
 	VersionHeader = "X-Broker-API-Version"
 	olderVersion  = 7
 )
 
-// MaxBodyBytes limits the size of a request; a Secret has the same limit.
+// MaxBodyBytes is the maximum size of a request body, in bytes. The size limit on Secrets is the
+// same.
 const MaxBodyBytes = 1 << 20
 
 // Serve performs the checks that all requests share, and writes the response.
@@ -103,7 +104,7 @@ func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (R
 	_ = json.NewEncoder(w).Encode(resp.Body) // an error means that the client disconnected
 }
 
-// acceptable returns an error if the headers of a request are not acceptable.
+// acceptable returns an error if a request's headers are not acceptable.
 func acceptable(r *http.Request) error {
 	major, minor, _ := strings.Cut(r.Header.Get(VersionHeader), ".")
 	if number, err := strconv.Atoi(minor); major != "2" || err != nil || number < olderVersion {
@@ -129,7 +130,7 @@ func Incomplete(r *http.Request) error {
 	return nil
 }
 
-// ID returns the ID of an instance or binding from the path.
+// ID returns an instance or binding ID from the path.
 func ID(r *http.Request, of string) (string, error) {
 	id := r.PathValue(of)
 	if parsed, err := uuid.Parse(id); err != nil || parsed.String() != id {
@@ -138,7 +139,7 @@ func ID(r *http.Request, of string) (string, error) {
 	return id, nil
 }
 
-// Read decodes the body of a request.
+// Read decodes a request's body.
 func Read(r *http.Request, into any) error {
 	if err := json.NewDecoder(r.Body).Decode(into); err != nil {
 		return Refuse(http.StatusBadRequest, "read body: %w", err)
@@ -146,7 +147,7 @@ func Read(r *http.Request, into any) error {
 	return nil
 }
 
-// problem is the body of an error.
+// problem is the body of an error response.
 type problem struct {
 	Error       string `json:"error,omitempty"`
 	Description string `json:"description"`

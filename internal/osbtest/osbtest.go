@@ -1,5 +1,6 @@
-// Package osbtest is a broker for tests. It was written from the specification of the Open Service
-// Broker API, version 2.17, alone, so that the service catalog is tested with a foreign broker.
+// Package osbtest provides a broker for tests. It was written only from the specification of the
+// Open Service Broker API, version 2.17, so that the service catalog is tested with an independent
+// broker.
 package osbtest
 
 import (
@@ -15,19 +16,20 @@ import (
 	"sync"
 )
 
-// Broker is a broker of databases. Its service "db" is synchronous, and its service "cloud"
-// asynchronous. Requests need the user User and the password Password.
+// Broker provides databases. Its service "db" is synchronous, and its service "cloud" is
+// asynchronous. Requests must authenticate as User with Password.
 type Broker struct {
 	mu sync.Mutex
-	// Catalog contains the services.
+	// Catalog holds the services.
 	Catalog   []map[string]any
 	instances map[string]*resource
-	// orders counts the instances that were created for each ID, and deletions the deleted ones.
+	// orders counts the created instances for each ID, and deletions counts the deleted instances.
 	orders, deletions map[string]int
-	// Busy keeps asynchronous operations in progress while it is set. Fail makes them fail.
+	// Busy keeps asynchronous operations in progress while it is set. Fail makes asynchronous
+	// operations fail.
 	Busy, Fail bool
-	// Refuse, if set, can respond to a request instead of the broker. Fault, if set, can replace the
-	// response to a request that the broker has handled.
+	// Refuse, if set, can respond to a request in place of the broker. Fault, if set, can replace
+	// the response to a request that the broker has handled.
 	Refuse, Fault func(w http.ResponseWriter, r *http.Request) bool
 	users         []string
 }
@@ -39,7 +41,7 @@ type resource struct {
 	bindings map[string]*resource
 }
 
-// Credentials of the broker.
+// These are the broker's credentials.
 const (
 	User     = "catalog"
 	Password = "s3cret-of-broker"
@@ -50,8 +52,8 @@ func New() *Broker {
 	return &Broker{instances: map[string]*resource{}, orders: map[string]int{}, deletions: map[string]int{}, Catalog: Services("db", "cloud")}
 }
 
-// Services returns the entries of a catalog. The service "db" has the plans small and large, others
-// have the plan small.
+// Services returns catalog entries. The service "db" has the plans small and large, and all other
+// services have only the plan small.
 func Services(names ...string) (list []map[string]any) {
 	for _, name := range names {
 		plans := []map[string]any{{"id": "ID-" + name + "-small", "name": "small", "description": "A small one"}}
@@ -67,14 +69,14 @@ func Services(names ...string) (list []map[string]any) {
 	return list
 }
 
-// Set calls change, which may modify the fields of the broker, under the broker's lock.
+// Set calls change with the broker's lock held. change may modify the broker's fields.
 func (b *Broker) Set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
 }
 
-// Instance returns a copy of the body of an instance, or nil.
+// Instance returns a copy of an instance's body, or nil.
 func (b *Broker) Instance(id string) map[string]any {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,14 +86,14 @@ func (b *Broker) Instance(id string) map[string]any {
 	return nil
 }
 
-// Count returns the number of instances that were created and deleted for an ID.
+// Count returns the numbers of instances that were created and deleted for an ID.
 func (b *Broker) Count(id string) (orders, deletions int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.orders[id], b.deletions[id]
 }
 
-// Originators returns the users that requests named.
+// Originators returns the users that the requests named.
 func (b *Broker) Originators() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +102,7 @@ func (b *Broker) Originators() []string {
 
 // ServeHTTP handles a request.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The server notices that a client disconnects only after it has read the body.
+	// The server notices that a client has disconnected only after it has read the body.
 	content, err := io.ReadAll(r.Body)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +171,7 @@ func serviceOf(r *http.Request, body map[string]any) string {
 	return r.URL.Query().Get("service_id")
 }
 
-// change handles the requests for an instance or a binding.
+// change handles the requests for an instance or binding.
 func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*resource, id string, body map[string]any, async bool, result map[string]any) {
 	existing := in[id]
 	if async && r.URL.Query().Get("accepts_incomplete") != "true" && r.Method != http.MethodGet {
@@ -232,7 +234,7 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	reply(w, http.StatusAccepted, map[string]any{"operation": in[id].pending})
 }
 
-// planOf returns the ID of the plan of a request, or of the instance if the request names none.
+// planOf returns the ID of a request's plan, or of the instance's plan if the request names none.
 func planOf(body map[string]any, existing *resource) any {
 	if plan, ok := body["plan_id"]; ok || existing == nil {
 		return plan
@@ -240,7 +242,7 @@ func planOf(body map[string]any, existing *resource) any {
 	return existing.body["plan_id"]
 }
 
-// offers reports whether the catalog has a service with a plan.
+// offers reports whether the catalog has a service with the given plan.
 func (b *Broker) offers(serviceID, planID any) bool {
 	return slices.ContainsFunc(b.Catalog, func(service map[string]any) bool {
 		plans, _ := service["plans"].([]map[string]any)
@@ -248,7 +250,7 @@ func (b *Broker) offers(serviceID, planID any) bool {
 	})
 }
 
-// version returns the version of the plan of a request, or of the instance.
+// version returns the version of the request's plan, or of the instance's plan.
 func (b *Broker) version(body map[string]any, existing *resource) any {
 	plan := planOf(body, existing)
 	for _, service := range b.Catalog {
@@ -262,7 +264,7 @@ func (b *Broker) version(body map[string]any, existing *resource) any {
 	return nil
 }
 
-// SetVersion sets the version of the first plan of the first service.
+// SetVersion sets the version of the first service's first plan.
 func (b *Broker) SetVersion(version string) {
 	b.Set(func() {
 		plans, _ := b.Catalog[0]["plans"].([]map[string]any)

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// The account that can read everything.
+// These are the base entry and the account that can read everything.
 const (
 	BaseDN        = "dc=example,dc=com"
 	AdminDN       = "cn=admin,dc=example,dc=com"
@@ -23,9 +23,9 @@ const (
 
 // Server is a running slapd.
 type Server struct {
-	// Address serves ldap with StartTLS, SecureAddress serves ldaps.
+	// Address serves ldap with StartTLS, and SecureAddress serves ldaps.
 	Address, SecureAddress string
-	// CAFile is the authority of the server's certificate.
+	// CAFile is the file of the CA that signed the server's certificate.
 	CAFile string
 
 	machine Machine
@@ -33,7 +33,8 @@ type Server struct {
 
 // Machine is a network in which slapd can run.
 type Machine interface {
-	// Do runs a function in the network. Its sockets and processes belong to the network.
+	// Do runs a function in the network. Sockets and processes that the function creates belong to
+	// the network.
 	Do(func() error) error
 }
 
@@ -43,15 +44,15 @@ type thisMachine struct{}
 // Do runs f.
 func (thisMachine) Do(f func() error) error { return f() }
 
-// Start runs slapd with the entries of an LDIF text until the test ends. The entry of BaseDN exists
-// already. Members of a groupOfNames have the attribute memberOf, as in Active Directory. Only
+// Start runs slapd with the entries in an LDIF text until the test ends. The BaseDN entry already
+// exists. Members of a groupOfNames have the attribute memberOf, as in Active Directory. Only
 // AdminDN can search.
 func Start(t testing.TB, ldif string) *Server {
 	t.Helper()
 	return StartOn(t, thisMachine{}, ldif)
 }
 
-// StartOn is Start for another machine.
+// StartOn is like Start, but runs slapd on another machine.
 func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -72,7 +73,7 @@ func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	s.Address, s.SecureAddress = s.freeAddress(t), s.freeAddress(t)
 	s.command(t, "slapadd", "-f", conf, "-l", filepath.Join(dir, "base.ldif"))
 	s.run(t, conf)
-	// Add entries through the server, so that the overlay processes the members.
+	// The entries are added through the server, so that the overlay processes the members.
 	s.command(t, "ldapadd", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, "-f", filepath.Join(dir, "data.ldif"))
 	return s
 }
@@ -142,7 +143,7 @@ func (s *Server) command(t testing.TB, name string, args ...string) {
 	}
 }
 
-// program finds an administrator's program, which might not be in the search path.
+// program returns the path of an administrator's program, which might not be in the search path.
 func program(name string) string {
 	if path := filepath.Join("/usr/sbin", name); fileExists(path) {
 		return path
