@@ -1,7 +1,7 @@
 // Package outbound connects to servers that users name: the registries of image streams, and the
-// targets of their redirects. Connections of the platform must not give users access to servers
-// that they cannot reach themselves. Therefore, the package checks the address of every connection
-// after name resolution and after each redirect.
+// targets of their redirects. The platform's connections must not give users access to servers that
+// they cannot reach themselves. Therefore, the package checks the address of every connection after
+// name resolution and after each redirect.
 package outbound
 
 import (
@@ -15,17 +15,18 @@ import (
 	"time"
 )
 
-// Policy defines the servers that the platform connects to on behalf of users.
+// Policy defines which servers the platform connects to on behalf of users.
 type Policy struct {
-	// Cluster contains the networks of the cluster's pods and services, which are rejected.
+	// Cluster holds the networks of the cluster's pods and services, which are rejected.
 	Cluster []netip.Prefix
-	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. Other hosts can
-	// be on networks that this one is not connected to.
+	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. Other hosts
+	// can be on networks that this host is not connected to.
 	Hosts func() []netip.Addr
-	// AllowedNetworks are allowed by the administrator. They override every other rule.
+	// AllowedNetworks holds networks that the administrator allows. They take precedence over every
+	// other rule.
 	AllowedNetworks []netip.Prefix
-	// AllowedHosts are servers, as host:port, that the administrator or the platform allows at any
-	// address. An entry without a port means the host's ports 80 and 443.
+	// AllowedHosts holds servers, as host:port, that the administrator or the platform allows at
+	// any address. An entry without a port allows the host's ports 80 and 443.
 	AllowedHosts []string
 }
 
@@ -38,30 +39,30 @@ type Dialer struct {
 }
 
 const (
-	// connectTimeout limits the time to establish a connection.
+	// connectTimeout is the maximum time to establish a connection.
 	connectTimeout = 10 * time.Second
-	// stallTimeout limits the time that a connection waits for the next byte.
+	// stallTimeout is the maximum time that a connection waits for the next byte.
 	stallTimeout = time.Minute
 )
 
-// New returns the dialer of a policy.
+// New returns a dialer for a policy.
 func New(policy Policy) *Dialer {
 	return &Dialer{
 		policy: policy, special: specialNetworks(), plain: net.Dialer{Timeout: connectTimeout}, interfaces: net.InterfaceAddrs,
 	}
 }
 
-// With returns a dialer that also allows further hosts of the administrator.
+// With returns a dialer that also allows the given hosts, which the administrator configured.
 func (d *Dialer) With(hosts ...string) *Dialer {
 	wider := *d
 	wider.policy.AllowedHosts = slices.Concat(d.policy.AllowedHosts, hosts)
 	return &wider
 }
 
-// Refused is the error for a server that the policy does not allow. It contains neither the address
-// of the server nor any response, because the user might not be allowed to see them.
+// Refused is the error for a server that the policy does not allow. It contains neither the
+// server's address nor any response, because the user might not be allowed to see them.
 type Refused struct {
-	// Host is the server as in the user's request or the redirect.
+	// Host is the server as named in the user's request or in the redirect.
 	Host string
 }
 
@@ -71,7 +72,7 @@ func (r *Refused) Error() string {
 		"an administrator can allow it with slipway.outbound.allowedHosts or allowedNetworks of the MasterConfig", r.Host)
 }
 
-// DialContext connects to host:port. If the policy does not allow the server, the error is a
+// DialContext connects to host:port. If the policy does not allow the server, it returns a
 // *Refused.
 func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.isListed(address) {
@@ -103,7 +104,7 @@ func stalling(conn net.Conn, err error) (net.Conn, error) {
 // stallable is a connection whose reads fail after stallTimeout without data.
 type stallable struct{ net.Conn }
 
-// Read waits at most stallTimeout.
+// Read waits for up to stallTimeout.
 func (s *stallable) Read(p []byte) (int, error) {
 	if err := s.SetReadDeadline(time.Now().Add(stallTimeout)); err != nil {
 		return 0, err
@@ -123,8 +124,8 @@ func (d *Dialer) isListed(address string) bool {
 	})
 }
 
-// Allowed reports whether the policy allows an address. If the addresses of the host cannot be
-// read, it returns false.
+// Allowed reports whether the policy allows an address. It returns false if the host's addresses
+// cannot be read.
 func (d *Dialer) Allowed(address netip.Addr) bool {
 	within := func(networks []netip.Prefix, ip netip.Addr) bool {
 		return slices.ContainsFunc(networks, func(network netip.Prefix) bool { return network.Contains(ip) })

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// specialNetworks returns networks without public servers.
+// specialNetworks returns networks that contain no public servers.
 //
-// Source: the IANA special-purpose address registries for IPv4 and IPv6, and the documents of the
-// clouds.
+// Source: the IANA special-purpose address registries for IPv4 and IPv6, and the cloud providers'
+// documentation.
 func specialNetworks() []netip.Prefix {
 	var networks []netip.Prefix
 	for _, text := range []string{
@@ -36,9 +36,9 @@ func specialNetworks() []netip.Prefix {
 	return networks
 }
 
-// embedded returns the IPv4 addresses embedded in an IPv6 address. Callers must check them too: a
-// translator or tunnel can deliver packets to them. It returns nothing for IPv4-mapped addresses,
-// which the caller unmaps.
+// embedded returns the IPv4 addresses embedded in an IPv6 address. Callers must check these
+// addresses too, because a translator or tunnel can deliver packets to them. embedded returns
+// nothing for IPv4-mapped addresses, which the caller unmaps.
 //
 // Source: RFC 4291, 2.5.5 (compatible and mapped), RFC 6052 (64:ff9b::/96), RFC 3056 (6to4), RFC
 // 4380 (Teredo), RFC 5214 (ISATAP).

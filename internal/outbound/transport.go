@@ -15,33 +15,36 @@ import (
 )
 
 const (
-	// handshakeTimeout limits a TLS handshake, headerTimeout the time until a response begins.
+	// handshakeTimeout is the maximum duration of a TLS handshake, and headerTimeout is the maximum
+	// time until a response begins.
 	handshakeTimeout, headerTimeout = 10 * time.Second, 15 * time.Second
-	// maxHeaders limits the headers of a response, in bytes.
+	// maxHeaders is the maximum size of response headers, in bytes.
 	maxHeaders = 64 << 10
-	// maxIdle, maxIdlePerHost and idleTimeout limit idle connections.
+	// maxIdle, maxIdlePerHost and idleTimeout are limits on idle connections.
 	maxIdle, maxIdlePerHost, idleTimeout = 16, 4, 15 * time.Second
-	// maxRedirects limits consecutive redirects.
+	// maxRedirects is the maximum number of consecutive redirects.
 	maxRedirects = 5
 )
 
-// Transport sends HTTP requests over connections of a dialer. It uses the proxies of the
-// environment. It rejects a request through a proxy if the policy does not allow the address of the
-// server.
+// Transport sends HTTP requests over a dialer's connections. It uses the proxies that the
+// environment variables specify. It rejects a request through a proxy if the policy does not allow
+// the server's address.
 //
-// It uses only HTTP/1.1, so that a server cannot make it buffer more of a response than was read.
+// Transport uses only HTTP/1.1, so that a server cannot make it buffer more of a response than was
+// read.
 type Transport struct {
 	dialer          *Dialer
 	proxy           func(*url.URL) (*url.URL, error)
 	direct, proxied *http.Transport
 }
 
-// Transport returns a transport. If insecure is set, it accepts every certificate.
+// Transport returns a transport. If insecure is set, the transport accepts every certificate.
 func (d *Dialer) Transport(insecure bool) *Transport {
 	return d.TransportTLS(&tls.Config{InsecureSkipVerify: insecure})
 }
 
-// TransportTLS returns a transport with a TLS configuration, which it raises to TLS 1.2.
+// TransportTLS returns a transport with the given TLS configuration, whose minimum version it
+// raises to TLS 1.2.
 func (d *Dialer) TransportTLS(config *tls.Config) *Transport {
 	proxy := httpproxy.FromEnvironment().ProxyFunc()
 	t := &Transport{dialer: d, proxy: proxy, direct: bounded(config), proxied: bounded(config)}
@@ -51,14 +54,13 @@ func (d *Dialer) TransportTLS(config *tls.Config) *Transport {
 	return t
 }
 
-// SetHeaderTimeout changes the time until a response must begin, for servers that work before they
-// respond. Call it before the first request.
+// SetHeaderTimeout changes the maximum time until a response begins, for servers that do work
+// before they respond. Call it before the first request.
 func (t *Transport) SetHeaderTimeout(timeout time.Duration) {
 	t.direct.ResponseHeaderTimeout, t.proxied.ResponseHeaderTimeout = timeout, timeout
 }
 
-// SkipProxy makes the transport ignore the proxies of the environment. Call it before the first
-// request.
+// SkipProxy makes the transport ignore the environment's proxies. Call it before the first request.
 func (t *Transport) SkipProxy() { t.proxy = func(*url.URL) (*url.URL, error) { return nil, nil } }
 
 func bounded(config *tls.Config) *http.Transport {
@@ -73,7 +75,7 @@ func bounded(config *tls.Config) *http.Transport {
 	}
 }
 
-// RoundTrip sends a request. If the policy does not allow the server, the error is a *Refused.
+// RoundTrip sends a request. If the policy does not allow the server, it returns a *Refused.
 func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if redirects(request) > maxRedirects {
 		return nil, fmt.Errorf("the server redirects more than %d times", maxRedirects)
@@ -106,8 +108,8 @@ func redirects(request *http.Request) (count int) {
 	return count
 }
 
-// behindProxy reports whether the policy allows a request for a URL through a proxy. It allows
-// names that the host cannot resolve, because the proxy might.
+// behindProxy reports whether the policy allows a request to a URL through a proxy. It allows names
+// that the host cannot resolve, because the proxy might resolve them.
 func (d *Dialer) behindProxy(ctx context.Context, to *url.URL) bool {
 	port := to.Port()
 	if port == "" {

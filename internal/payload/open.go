@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// Open returns the description and the uncompressed content of an embedded program, such as
-// manifest.Builder. The caller closes the content. Open does not write to the disk. If the program
-// is not embedded, the error is ErrNotEmbedded.
+// Open returns an embedded program's description and uncompressed content. name is a constant such
+// as manifest.Builder. The caller must close the content. Open does not write to the disk. If the
+// program is not embedded, it returns ErrNotEmbedded.
 func Open(name string) (manifest.Program, io.ReadCloser, error) {
 	files, err := fs.Sub(embedded, "files")
 	if err != nil {
@@ -51,7 +51,7 @@ func open(files fs.FS, program manifest.Program) (io.ReadCloser, error) {
 	return content{decoder.IOReadCloser(), archive}, nil
 }
 
-// content is the decompressed content of an archive. Close closes both.
+// content is an archive's decompressed content. Close closes both the content and the archive.
 type content struct {
 	io.ReadCloser
 	archive io.Closer

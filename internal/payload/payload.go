@@ -3,10 +3,10 @@
 //
 // A node starts containerd, its shim, runc, the CNI plugin and pause often, or runs one of them per
 // pod, and the slipway binary is too large for that. It is also too large for the supervisor, which
-// runs as long as the host. The other programs are only part of images, such as the deployer, which
-// each deployment starts, and the builder, which keeps BuildKit out of all other processes.
-// hack/payload builds them into files/. In a slipway that was compiled without this step, Unpack
-// returns an error with the remedy.
+// runs as long as the host. The other programs are only parts of images, such as the deployer,
+// which each deployment starts, and the builder, which keeps BuildKit out of all other processes.
+// hack/payload builds the programs into files/. In a slipway binary that was compiled without this
+// step, Unpack returns an error with the remedy.
 package payload
 
 import (
@@ -25,30 +25,30 @@ import (
 //go:embed files
 var embedded embed.FS
 
-// Programs contains the absolute paths of the unpacked programs.
+// Programs holds the absolute paths of the unpacked programs.
 type Programs struct {
-	// Dir is the directory of all programs. Its name depends on their content.
+	// Dir is the directory that contains all programs. Its name depends on their contents.
 	Dir string
-	// Containerd is the container runtime. Shim is the parent process of a pod. Runc starts and
-	// stops containers.
+	// Containerd is the container runtime. Shim is a pod's parent process. Runc starts and stops
+	// containers.
 	Containerd, Shim, Runc string
 	// CNI is the plugin that connects a pod to its network.
 	CNI string
-	// Pause runs in each pod sandbox and keeps its namespaces.
+	// Pause runs in each pod sandbox and keeps its namespaces alive.
 	Pause string
 }
 
 // ErrNotEmbedded means that the slipway binary was built without its programs.
 var ErrNotEmbedded = errors.New("this slipway was built without its programs; run make build")
 
-// Unpack writes the programs that run containers to a subdirectory of dir that is named for their
-// content, and creates dir if necessary. If the subdirectory is already complete and unchanged,
-// this takes no noticeable time. Unpack removes subdirectories of other versions unless a process
-// still runs from them.
+// Unpack writes the programs that run containers to a subdirectory of dir that is named after their
+// contents, and creates dir if necessary. If the subdirectory is already complete and unchanged,
+// Unpack takes no noticeable time. Unpack removes subdirectories of other versions unless a process
+// is still running a program in them.
 //
 // A subdirectory appears complete or not at all, even if the process is killed or the power fails.
 // Several processes can unpack to the same dir at the same time. If the programs are not embedded,
-// the error is ErrNotEmbedded. File system errors name the file. For a full disk, the error
+// Unpack returns ErrNotEmbedded. File system errors name the file. If the disk is full, the error
 // contains the required and the available space.
 func Unpack(dir string) (Programs, error) {
 	target, err := unpackEmbedded(dir, manifest.OfContainerd()...)
@@ -58,8 +58,9 @@ func Unpack(dir string) (Programs, error) {
 	return programs(target), nil
 }
 
-// UnpackSupervisor is Unpack for the supervisor alone, which starts before the other programs are
-// needed. It returns the path of the program. dir must differ from the directory of Unpack.
+// UnpackSupervisor is like Unpack, but unpacks only the supervisor, which starts before the other
+// programs are needed. It returns the program's path. dir must differ from the directory that is
+// passed to Unpack.
 func UnpackSupervisor(dir string) (string, error) {
 	target, err := unpackEmbedded(dir, manifest.Supervisor)
 	if err != nil {

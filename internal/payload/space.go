@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkSpace returns an error if the file system of dir has less than size bytes free.
+// checkSpace returns an error if fewer than size bytes are free on dir's file system.
 func checkSpace(dir string, size int64) error {
 	free, err := freeSpace(dir)
 	if err != nil {
@@ -19,8 +19,8 @@ func checkSpace(dir string, size int64) error {
 	return nil
 }
 
-// explainSpace adds required and free space to an error of a full disk or a quota. It returns other
-// errors unchanged.
+// explainSpace adds the required and free space to an error that is caused by a full disk or a
+// quota. It returns other errors unchanged.
 func explainSpace(err error, dir string, size int64) error {
 	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) {
 		return err

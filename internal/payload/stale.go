@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// removeStale removes from dir the remains of an interrupted Unpack and unused versions other than
-// current. A running shim keeps its version in use, because its containers need the runc of that
-// version until they end. removeStale ignores names that are not versions.
+// removeStale removes the remains of an interrupted Unpack from dir, and all unused versions except
+// current. A running shim keeps its version in use, because its containers need that version's runc
+// until they exit. removeStale ignores names that are not versions.
 func removeStale(dir, current string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -31,8 +31,8 @@ func removeStale(dir, current string) error {
 	return errors.Join(errs...)
 }
 
-// inUse reports whether a process runs a program in dir. It ignores processes that end during the
-// check. If it cannot determine this, it returns true.
+// inUse reports whether a process is running a program in dir. It ignores processes that exit
+// during the check. It returns true if it cannot determine the answer.
 func inUse(dir string) bool {
 	links, err := filepath.Glob("/proc/[0-9]*/exe")
 	if err != nil {

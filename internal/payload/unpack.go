@@ -18,11 +18,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// partial is the prefix of directories that are being written or removed. A crash leaves them
-// behind.
+// partial is the name prefix of directories that are being written or removed. A crash can leave
+// such directories behind.
 const partial = ".partial-"
 
-// unpack writes the named programs in files to a subdirectory of dir, and returns it.
+// unpack writes the named programs in files to a subdirectory of dir, and returns the subdirectory.
 func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -49,7 +49,7 @@ func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	defer unlock()
 
 	target := filepath.Join(dir, m.ID())
-	// If this fails, orphans only use disk space, and the next start retries.
+	// If this fails, orphans only take up disk space, and the next start retries.
 	_ = removeStale(dir, m.ID())
 	if intact(target, m) {
 		return target, nil
@@ -57,7 +57,8 @@ func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	return target, write(files, m, target)
 }
 
-// lock waits until no other process unpacks to the same directory. The lock ends with the process.
+// lock waits until no other process is unpacking to the same directory. The lock is released when
+// the process exits.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -77,7 +78,7 @@ func lock(path string) (unlock func(), err error) {
 }
 
 // intact reports whether dir contains all programs unchanged. It compares size, mode and seal
-// without reading content.
+// without reading the contents.
 func intact(dir string, m manifest.Manifest) bool {
 	for _, program := range m.Programs {
 		info, err := os.Lstat(filepath.Join(dir, program.Name))
@@ -88,16 +89,16 @@ func intact(dir string, m manifest.Manifest) bool {
 	return true
 }
 
-// seal returns the modification time of a program whose content was checked and is on the disk. It
-// depends on the content and is between 2001 and 2035. A later write changes the modification time,
-// so comparing it is enough to detect changed content.
+// seal returns the modification time for a program whose content has been verified and is on disk.
+// The time depends on the content and is between 2001 and 2035. A later write changes the
+// modification time, so comparing the time is sufficient to detect changed content.
 func seal(program manifest.Program) time.Time {
 	sum, _ := hex.DecodeString(program.SHA256)
 	sum = append(sum, 0, 0, 0, 0)
 	return time.Unix(1_000_000_000+int64(binary.BigEndian.Uint32(sum)>>2), 0)
 }
 
-// write unpacks all programs to the directory target. It replaces existing content.
+// write unpacks all programs to the directory target. It replaces any existing content.
 func write(files fs.FS, m manifest.Manifest, target string) error {
 	dir := filepath.Dir(target)
 	if err := checkSpace(dir, m.Size()); err != nil {
@@ -132,7 +133,7 @@ func write(files fs.FS, m manifest.Manifest, target string) error {
 	return atomicfile.SyncFolder(dir)
 }
 
-// writeProgram decompresses one program into dir, checks it, and seals it when it is on the disk.
+// writeProgram decompresses one program into dir, verifies it, and seals it once it is on disk.
 func writeProgram(files fs.FS, program manifest.Program, dir string) error {
 	content, err := open(files, program)
 	if err != nil {

@@ -71,7 +71,7 @@ func mustUnpack(t *testing.T, files fs.FS, dir string) Programs {
 	return programs(target)
 }
 
-// output runs the program and returns its output.
+// output runs a program and returns its output.
 func output(t *testing.T, path string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(path, args...).CombinedOutput()
@@ -140,7 +140,8 @@ func TestDamagedProgramsAreReplaced(t *testing.T) {
 	}
 }
 
-// assertClean checks that dir contains this number of versions and otherwise only the lock.
+// assertClean checks that dir contains the given number of versions and, apart from these, only the
+// lock.
 func assertClean(t *testing.T, dir string, versions int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -159,7 +160,7 @@ func assertClean(t *testing.T, dir string, versions int) {
 func TestOldVersionsAreRemovedUnlessInUse(t *testing.T) {
 	dir := t.TempDir()
 	old := mustUnpack(t, fakeFiles(t, "1"), dir)
-	// The process of a script runs its interpreter, so use a real program.
+	// A script's process runs its interpreter, so use a real program.
 	sleep := filepath.Join(old.Dir, "sleep")
 	if err := copyFile("/bin/sleep", sleep); err != nil {
 		t.Fatal(err)
@@ -238,8 +239,8 @@ func TestDamagedPayloadIsAnError(t *testing.T) {
 	assertClean(t, dir, 0)
 }
 
-// TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case, the manifest declares too
-// small a size.
+// TestFullDiskNamesFileAndSpace uses a small tmpfs. In the second case, the size in the manifest is
+// too small.
 func TestFullDiskNamesFileAndSpace(t *testing.T) {
 	for name, size := range map[string]int64{"known before": 3_000_000, "detected while writing": 10} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestFullDiskNamesFileAndSpace(t *testing.T) {
 	}
 }
 
-// unpackTo is an environment variable. It makes the test binary unpack the real payload to a
+// unpackTo is an environment variable that makes the test binary unpack the real payload to a
 // directory.
 const unpackTo = "PAYLOAD_TEST_UNPACK_TO"
 

@@ -1,4 +1,4 @@
-// Package podbandwidth reads the annotations that limit the bandwidth of a pod.
+// Package podbandwidth reads the annotations that limit a pod's bandwidth.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Limiting the Bandwidth
 // Available to Pods.
@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The annotations. Their values are quantities of bits per second, such as "10M".
+// Annotations whose values are quantities in bits per second, such as "10M".
 const (
 	Ingress = "kubernetes.io/ingress-bandwidth" // to the pod
 	Egress  = "kubernetes.io/egress-bandwidth"  // from the pod
 )
 
-// Parse returns the limits of a pod with these annotations in bits per second, zero for none.
+// Parse returns the limits in a pod's annotations, in bits per second. 0 means no limit.
 func Parse(annotations map[string]string) (ingress, egress uint64, err error) {
 	ingress, ingressErr := parse(annotations, Ingress)
 	egress, egressErr := parse(annotations, Egress)
@@ -29,8 +29,7 @@ func parse(annotations map[string]string, name string) (uint64, error) {
 	if !ok {
 		return 0, nil
 	}
-	// The container runtime accepts the same range. It starts no pod with a value outside of the
-	// range.
+	// The container runtime accepts the same range, and starts no pod with a value outside it.
 	lowest, highest := resource.MustParse("1k"), resource.MustParse("1P")
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Cmp(lowest) < 0 || quantity.Cmp(highest) > 0 {

@@ -1,21 +1,21 @@
-// Package podpreset names the annotations that list the pod presets of a pod.
+// Package podpreset names the annotations that list a pod's presets.
 //
 // Source: Kubernetes 1.11, pod presets.
 package podpreset
 
 import "strings"
 
-// Domain is the domain of the annotations.
+// Domain is the annotations' domain.
 const Domain = "podpreset.admission.kubernetes.io"
 
 const prefix = Domain + "/podpreset-"
 
-// Annotation returns the name of the annotation of pods that have a preset. Its value is the
-// preset's resource version.
+// Annotation returns the name of the annotation on pods to which a preset was applied. Its value is
+// the preset's resource version.
 func Annotation(preset string) string { return prefix + preset }
 
-// Applied reports whether a pod with these annotations has parts of a preset, which a member of its
-// project wrote, and not the pod's author.
+// Applied reports whether a pod with these annotations has parts of a preset. These parts were
+// written by a member of its project, who might not be the pod's author.
 func Applied(annotations map[string]string) bool {
 	for name := range annotations {
 		if strings.HasPrefix(name, prefix) {

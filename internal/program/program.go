@@ -1,4 +1,4 @@
-// Package program finds programs where distributions install them.
+// Package program finds programs in the directories where distributions install them.
 package program
 
 import (
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Find returns the path of a program. It searches PATH, then /usr/local/sbin and /usr/sbin.
+// Find returns a program's path. It searches PATH, followed by /usr/local/sbin and /usr/sbin.
 func Find(name string) (path string, ok bool) {
 	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), "/usr/local/sbin", "/usr/sbin") {
 		if path, err := exec.LookPath(filepath.Join(dir, name)); err == nil {

@@ -1,4 +1,5 @@
-// Package redact removes secrets from text that users see: logs, errors, printed configurations.
+// Package redact removes secrets from text that users see: logs, errors, and printed
+// configurations.
 package redact
 
 import (
@@ -6,11 +7,11 @@ import (
 	"regexp"
 )
 
-// Mark replaces a secret.
+// Mark is the text that replaces a secret.
 const Mark = "<redacted>"
 
-// password matches the password of a URL anywhere in a text, up to the last "@" before a space or a
-// quote, because an unescaped password can contain "@" and "/".
+// password matches a URL's password anywhere in text, up to the last "@" before a space or quote,
+// because an unescaped password can contain "@" and "/".
 var password = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#:@\"'`]*):([^\\s\"'`]*)@")
 
 // port matches a port after a host name, which is not a password.
@@ -19,7 +20,7 @@ var port = regexp.MustCompile(`^[0-9]{1,5}/`)
 // privateKey matches a PEM block with a private key.
 var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 
-// Text replaces private keys and passwords of URLs in a text.
+// Text replaces private keys and URL passwords in text.
 func Text(text string) string {
 	text = password.ReplaceAllStringFunc(text, func(match string) string {
 		parts := password.FindStringSubmatch(match)

@@ -1,4 +1,4 @@
-// Package redirect checks where a login may send a browser afterwards.
+// Package redirect checks where a login may redirect a browser afterwards.
 package redirect
 
 import (
@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Local returns then if it is a path of this server that is safe for a redirect, and fallback
+// Local returns then if it is a path on this server that is safe for a redirect, and fallback
 // otherwise.
 func Local(then, fallback string) string {
 	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// maxResponse limits a response that is read into memory, in bytes. It is distribution's limit for
-	// manifests.
+	// maxResponse is the maximum size of a response that is read into memory, in bytes. It matches
+	// distribution's limit on manifests.
 	maxResponse = 4 << 20
-	// maxValues limits the JSON values of a response, because {} decodes to hundreds of bytes.
-	// Manifests and configurations have hundreds of values. maxListed is the limit for lists of
-	// tags, whose values are small.
+	// maxValues is the maximum number of JSON values in a response. The limit is needed because {}
+	// decodes to hundreds of bytes. Manifests and configurations have hundreds of values. maxListed
+	// is the limit for tag lists, whose values are small.
 	maxValues, maxListed = 10_000, 200_000
 )
 
-// bounded sends requests. Reading a response fails if it exceeds the limits of bytes or JSON
-// values, or the account's budget.
+// bounded sends requests. Reading a response fails once it exceeds the limit on bytes, the limit on
+// JSON values, or the account's budget.
 type bounded struct {
 	http.RoundTripper
 	account *Account
@@ -47,7 +47,7 @@ type boundedBody struct {
 	account   *Account
 }
 
-// Read reads up to the limit, and one more byte to detect larger responses.
+// Read reads up to the limit, plus one byte to detect a larger response.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p[:min(int64(len(p)), b.remaining+1)])
 	if b.remaining -= int64(n); b.remaining < 0 {

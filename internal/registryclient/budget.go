@@ -8,22 +8,22 @@ import (
 )
 
 const (
-	// defaultOwnerBytes limits the bytes of responses that all work of an owner keeps in memory.
-	// Decoded responses take several times that size. 400 images have about 12 MB of manifests and
-	// configurations, at most imageBytes each. A larger number of images per import raises the limit,
-	// up to maxOwnerBytes.
+	// defaultOwnerBytes is the default limit on the response bytes that all of an owner's work
+	// keeps in memory. Decoded responses take several times as much memory. 400 images have about
+	// 12 MB of manifests and configurations, with at most imageBytes per image. A larger number of
+	// images per import raises the limit, up to maxOwnerBytes.
 	defaultOwnerBytes, maxOwnerBytes, imageBytes = 12 << 20, 64 << 20, 32 << 10
-	// maxOpen and maxOpenByOwner limit concurrent work.
+	// maxOpen and maxOpenByOwner are limits on concurrent work.
 	maxOpen, maxOpenByOwner = 32, 4
 	// reserve is available only to work that has read less than smallWork, so that owners with
-	// large work cannot block all others.
+	// large amounts of work cannot block all others.
 	reserve, smallWork = 8 << 20, 256 << 10
 )
 
-// Budget limits the bytes of registries' responses that a process keeps in memory: per owner, and
-// in total for two such owners and the reserve.
+// Budget limits the bytes of registry responses that a process keeps in memory: per owner, and in
+// total to the limits of two owners plus the reserve.
 type Budget struct {
-	// perOwner is in bytes.
+	// perOwner is the limit per owner, in bytes.
 	perOwner int64
 
 	mu     sync.Mutex
@@ -36,7 +36,8 @@ type usage struct {
 	open  int
 }
 
-// NewBudget returns a budget in which an owner can read a number of images at the same time.
+// NewBudget returns a budget that allows an owner to read the given number of images at the same
+// time.
 func NewBudget(images int) *Budget {
 	if images == 0 || images > maxOwnerBytes/imageBytes {
 		images = maxOwnerBytes / imageBytes
@@ -44,10 +45,10 @@ func NewBudget(images int) *Budget {
 	return &Budget{perOwner: max(defaultOwnerBytes, int64(images)*imageBytes)}
 }
 
-// ErrBusy reports work that would exceed the budget now. The caller can retry it later.
+// ErrBusy is returned for work that would currently exceed the budget. The caller can retry later.
 var ErrBusy = errors.New("too many reads from registries are in progress: try again later")
 
-// Open begins work of an owner, such as an import into a project. Errors: ErrBusy.
+// Open begins work for an owner, such as an import into a project. It can return ErrBusy.
 func (b *Budget) Open(owner string) (*Account, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -59,10 +60,10 @@ func (b *Budget) Open(owner string) (*Account, error) {
 	return account, nil
 }
 
-// Join begins work of an owner whose concurrency the caller limits.
+// Join begins work for an owner whose concurrency the caller limits.
 func (b *Budget) Join(owner string) *Account { return &Account{budget: b, owner: owner} }
 
-// add changes the usage. The caller holds the lock.
+// add changes the usage. The caller must hold the lock.
 func (b *Budget) add(a *Account, bytes int64, open int) {
 	a.bytes += bytes
 	b.total.bytes, b.total.open = b.total.bytes+bytes, b.total.open+open
@@ -76,7 +77,7 @@ func (b *Budget) add(a *Account, bytes int64, open int) {
 	}
 }
 
-// Account is the usage of one piece of work. A nil account has no budget.
+// Account holds the usage of one piece of work. A nil account has no limit.
 type Account struct {
 	budget *Budget
 	owner  string
@@ -84,7 +85,7 @@ type Account struct {
 	bytes  int64 // under the budget's lock
 }
 
-// take adds bytes that were read.
+// take adds the number of bytes that were read.
 func (a *Account) take(bytes int64) error {
 	if a == nil {
 		return nil
@@ -105,7 +106,8 @@ func (a *Account) take(bytes int64) error {
 	return nil
 }
 
-// Reader returns a reader whose bytes count until the account is closed. Errors: ErrBusy.
+// Reader returns a reader whose bytes count toward the budget until the account is closed. Reading
+// can return ErrBusy.
 func (a *Account) Reader(content io.Reader) io.Reader { return &counted{content, a} }
 
 type counted struct {
@@ -122,7 +124,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the work and releases its usage. Call it once.
+// Close ends the work and releases its usage. Call it exactly once.
 func (a *Account) Close() {
 	if a == nil {
 		return

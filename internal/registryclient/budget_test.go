@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// open begins work that must be possible.
+// open begins work and fails the test if this is not possible.
 func open(t *testing.T, b *Budget, owner string) *Account {
 	t.Helper()
 	account, err := b.Open(owner)
@@ -84,7 +84,7 @@ func TestBudgetLimitsConcurrentWork(t *testing.T) {
 func TestAccountLimitsSession(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
-		// the client hangs up
+		// The client closes the connection.
 		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxResponse-2)...))
 	})
 	s, err := Client{Account: open(t, NewBudget(50), "shop")}.Session()

@@ -9,17 +9,18 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 )
 
-// scripted is a registry and every token server, in memory.
+// scripted is an in-memory registry that also acts as every token server.
 type scripted struct {
 	t                *testing.T
 	challenge, token string
 	status, count    int
 }
 
-// maxScripted is more than any client needs for one manifest.
+// maxScripted is more than the number of requests that any client needs for one manifest.
 const maxScripted = 30
 
-// RoundTrip responds to the registry's requests with the challenge, and to others with the token.
+// RoundTrip responds to the registry's requests with the challenge, and to all others with the
+// token.
 func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 	if s.count++; s.count > maxScripted {
 		s.t.Fatalf("more than %d requests, the last to %s", maxScripted, r.URL)

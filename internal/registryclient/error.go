@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Error reports why a registry could not be read. It contains no text of a response, neither of the
-// body nor of a header, because users see the error, and the user who named the registry might not
-// be allowed to see its content.
+// Error reports why a registry could not be read. It contains no text from a response's body or
+// headers: users see the error, and the user who named the registry might not be allowed to see its
+// content.
 type Error struct {
-	// Status is the HTTP status code, or 0 without a response.
+	// Status is the HTTP status code, or 0 if no response was received.
 	Status int
 	reason string
 	cause  error // not from the registry, or nil
@@ -30,24 +30,24 @@ type Error struct {
 // Error returns the reason.
 func (e *Error) Error() string { return e.reason }
 
-// Unwrap returns a cause that does not come from the registry.
+// Unwrap returns the cause, provided that it does not come from the registry.
 func (e *Error) Unwrap() error { return e.cause }
 
-// ours marks an error whose text comes from this program, not from the registry.
+// ours marks an error whose text comes from this program rather than from the registry.
 type ours struct{ error }
 
 // Unwrap returns the error itself.
 func (o ours) Unwrap() error { return o.error }
 
-// codes are error codes of the OCI distribution specification and of distribution. They are safe to
-// show.
+// codes holds error codes from the OCI distribution specification and from distribution. They are
+// safe to show.
 var codes = []transport.ErrorCode{
 	transport.BlobUnknownErrorCode, transport.DigestInvalidErrorCode, transport.ManifestBlobUnknownErrorCode, transport.ManifestInvalidErrorCode,
 	transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode, transport.NameUnknownErrorCode, transport.TagInvalidErrorCode,
 	transport.UnauthorizedErrorCode, transport.DeniedErrorCode, transport.UnsupportedErrorCode, transport.TooManyRequestsErrorCode,
 }
 
-// explain converts an error of reading a registry to an Error.
+// explain converts an error from reading a registry to an Error.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -90,7 +90,7 @@ func explain(err error) error {
 	return &Error{reason: "the registry's response violates the OCI distribution specification or does not match its digest"}
 }
 
-// describe returns the HTTP status, and the error codes that the specification defines.
+// describe returns the HTTP status, and those error codes that the specification defines.
 func describe(response *transport.Error) string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode)))
 	for _, e := range response.Errors {

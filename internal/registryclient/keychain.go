@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keychain contains the credentials of pull secrets. The most specific entry for a repository
+// Keychain holds the credentials from pull secrets. The most specific entry for a repository
 // applies.
 type Keychain []credential
 
@@ -23,8 +23,8 @@ type credential struct {
 	auth       authn.AuthConfig
 }
 
-// KeychainOf reads the secrets with credentials of registries and ignores others. If it cannot read
-// a secret, it returns an error together with the credentials of the other secrets.
+// KeychainOf reads the secrets that hold registry credentials and ignores others. If it cannot read
+// a secret, it returns an error together with the other secrets' credentials.
 func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	var chain Keychain
 	var problem error
@@ -46,7 +46,7 @@ func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	return chain, problem
 }
 
-// KeychainOfFile reads a docker or podman file with credentials of registries, config.json or
+// KeychainOfFile reads a docker or podman file with registry credentials, config.json or
 // .dockercfg.
 func KeychainOfFile(path string) (Keychain, error) {
 	content, err := os.ReadFile(path)
@@ -68,7 +68,7 @@ func KeychainOfFile(path string) (Keychain, error) {
 	return chain, nil
 }
 
-// entriesOf returns the credentials of a secret by server.
+// entriesOf returns a secret's credentials by server.
 func entriesOf(secret corev1.Secret) (entries map[string]authn.AuthConfig, err error) {
 	switch secret.Type {
 	case corev1.SecretTypeDockercfg:
@@ -92,7 +92,8 @@ func decode(auth string) (user, password string) {
 	return user, password
 }
 
-// location splits a server as clients write it, such as "https://registry.example.com/v1/".
+// location splits a server, in the form in which clients write it, such as
+// "https://registry.example.com/v1/".
 func location(server string) (host, path string) {
 	_, rest, ok := strings.Cut(server, "://")
 	if !ok {
@@ -106,7 +107,7 @@ func location(server string) (host, path string) {
 	return canonical(host), path
 }
 
-// canonical returns the unique name of a registry: the default public registry has two names.
+// canonical returns a registry's unique name, because the default public registry has two names.
 func canonical(host string) string {
 	registry, err := name.NewRegistry(host)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxReferrers limits the listed referrers of a manifest.
+// maxReferrers is the maximum number of referrers that are listed for a manifest.
 const maxReferrers = 500
 
-// Referrers lists the manifests that refer to a manifest of a repository such as
+// Referrers lists the manifests that refer to a manifest in a repository such as
 // "registry.example.com/app". It reads the first page of the registry's list, or the fallback tag.
-// It returns at most 500.
+// It returns up to 500 manifests.
 //
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Referrers Tag Schema".
 func (c Client) Referrers(ctx context.Context,

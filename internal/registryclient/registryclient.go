@@ -1,4 +1,4 @@
-// Package registryclient reads manifests and blobs of container registries with the credentials of
+// Package registryclient reads manifests and blobs from container registries with credentials from
 // pull secrets.
 package registryclient
 
@@ -16,28 +16,29 @@ import (
 
 // Client reads registries.
 type Client struct {
-	// Keychain provides credentials. nil means none.
+	// Keychain provides credentials. nil means no credentials.
 	Keychain authn.Keychain
-	// Insecure accepts every certificate, and HTTP if the registry does not serve HTTPS.
+	// Insecure makes the client accept every certificate, and use HTTP if the registry does not
+	// serve HTTPS.
 	Insecure bool
-	// Transport sends requests and decides which certificates it accepts. nil means the default
-	// transport of the process, which can reach every server.
+	// Transport sends requests and decides which certificates to accept. nil means the process's
+	// default transport, which can reach every server.
 	Transport http.RoundTripper
-	// Account limits the reads of sessions. nil means no limit.
+	// Account limits the bytes that sessions read. nil means no limit.
 	Account *Account
-	// Via is sent in the header Via when a registry sends a request on behalf of another. Source:
-	// RFC 9110, 7.6.3.
+	// Via is sent in the Via header when a registry sends a request on behalf of another request.
+	// Source: RFC 9110, 7.6.3.
 	Via []string
 }
 
-// Manifest is a manifest as a registry returns it.
+// Manifest is a manifest as returned by a registry.
 type Manifest struct {
 	MediaType, Digest string
 	Bytes             []byte
 }
 
-// Manifest reads the manifest of a reference such as "registry.example.com/app:v1". It fails for
-// manifests of more than 4 MiB, distribution's limit.
+// Manifest reads the manifest for a reference such as "registry.example.com/app:v1". It fails for
+// manifests larger than 4 MiB, distribution's limit.
 func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error) {
 	session, err := c.Session()
 	if err != nil {
@@ -46,9 +47,9 @@ func (c Client) Manifest(ctx context.Context, reference string) (Manifest, error
 	return session.Manifest(ctx, reference)
 }
 
-// Blob opens a blob of a repository such as "registry.example.com/app" and returns its size.
-// Reading verifies the digest and returns an error at the end if it is wrong. The caller closes the
-// blob. Errors have the type Error.
+// Blob opens a blob in a repository such as "registry.example.com/app" and returns the blob's size.
+// Reading verifies the digest and returns an error at the end if the digest is wrong. The caller
+// must close the blob. Errors have the type Error.
 func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadCloser, int64, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, c.Names()...)
 	if err != nil {
@@ -69,7 +70,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return content, size, nil
 }
 
-// Names returns the options for parsing names of images: whether HTTP is allowed.
+// Names returns the options for parsing image names, which say whether HTTP is allowed.
 func (c Client) Names() []name.Option {
 	if c.Insecure {
 		return []name.Option{name.Insecure}
@@ -77,7 +78,7 @@ func (c Client) Names() []name.Option {
 	return nil
 }
 
-// options returns the options of requests that carrier sends.
+// options returns the options for requests that carrier sends.
 func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	if c.Keychain != nil {
 		options = append(options, remote.WithAuthFromKeychain(c.Keychain))
@@ -88,7 +89,7 @@ func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	return append(options, remote.WithTransport(carrier))
 }
 
-// passing adds the header Via to requests.
+// passing adds the Via header to requests.
 type passing struct {
 	http.RoundTripper
 	via []string

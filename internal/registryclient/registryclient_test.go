@@ -13,7 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// registry serves every repository with handle and returns its address.
+// registry serves every repository with handle and returns the server's address.
 func registry(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

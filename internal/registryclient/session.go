@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Session reads much data of a few repositories. It authenticates once with each registry and
-// repository, and it reads each digest once. A response has at most 4 MiB and 10,000 JSON values
-// (200,000 for a list of tags). The account of the client limits the sum of all responses. A
-// session is safe for concurrent use. Errors have the type Error.
+// Session reads a large amount of data from a few repositories. It authenticates once for each
+// registry and repository, and it reads each digest once. A response has at most 4 MiB and 10,000
+// JSON values (200,000 for a tag list). The client's account limits the total size of all
+// responses. A session is safe for concurrent use. Errors have the type Error.
 type Session struct {
 	client    Client
 	puller    *remote.Puller
@@ -38,7 +38,7 @@ type once[V any] struct {
 	reads map[string]func() (V, error)
 }
 
-// get returns the value of key. It reads the value, or waits for a concurrent read.
+// get returns the value for key. It reads the value, or waits for a concurrent read.
 func (o *once[V]) get(key string, read func() (V, error)) (V, error) {
 	o.mu.Lock()
 	if o.reads == nil {
@@ -53,7 +53,7 @@ func (o *once[V]) get(key string, read func() (V, error)) (V, error) {
 	return first()
 }
 
-// Manifest reads the manifest of a reference such as "registry.example.com/app:v1".
+// Manifest reads the manifest for a reference such as "registry.example.com/app:v1".
 func (s *Session) Manifest(ctx context.Context, reference string) (Manifest, error) {
 	parsed, err := name.ParseReference(reference, s.client.Names()...)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Session) Manifest(ctx context.Context, reference string) (Manifest, err
 	})
 }
 
-// Blob reads a small blob of a repository such as "registry.example.com/app". It verifies the
+// Blob reads a small blob in a repository such as "registry.example.com/app". It verifies the
 // digest.
 func (s *Session) Blob(ctx context.Context, repository, digest string) ([]byte, error) {
 	parsed, err := name.NewDigest(repository+"@"+digest, s.client.Names()...)
@@ -108,10 +108,10 @@ func (s *Session) referrers(ctx context.Context, of name.Digest) (index []byte, 
 	return listed.RawManifest()
 }
 
-// maxTags limits the tags that are read of a repository.
+// maxTags is the maximum number of a repository's tags that are read.
 const maxTags = 10_000
 
-// Tags lists the tags of a repository, at most 10,000.
+// Tags lists up to 10,000 of a repository's tags.
 func (s *Session) Tags(ctx context.Context, repository string) (tags []string, err error) {
 	parsed, err := name.NewRepository(repository, s.client.Names()...)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Session) Tags(ctx context.Context, repository string) (tags []string, e
 	if err != nil {
 		return nil, fmt.Errorf("list tags of %q: %w", repository, explain(err))
 	}
-	// Drop tags with other characters, so that no other text of the registry is returned.
+	// Drop tags with other characters, so that no other text from the registry is returned.
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return reference.TagRegexp.FindString(tag) != tag })
 	return tags[:min(len(tags), maxTags)], nil
 }

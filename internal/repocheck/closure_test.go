@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestLightProgramsStayLight follows the imports of other modules too, which the rules on files
+// TestLightProgramsStayLight also follows the imports of other modules, which the file rules
 // ignore.
 func TestLightProgramsStayLight(t *testing.T) {
 	graph := loadGraph(t)
@@ -22,7 +22,7 @@ func TestLightProgramsStayLight(t *testing.T) {
 	}
 }
 
-// checkReach finds a chain of imports from the package of r to each forbidden import path.
+// checkReach finds a chain of imports from r's package to each forbidden import path.
 func checkReach(graph map[string][]string, r reach) (violations findings) {
 	start := module + "/" + r.folder
 	cameFrom := map[string]string{start: ""}
@@ -52,8 +52,8 @@ func chain(cameFrom map[string]string, pkg string) string {
 	return strings.Join(chain, " > ")
 }
 
-// loadGraph returns the imports of every dependency, from the go tool. For packages that do not
-// build, it contains the imports that are readable.
+// loadGraph returns the imports of every dependency, as reported by the go tool. For packages that
+// do not build, it includes the imports that can be read.
 func loadGraph(t *testing.T) map[string][]string {
 	t.Helper()
 	list := exec.Command("go", "list", "-e", "-deps", "-json=ImportPath,Imports", "./...")

@@ -43,8 +43,8 @@ func firstWords(text string) string {
 	return strings.Join(words[:min(len(words), 3)], " ")
 }
 
-// checkExported finds exported identifiers without a comment. Constants, variables and types may
-// take the comment of their group, or one at the end of the line.
+// checkExported finds exported identifiers without a comment. For constants, variables and types, a
+// comment on their group or at the end of the line is sufficient.
 func checkExported(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTest() || f.syntax.Name.Name == "main" || ast.IsGenerated(f.syntax) {
@@ -90,7 +90,7 @@ func undocumented(decl ast.Decl) (names []*ast.Ident) {
 	return names
 }
 
-// receiver returns the name of the type of a method.
+// receiver returns the name of a method's receiver type.
 func receiver(method *ast.FuncDecl) string {
 	typ := method.Recv.List[0].Type
 	for {

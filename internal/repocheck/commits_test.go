@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// subjectsSince is the time since which the rule for subjects of commits applies.
+// subjectsSince is the time from which the rule on commit subjects applies.
 const subjectsSince = "2026-11-22T22:30:00Z"
 
 const maxSubject = 72
@@ -15,8 +15,8 @@ const maxSubject = 72
 // longSubject is the subject of a commit that was merged before the check existed.
 const longSubject = "network/dns, cli/migrate: serve the masters' DNS, migrate without a rate limit"
 
-// subject matches `path: verb what`, including with several paths, and the subjects that git itself
-// writes.
+// subject matches `path: verb what`, including subjects with several paths, and the subjects that
+// git itself writes.
 var subject = regexp.MustCompile(`^(?:[\w./*{}-]+(?:, [\w./*{}-]+)*: \S|Merge |Revert )`)
 
 func TestCommitsHaveShortSubjects(t *testing.T) {
@@ -32,7 +32,7 @@ func TestCommitsHaveShortSubjects(t *testing.T) {
 	}
 }
 
-// checkSubject returns the violation in the subject of a commit, or "".
+// checkSubject returns the violation in a commit's subject, or "".
 func checkSubject(text string) string {
 	switch {
 	case len(text) > maxSubject:

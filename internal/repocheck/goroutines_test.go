@@ -8,8 +8,8 @@ import (
 // start names a function that starts a goroutine.
 type start struct{ path, function string }
 
-// detached are the functions that start a goroutine and do not wait for it. The value describes how
-// the goroutine ends, and which code waits.
+// detached holds the functions that start a goroutine and do not wait for it. The value describes
+// how the goroutine ends, and which code waits for it.
 var detached = map[start]string{
 	{"apigroup/quota/quota.go", "hooks"}:              "ends with the API server, whose hooks have nothing to wait in",
 	{"apigroup/image/recordcount.go", "start"}:        "ends with the API server, whose hooks have nothing to wait in",
@@ -64,8 +64,8 @@ func checkGoroutines(t *tree) (violations findings) {
 	return violations
 }
 
-// isDone reports whether an expression is the channel of a context, which does not prove that a
-// goroutine ended.
+// isDone reports whether an expression is a context's Done channel, which does not prove that a
+// goroutine has ended.
 func isDone(channel ast.Expr) bool {
 	call, ok := channel.(*ast.CallExpr)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// layer is a layer of the vocabulary.
+// layer is a layer in the vocabulary.
 type layer struct {
 	name    string
 	folders []string // patterns
@@ -17,7 +17,7 @@ type layer struct {
 // layers is the parsed vocabulary.
 var layers = readVocabulary(vocabulary)
 
-// readVocabulary reads the lines below the heading of the table.
+// readVocabulary reads the lines below the table's heading.
 func readVocabulary(table string) (read []layer) {
 	columns := regexp.MustCompile(` {2,}`)
 	for _, line := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
@@ -33,8 +33,8 @@ func readVocabulary(table string) (read []layer) {
 	return read
 }
 
-// unit finds the layer that a folder belongs to and the unit within that layer; ok is false for a
-// folder that is not in the vocabulary. The most specific pattern wins.
+// unit returns the layer that a folder belongs to, and the name of the unit within that layer. ok
+// is false for a folder that is not in the vocabulary. The most specific pattern applies.
 func unit(folder string) (of layer, name string, ok bool) {
 	for _, l := range layers {
 		for _, pattern := range l.folders {
@@ -55,7 +55,7 @@ func unit(folder string) (of layer, name string, ok bool) {
 	return of, name, ok
 }
 
-// within reports whether a slash-separated path is the folder or below it.
+// within reports whether a slash-separated path is the folder or is below it.
 func within(path, folder string) bool {
 	return path == folder || strings.HasPrefix(path, folder+"/")
 }
@@ -75,8 +75,8 @@ func checkFolders(t *tree) (violations findings) {
 	return violations
 }
 
-// checkImports finds imports of our packages that do not point down, and imports of upstream
-// outside its layer.
+// checkImports finds imports of our own packages that do not point down, and imports of upstream
+// packages outside the upstream layer.
 func checkImports(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		from, fromUnit, ok := unit(f.folder())
@@ -107,7 +107,7 @@ func checkImports(t *tree) (violations findings) {
 	return violations
 }
 
-// allowed reports whether an import of ours is exempt from the layers.
+// allowed reports whether an import of one of our own packages is exempt from the layers.
 func allowed(from, to, layerName string) bool {
 	if layerName != "plumbing" && slices.ContainsFunc(pure, func(p exemption) bool { return p.path == to }) {
 		return true
@@ -136,7 +136,7 @@ func checkExceptions(t *tree) (violations findings) {
 	return violations
 }
 
-// checkMains finds programs outside the folders of programs.
+// checkMains finds main packages outside the program folders.
 func checkMains(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		allowed := slices.ContainsFunc(programFolders, func(e exemption) bool { return within(f.path, e.path) })
@@ -147,7 +147,7 @@ func checkMains(t *tree) (violations findings) {
 	return violations
 }
 
-// goFolders returns the folders that contain Go files, sorted.
+// goFolders returns the sorted folders that contain Go files.
 func goFolders(t *tree) []string {
 	folders := map[string]bool{}
 	t.goFiles(func(f file) { folders[f.folder()] = true })

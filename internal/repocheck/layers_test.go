@@ -1,10 +1,10 @@
 package repocheck
 
-// vocabulary gives every folder of Go code one meaning, from the top of the tree down. Columns are
-// separated by two or more spaces; a layer can have several lines. "x/*" makes each folder in x a
-// separate unit, "x" is one unit with everything below it. A unit imports units of the layers that
-// its line names. It never imports another unit of its own layer unless the line names the layer
-// itself.
+// vocabulary assigns a meaning to every folder with Go code, from the top of the tree down. Columns
+// are separated by two or more spaces. A layer can have several lines. "x/*" makes each folder in x
+// a separate unit, and "x" is a single unit that includes everything below it. A unit may import
+// units in the layers that its line names. It must not import another unit in its own layer unless
+// its line names that layer.
 const vocabulary = `
 layer           folders                          may import                            meaning
 
@@ -44,7 +44,7 @@ test-kit        test/kit                         plumbing                       
 tool            hack/*                           plumbing                              for work on the repository
 `
 
-// exceptions are imports between units that the layers forbid.
+// exceptions holds imports between units that the layers forbid.
 var exceptions = []exception{
 	{"kube/flexvolume", "storage/flexvolume", "passes the engine to upstream as a volume plugin"},
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and inspects, in addition to the cluster's own"},
@@ -63,8 +63,8 @@ var exceptions = []exception{
 	{"test/measure", "controller", "names the dependencies of that component"},
 }
 
-// pure lists packages of types and of functions without side effects, which every layer but
-// plumbing may import.
+// pure lists packages of types and side-effect-free functions, which every layer except plumbing
+// may import.
 var pure = []exemption{
 	{"registry/registryname", "decides the names of the registry, which its certificate, its clients and builds need"},
 	{"network/hostaddr", "finds the addresses of the machine, which node, certificates and API server announce"},
@@ -84,10 +84,10 @@ var pure = []exemption{
 	{"oauth/page", "the login pages, which the client prints as templates for custom pages"},
 }
 
-// upstreamOnly are module paths that only units of the layers upstream and suite import.
+// upstreamOnly holds module paths that only units in the layers upstream and suite may import.
 var upstreamOnly = []string{"k8s.io/kubernetes"}
 
-// light lists programs that must not depend on heavy modules, not even indirectly.
+// light lists programs that must not depend on heavy modules, even indirectly.
 var light = []reach{
 	{"cmd/pause", []string{"k8s.io/", "github.com/"}, "runs once a pod: keep it to the standard library and golang.org/x"},
 	{"cmd/slipway-cni", []string{"k8s.io/"}, "runs for each pod: use sigs.k8s.io/knftables and netlink, no Kubernetes client"},
@@ -96,10 +96,10 @@ var light = []reach{
 	{"cmd/oc", []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/"}, "is the client alone: use k8s.io/kubectl and client-go"},
 }
 
-// bannedFolders are names that do not describe the content.
+// bannedFolders holds folder names that do not describe the folder's content.
 var bannedFolders = []string{"pkg", "util", "utils", "common", "misc", "helper", "helpers", "shared", "lib", "base"}
 
-// programFolders are the folders of programs.
+// programFolders holds the folders that contain programs.
 var programFolders = []exemption{
 	{"cmd", "programs for users"},
 	{"hack", "tools for work on the repository"},
@@ -108,18 +108,18 @@ var programFolders = []exemption{
 	{"test/netpol/agnhost", "the program in the pods of the tests"},
 }
 
-// namesRegistries are files that may name the host of a registry.
+// namesRegistries holds the files that may name a registry's host.
 var namesRegistries = []exemption{
 	{"go.sum", "paths of modules"},
 	{"test/scenario/pod/egressmanifests_test.go", "the guide's manifests as printed; nothing is requested from the registry"},
 	{"node/image/archive_test.go", "a short name stands for an image there, for every client; nothing is requested from it"},
 }
 
-// fileLimits are the longest files in lines; "" is the limit of every file that is not listed or
-// exempt.
+// fileLimits holds the maximum file lengths, in lines. "" is the limit for every file that is
+// neither listed nor exempt.
 var fileLimits = map[string]int{"": 500, "cmd/slipway/main.go": 50}
 
-// longFiles may be longer than the limit.
+// longFiles holds the files that may be longer than the limit.
 var longFiles = []exemption{
 	{"go.sum", "written by the go tool"},
 	{"hack/tools/go.mod", "written by the go tool"},
@@ -136,10 +136,11 @@ var longFiles = []exemption{
 // exception allows packages in the folder from to import packages in the folder to.
 type exception struct{ from, to, reason string }
 
-// exemption is a path to which a rule does not apply, or a folder that it allows.
+// exemption is a path to which a rule does not apply, or a folder that a rule allows.
 type exemption struct{ path, reason string }
 
-// reach forbids a package to depend on import paths with one of the prefixes, directly or not.
+// reach forbids a package to depend, directly or indirectly, on import paths with one of the
+// prefixes.
 type reach struct {
 	folder    string
 	forbidden []string

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// silent are the layers whose packages do not log: they return errors to their callers.
+// silent holds the layers whose packages do not log. They return errors to their callers instead.
 var silent = []string{"plumbing", "client", "client-program", "configuration"}
 
-// checkLogging finds packages of silent layers that log, and failures that are both logged and
+// checkLogging finds packages in silent layers that log, and failures that are both logged and
 // returned.
 func checkLogging(t *tree) (violations findings) {
 	t.goFiles(func(f file) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// rule is a rule about the text files of the repository.
+// rule is a rule for the repository's text files.
 type rule struct {
 	name  string
 	check func(*tree) findings
@@ -31,7 +31,7 @@ var rules = []rule{
 	{"package variables are constant", checkVariables},
 }
 
-// Names of rules that exempt names too.
+// Names of the rules that are keys of exempt.
 const (
 	widthRule  = "comments fit the width"
 	cellRule   = "cells of tables are short"
@@ -51,13 +51,13 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// isExempt reports whether a finding is in a folder or file to which its rule does not apply yet.
+// isExempt reports whether a finding is in a folder or file to which its rule does not yet apply.
 func isExempt(rule, finding string) bool {
 	place, _, _ := strings.Cut(finding, ":")
 	return slices.ContainsFunc(exempt[rule], func(folder string) bool { return within(place, folder) })
 }
 
-// TestExemptionsExist also prints the state of the exemptions for `make shape`.
+// TestExemptionsExist also prints the exemptions' state for `make shape`.
 func TestExemptionsExist(t *testing.T) {
 	repository := loadTree(t)
 	for _, rule := range rules {

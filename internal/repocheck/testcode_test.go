@@ -30,7 +30,7 @@ func checkTestCode(t *tree) (violations findings) {
 	return violations
 }
 
-// testHandles returns the names of parameters and variables of the types of package testing.
+// testHandles returns the names of parameters and variables whose types are from package testing.
 func testHandles(syntax *ast.File) map[string]bool {
 	handles := map[string]bool{}
 	ast.Inspect(syntax, func(n ast.Node) bool {

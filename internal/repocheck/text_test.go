@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// machinePath matches paths that exist on one machine only. A path with a name in front, such as
-// upper/work/, is one of the repository's own paths.
+// machinePath matches paths that exist on only one machine. A path that is preceded by a name, such
+// as upper/work/, is one of the repository's own paths.
 var machinePath = regexp.MustCompile(`(?:^|[^\w.$})/*-])(/(?:work|root)/)`)
 
-// registryHost matches hosts that serve images or modules: nothing here depends on a network.
+// registryHost matches hosts that serve images or modules: nothing in the repository depends on a
+// network.
 var registryHost = regexp.MustCompile(`\b(?:docker\.io|quay\.io|gcr\.io|ghcr\.io|registry\.k8s\.io|registry\.redhat\.io|` +
 	`registry\.access\.redhat\.com|mcr\.microsoft\.com|public\.ecr\.aws|registry\.npmjs\.org|proxy\.golang\.org)\b`)
 
-// link matches the target of a link or picture in Markdown, inline or as a reference definition.
+// link matches the target of a Markdown link or image, inline or in a reference definition.
 var link = regexp.MustCompile(`(?:\]\(|(?m:^\[[^\]]+\]: +))<?([^)>\s]+)`)
 
 // checkLength finds files that are too long.
@@ -34,7 +35,7 @@ func checkLength(t *tree) (violations findings) {
 	return violations
 }
 
-// checkPlaces finds paths of a machine and hosts of registries.
+// checkPlaces finds machine-specific paths and registry hosts.
 func checkPlaces(t *tree) (violations findings) {
 	for _, f := range t.files {
 		mayName := slices.ContainsFunc(namesRegistries, func(e exemption) bool { return e.path == f.path })
@@ -52,10 +53,10 @@ func checkPlaces(t *tree) (violations findings) {
 	return violations
 }
 
-// generatedPages is the folder of the pages that hack/docs writes from the code.
+// generatedPages is the folder that contains the pages that hack/docs generates from the code.
 const generatedPages = "docs/reference/"
 
-// checkLinks finds links in Markdown to files that do not exist.
+// checkLinks finds Markdown links to files that do not exist.
 func checkLinks(t *tree) (violations findings) {
 	exists := map[string]bool{".": true}
 	for _, f := range t.files {

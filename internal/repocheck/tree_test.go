@@ -19,14 +19,14 @@ import (
 // module is the import path of the root folder.
 const module = "github.com/slipway-platform/slipway"
 
-// tree contains the text files of the repository, sorted by path, for the rules.
+// tree holds the repository's text files, sorted by path, for the rules to check.
 type tree struct {
 	files   []file
 	folders map[string]bool // every folder that contains a file
 	others  map[string]bool // every file that is not text, such as a picture
 }
 
-// file is one text file.
+// file is a text file.
 type file struct {
 	path   string // relative to the root, with slashes
 	text   string
@@ -35,7 +35,7 @@ type file struct {
 	err    error // why a Go file cannot be parsed
 }
 
-// newTree parses files given by path and text.
+// newTree parses files, which are given as a map from paths to texts.
 func newTree(texts map[string]string) *tree {
 	t := &tree{folders: map[string]bool{}, others: map[string]bool{}}
 	for name, text := range texts {
@@ -93,19 +93,19 @@ func (t *tree) goFiles(visit func(file)) {
 	}
 }
 
-// folder is the folder of the file, "." for the root.
+// folder returns the file's folder, or "." for the root.
 func (f file) folder() string { return path.Dir(f.path) }
 
-// isTest reports whether the file is compiled for tests only.
+// isTest reports whether the file is compiled only for tests.
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// isTestCode reports whether the file belongs to the tests, including the kit and packages such as
-// apitest, which only tests import.
+// isTestCode reports whether the file belongs to the tests. This includes the kit and packages such
+// as apitest that only tests import.
 func (f file) isTestCode() bool {
 	return f.isTest() || strings.HasPrefix(f.path, "test/") || strings.HasSuffix(f.folder(), "test")
 }
 
-// imports calls visit for every import path with its line.
+// imports calls visit for every import path, with its line number.
 func (f file) imports(visit func(importPath string, line int)) {
 	for _, spec := range f.syntax.Imports {
 		if importPath, err := strconv.Unquote(spec.Path.Value); err == nil {
@@ -116,10 +116,10 @@ func (f file) imports(visit func(importPath string, line int)) {
 
 func (f file) line(n ast.Node) int { return f.tokens.Position(n.Pos()).Line }
 
-// findings collects violations of a rule, one line each.
+// findings holds violations of a rule, one per line.
 type findings []string
 
-// add writes `<path>:<line>: <problem>`; line 0 is left out.
+// add adds `<path>:<line>: <problem>`. It omits line 0.
 func (f *findings) add(path string, line int, format string, args ...any) {
 	place := path
 	if line > 0 {

@@ -7,20 +7,20 @@ import (
 	"strings"
 )
 
-// constructors return values that are effectively constants. No other function runs when a package
-// is loaded.
+// constructors holds functions that return values that are effectively constants. No other function
+// may run when a package is loaded.
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "template.Must", "strings.NewReplacer",
 	"netip.MustParsePrefix", "netip.AddrFrom4", "sync.OnceValue", "sync.OnceFunc", "resource.MustParse",
 }
 
-// loaded are variables that must be computed when their package is loaded, with the reason.
+// loaded holds the variables that must be computed when their package is loaded, with the reason.
 var loaded = map[string]string{
 	"cli/language/language.go Late": "kubectl reads its dictionaries while packages are loaded, so this must be earlier",
 }
 
 // checkVariables finds init functions, package variables that are set later, and package variables
-// whose value is computed when the package is loaded.
+// whose values are computed when the package is loaded.
 func checkVariables(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if f.isTestCode() {

@@ -8,15 +8,15 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of prose.
+// Limits on prose.
 const (
 	maxColumns   = 100 // of a line with a comment; a tab is one column
 	maxCellWords = 25  // of a cell of a table in a document
 )
 
-// checkCommentWidth finds lines of comments that are too long. Exempt are lines that cannot be
-// wrapped: directives such as //go:embed, preformatted lines, and lines of one long word such as an
-// address. Generated files are exempt too.
+// checkCommentWidth finds comment lines that are too long. Lines that cannot be wrapped are exempt:
+// directives such as //go:embed, preformatted lines, and lines that consist of one long word such
+// as an address. Generated files are also exempt.
 func checkCommentWidth(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		if ast.IsGenerated(f.syntax) {
@@ -44,8 +44,8 @@ var (
 	unwrappable = regexp.MustCompile(`^\s*//(?:\t.*|\s*\S+)$`)
 )
 
-// checkTableCells finds cells of tables in documents with too many words. Generated pages are
-// exempt, since their cells are written in the tables that they are generated from.
+// checkTableCells finds table cells in documents that contain too many words. Generated pages are
+// exempt, because their cells come from the tables that the pages are generated from.
 func checkTableCells(t *tree) (violations findings) {
 	for _, f := range t.files {
 		if path.Ext(f.path) != ".md" {
@@ -71,7 +71,7 @@ func checkTableCells(t *tree) (violations findings) {
 
 var codeBlock = regexp.MustCompile("(?ms:^```.*?^```)")
 
-// withoutCodeBlocks removes the text of code blocks and keeps their lines.
+// withoutCodeBlocks removes the text in code blocks and keeps their line breaks.
 func withoutCodeBlocks(markdown string) string {
 	return codeBlock.ReplaceAllStringFunc(markdown, func(block string) string {
 		return strings.Repeat("\n", strings.Count(block, "\n"))

@@ -17,16 +17,17 @@ import (
 )
 
 const (
-	// maxSignatures limits the number of signatures of an image, and maxSize the bytes of each.
+	// maxSignatures is the maximum number of signatures for an image, and maxSize is the maximum
+	// size of each signature, in bytes.
 	maxSignatures, maxSize = 16, 1 << 20
-	// fetchTimeout limits the time to fetch one signature.
+	// fetchTimeout is the maximum time to fetch one signature.
 	fetchTimeout = 30 * time.Second
 )
 
-// Fetch returns the signatures at an Address, up to the first one that is missing. If it cannot
-// read a signature, it returns the signatures before it and an error. The dialer connects to the
-// servers to which a store redirects. The administrator configures the stores themselves, which can
-// have any address.
+// Fetch returns the signatures at an address that Address returned, up to the first missing
+// signature. If it cannot read a signature, it returns the preceding signatures and an error. The
+// dialer connects to the servers that a store redirects to. The stores themselves are configured by
+// the administrator and can have any address.
 func Fetch(ctx context.Context, dialer *outbound.Dialer, address string) (all [][]byte, err error) {
 	if address == "" {
 		return nil, nil
@@ -44,7 +45,7 @@ func Fetch(ctx context.Context, dialer *outbound.Dialer, address string) (all []
 	return all, nil
 }
 
-// fetch reads a signature from a file or a server. If the signature does not exist, the error is
+// fetch reads a signature from a file or a server. If the signature does not exist, it returns
 // fs.ErrNotExist.
 func fetch(ctx context.Context, dialer *outbound.Dialer, address string) ([]byte, error) {
 	if name, local := strings.CutPrefix(address, "file://"); local {

@@ -1,7 +1,7 @@
-// Package signaturestore reads signatures of images from signature stores, which are servers or
-// directories that contain signatures for the images of registries. It does not verify them.
+// Package signaturestore reads image signatures from signature stores, which are servers or
+// directories that contain signatures for images in registries. It does not verify signatures.
 //
-// Source: containers-registries.d(5) for the files, and the documents of
+// Source: containers-registries.d(5) for the files, and the documentation of
 // github.com/containers/image for the layout of a store.
 package signaturestore
 
@@ -16,14 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Stores contains the signature stores that a directory defines, in files in the format of
-// registries.d.
+// Stores holds the signature stores that the registries.d files in a directory define.
 type Stores struct {
 	general string            // default store; can be empty
 	byName  map[string]string // by registry, or registry and prefix of a repository
 }
 
-// place is the location of a store. Sigstore is the name of the field in OpenShift 3.
+// place is a store's location. Sigstore is the field's name in OpenShift 3.
 type place struct {
 	Lookaside string `json:"lookaside"`
 	Sigstore  string `json:"sigstore"`
@@ -40,7 +39,7 @@ func (p *place) address() string {
 }
 
 // Read reads the files in a directory whose names end with .yaml. If the directory does not exist,
-// there are no stores.
+// it returns no stores.
 func Read(directory string) (*Stores, error) {
 	files, err := filepath.Glob(filepath.Join(directory, "*.yaml"))
 	if err != nil {
@@ -85,8 +84,8 @@ func Read(directory string) (*Stores, error) {
 	return stores, nil
 }
 
-// valid returns an error if the address of a store is invalid. An empty address is valid: it means
-// that there is no store.
+// valid returns an error if a store's address is invalid. An empty address is valid and means that
+// no store is used.
 func valid(address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {
@@ -98,11 +97,11 @@ func valid(address string) error {
 	return nil
 }
 
-// Empty reports whether there are no stores.
+// Empty reports whether no stores are defined.
 func (s *Stores) Empty() bool { return s.general == "" && len(s.byName) == 0 }
 
-// Address returns the URL of an image's signatures without the number at its end, or "" if there is
-// no store for the image. The most specific store applies.
+// Address returns the URL of an image's signatures, without the number at its end, or "" if the
+// image has no store. The most specific store applies.
 func (s *Stores) Address(registry, repository, digest string) string {
 	store := s.of(registry, repository)
 	if store == "" {

@@ -11,7 +11,7 @@ import (
 
 const id = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// storeDirectory returns a directory with one file for each of the contents.
+// storeDirectory returns a directory that contains one file for each element of contents.
 func storeDirectory(t *testing.T, contents ...string) string {
 	t.Helper()
 	dir := t.TempDir()

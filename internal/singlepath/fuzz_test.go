@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzParse verifies that the result of an expression is not larger than its template and input.
+// FuzzParse verifies that an expression's result is not larger than its template and input.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{.a.b[0]}`, `host={.a} {.list[?(@.b=="x")].b}`, `{..a}`, `{.list[*]}`, `{range .list[*]}{.b}{end}`, `{$}`, `{`, `{.list[0:]}`, `{.a['b','b']}`} {
 		f.Add(seed)
@@ -23,7 +23,7 @@ func FuzzParse(f *testing.F) {
 		if err := expression.Execute(&result, input); err != nil {
 			return
 		}
-		// Each expression in braces can show the input once.
+		// Each expression in braces can print the input once.
 		if most := len(template) + size*strings.Count(template, "{"); result.Len() > most {
 			t.Errorf("%q gives %d bytes, want at most %d", template, result.Len(), most)
 		}

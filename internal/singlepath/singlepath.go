@@ -1,6 +1,6 @@
 // Package singlepath reads JSONPath templates that users write and the platform evaluates. An
-// expression such as {..a..a..a} multiplies the values of its input: a few characters need all
-// memory. The package accepts only expressions that cannot.
+// expression such as {..a..a..a} multiplies the values in its input, so that a few characters can
+// use up all memory. The package accepts only expressions that cannot do this.
 package singlepath
 
 import (
@@ -10,11 +10,11 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// MaxLength limits a template, in bytes.
+// MaxLength is the maximum length of a template, in bytes.
 const MaxLength = 1024
 
-// Parse returns a template. It rejects a long template, and one whose result can be larger than its
-// input.
+// Parse parses a template. It rejects templates that are too long, and templates whose result can
+// be larger than the input.
 func Parse(name, template string) (*jsonpath.JSONPath, error) {
 	if len(template) > MaxLength {
 		return nil, fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), MaxLength)

@@ -1,4 +1,4 @@
-// Package stringsource reads secrets in OpenShift 3's configuration files (StringSource).
+// Package stringsource reads secrets from OpenShift 3's configuration files (StringSource).
 package stringsource
 
 import (
@@ -9,8 +9,8 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// Read returns a secret that is in the file itself, in an environment variable or in a separate
-// file. Errors do not contain the secret.
+// Read returns a secret that is stored in the configuration file itself, in an environment variable
+// or in a separate file. Errors do not contain the secret.
 func Read(source legacyv1.StringSource) (string, error) {
 	switch {
 	case source.KeyFile != "":

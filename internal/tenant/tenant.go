@@ -1,6 +1,6 @@
-// Package tenant marks contexts with the tenant on whose behalf they write: "project shop", "user
-// alice". The API server's client of etcd sends the marks with each write, because a key doesn't
-// name the writer. A context without a mark is the platform's.
+// Package tenant marks contexts with the tenant on whose behalf they write: "project shop" or "user
+// alice". The API server's etcd client sends the marks with each write, because a key does not
+// identify the writer. Writes with an unmarked context are attributed to the platform.
 package tenant
 
 import (
@@ -11,52 +11,54 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Public is the tenant of unauthenticated clients of the login pages.
+// Public is the tenant for unauthenticated clients of the login pages.
 const Public = "public"
 
 const (
-	// nameKey is the key of the tenant in the metadata of requests to etcd. Names of users can have
-	// any character, which requires the suffix.
+	// nameKey is the metadata key for the tenant in requests to etcd. User names can contain any
+	// character, which requires the suffix.
 	nameKey = "slipway-tenant-bin"
-	// ownerKey is the key of the tenant's owner.
+	// ownerKey is the metadata key for the tenant's owner.
 	ownerKey = "slipway-tenant-owner-bin"
-	// noWaitKey exists if the writer must not wait for the tenant's other writes.
+	// noWaitKey is present if the writer must not wait for the tenant's other writes.
 	noWaitKey = "slipway-tenant-no-wait"
-	// deletesKey exists if the request deletes objects.
+	// deletesKey is present if the request deletes objects.
 	deletesKey = "slipway-tenant-deletes"
 )
 
 const projectPrefix = "project "
 
-// Project returns the tenant of a project.
+// Project returns the tenant for a project.
 func Project(name string) string { return projectPrefix + name }
 
-// ProjectOf returns the project of a tenant. ok is false if the tenant is not a project.
+// ProjectOf returns a tenant's project. ok is false if the tenant is not a project.
 func ProjectOf(name string) (project string, ok bool) { return strings.CutPrefix(name, projectPrefix) }
 
-// User returns the tenant of a user who writes outside of projects.
+// User returns the tenant for a user who writes outside projects.
 func User(name string) string { return "user " + name }
 
 // Mark identifies the tenant on whose behalf a request writes.
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string
-	// Owner is the tenant who requested the project that Name names. All projects of an owner count
-	// together against the limits for all tenants. It is empty if no user requested the project.
+	// Owner is the tenant who requested the project that Name names. All of an owner's projects
+	// count together toward the limits for all tenants. Owner is empty if no user requested the
+	// project.
 	Owner string
-	// NoWait means that the writer is not the tenant, but a component of the platform that serves all
+	// NoWait is set if the writer is not the tenant, but a platform component that serves all
 	// tenants. Its writes fail where the tenant's writes would wait.
 	NoWait bool
-	// Deletes means that the request deletes objects. Some objects are updated before they are
+	// Deletes is set if the request deletes objects. Some objects are updated before they are
 	// deleted.
 	Deletes bool
 }
 
-// Share returns the name that counts for limits on all tenants together: the owner or, without an
-// owner, the tenant.
+// Share returns the name to which limits across all tenants apply: the owner or, without an owner,
+// the tenant.
 func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 
-// With returns a context of requests to etcd with a mark, which replaces an earlier one.
+// With returns a context for requests to etcd that carries the mark, which replaces any earlier
+// mark.
 func (m Mark) With(ctx context.Context) context.Context {
 	outgoing, _ := metadata.FromOutgoingContext(ctx) // returns a copy
 	if outgoing == nil {
@@ -81,13 +83,13 @@ func (m Mark) With(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, outgoing)
 }
 
-// Outgoing returns the mark of a context of requests to etcd.
+// Outgoing returns the mark in a context for requests to etcd.
 func Outgoing(ctx context.Context) Mark {
 	outgoing, _ := metadata.FromOutgoingContext(ctx)
 	return of(outgoing)
 }
 
-// Incoming returns the mark of a request that etcd received.
+// Incoming returns the mark in a request that etcd received.
 func Incoming(ctx context.Context) Mark {
 	incoming, _ := metadata.FromIncomingContext(ctx)
 	return of(incoming)

@@ -1,5 +1,5 @@
-// Package thread runs functions on a separate thread, which can change thread attributes of the
-// kernel: namespaces and priority.
+// Package thread runs functions on a separate thread, so that they can change the thread's kernel
+// attributes: namespaces and priority.
 package thread
 
 import (
@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Run runs f on a thread that ends with f. It returns f's error. A process that f starts inherits
-// the changes of f; goroutines do not, because they run on other threads. A process with a
-// parent-death signal gets it when f returns.
+// Run runs f on a thread that exits when f returns. It returns f's error. A process that f starts
+// inherits f's changes. Goroutines that f starts do not, because they run on other threads. A
+// process with a parent-death signal receives it when f returns.
 func Run(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread represents the whole process in /proc, and it never ends.
+			// The main thread represents the whole process in /proc, and must not exit.
 			done <- Run(f) // on another thread, because this one stays locked
 			runtime.UnlockOSThread()
 			return

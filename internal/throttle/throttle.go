@@ -11,44 +11,48 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// ErrThrottled rejects a password without a check, after too many wrong passwords.
+// ErrThrottled is returned for a password that is rejected without a check, after too many wrong
+// passwords.
 var ErrThrottled = errors.New("too many wrong passwords")
 
-// RetryAfter is the maximum delay between two checks of one server.
+// RetryAfter is the maximum delay between two checks on one server.
 const RetryAfter = maxDelay
 
 const (
 	// maxDelay is the maximum delay between two checks.
 	maxDelay = 30 * time.Second
-	// failureAge is how long wrong passwords count.
+	// failureAge is how long wrong passwords are counted.
 	failureAge = 15 * time.Minute
-	// loginAge limits how long a login from an address protects the user there.
+	// loginAge is the maximum time for which a login from an address protects the user at that
+	// address.
 	loginAge = 24 * time.Hour
-	// maxRecords limits the names and addresses in memory. The least recently used are dropped first.
+	// maxRecords is the maximum number of names and addresses in memory. The least recently used
+	// entries are dropped first.
 	maxRecords = 10_000
-	// maxKeyBytes is the number of bytes of a user name that are compared.
+	// maxKeyBytes is the number of bytes in a user name that are compared.
 	maxKeyBytes = 256
 )
 
-// Numbers of wrong passwords that cause no delay: for a user from one address, from one address for
-// all users, and for one user from all addresses.
+// Numbers of wrong passwords that cause no delay: for one user from one address, for all users from
+// one address, and for one user from all addresses.
 const (
 	freeTogether = 5
 	freeAddress  = 50
 	freeUser     = 100
 )
 
-// Throttle slows down clients that guess passwords. After some wrong passwords, each additional
-// one doubles the delay until the next check, up to half a minute.
+// Throttle slows down clients that guess passwords. After a few wrong passwords, each additional
+// wrong password doubles the delay until the next check, up to half a minute.
 //
-// An attacker cannot lock a user out permanently. Rejected attempts don't count, and wrong
+// An attacker cannot lock a user out permanently, because rejected attempts do not count, and wrong
 // passwords expire. At an address from which the user has logged in, wrong passwords for other
-// users or from other addresses don't count.
+// users or from other addresses do not count.
 //
-// Servers that check the same passwords share the attempts: each permits its share, so that a
-// client that uses all servers is not faster than with one server.
+// Servers that check the same passwords share the attempts. Each server permits its share, so a
+// client that uses all servers is not faster than with a single server.
 type Throttle struct {
-	// Servers returns the number of servers that check the same passwords. The default is 1.
+	// Servers returns the number of servers that check the same passwords. If it is nil, the number
+	// is 1.
 	Servers func() int
 
 	now func() time.Time
@@ -58,10 +62,10 @@ type Throttle struct {
 	logins  *lru.Cache // of time.Time by key: when a user last logged in from an address
 }
 
-// key identifies whose wrong passwords are counted. One of the two fields can be empty.
+// key identifies whose wrong passwords are counted. One of its two fields can be empty.
 type key struct{ user, address string }
 
-// record contains the attempts of a key.
+// record holds the attempts for a key.
 type record struct {
 	failures  int
 	trying    int // number of checks in progress
@@ -73,8 +77,9 @@ func New() *Throttle {
 	return &Throttle{now: time.Now, records: lru.New(maxRecords), logins: lru.New(maxRecords)}
 }
 
-// Try begins the check of a password or fails with ErrThrottled. The caller must call end with the
-// result: a wrong password, the right one, or neither if the check failed.
+// Try begins a password check or fails with ErrThrottled. The caller must call end with the result:
+// failed for a wrong password, right for the right password, or neither if the check could not be
+// completed.
 func (t *Throttle) Try(user, address string) (end func(failed, right bool), err error) {
 	servers := 1
 	if t.Servers != nil {
@@ -92,8 +97,8 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 		limits[k] = (free + servers - 1) / servers
 	}
 	for k, free := range limits {
-		// Beyond the free attempts, only one password is checked at a time, so that concurrent attempts
-		// are not faster.
+		// Beyond the free attempts, only one password is checked at a time, so that concurrent
+		// attempts are not faster.
 		if r := t.of(k, now); r != nil && r.failures >= free && (now.Before(r.end) || r.trying > 0) {
 			return nil, ErrThrottled
 		}
@@ -101,7 +106,7 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 	records := map[*record]int{}
 	for k, free := range limits {
 		r := t.of(k, now)
-		// Record it only now. Otherwise, rejected attempts could evict records of other keys.
+		// Add the record only now. Otherwise, rejected attempts could evict other keys' records.
 		if r == nil {
 			r = &record{}
 			t.records.Add(k, r)
@@ -128,13 +133,13 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 }
 
 // accountOf returns the same text for all spellings of a user name. Directories ignore case, extra
-// spaces and the encoding form of a character.
+// spaces and a character's encoding form.
 func accountOf(user string) string {
 	user = norm.NFKC.String(user[:min(len(user), maxKeyBytes)])
 	return strings.Join(strings.Fields(strings.ToLower(user)), " ")
 }
 
-// of returns the record of a key, or nil if there is none. It resets expired failures.
+// of returns a key's record, or nil if it does not exist. It resets expired failures.
 func (t *Throttle) of(k key, now time.Time) *record {
 	existing, ok := t.records.Get(k)
 	if !ok {
@@ -148,7 +153,7 @@ func (t *Throttle) of(k key, now time.Time) *record {
 }
 
 // wait returns the delay before the next check. beyond is the number of wrong passwords above the
-// limit without delay; it is negative below the limit.
+// limit without a delay. It is negative below that limit.
 func wait(beyond int) time.Duration {
 	switch {
 	case beyond < 0:

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// guesser tries passwords with a clock that only moves on request.
+// guesser tries passwords with a clock that advances only on request.
 type guesser struct {
 	*Throttle
 	clock time.Time
@@ -20,7 +20,7 @@ func newGuesser() *guesser {
 }
 
 // guess tries wrong passwords until one is rejected without a check, and returns the number of
-// checks.
+// passwords checked.
 func (g *guesser) guess(user, address string, maximum int) (looked int) {
 	for range maximum {
 		end, err := g.Try(user, address)

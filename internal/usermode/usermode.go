@@ -1,7 +1,7 @@
-// Package usermode runs tests in user-mode Linux, a kernel that is an ordinary process. Debian's
-// package user-mode-linux has file systems, network protocols and quotas that the kernel of a test
-// machine can lack. The test binary is the init process of the kernel, and sees the files of the
-// host, which it cannot change.
+// Package usermode runs tests in user-mode Linux, a kernel that runs as an ordinary process.
+// Debian's package user-mode-linux has file systems, network protocols and quotas that a test
+// machine's kernel might lack. The test binary is the kernel's init process. It sees the host's
+// files but cannot change them.
 package usermode
 
 import (
@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment variables of the test binary in the kernel.
+// Environment variables of the test binary in user-mode Linux.
 const (
 	testVariable      = "SLIPWAY_USERMODE_TEST"
 	directoryVariable = "SLIPWAY_USERMODE_DIRECTORY"
 	modulesVariable   = "SLIPWAY_USERMODE_MODULES"
 )
 
-// passed is the last line of a test that passes.
+// passed is the last line of output of a test that passes.
 const passed = "usermode: passed"
 
-// Main runs the tests of a package. Call it from TestMain.
+// Main runs a package's tests. Call it from TestMain.
 func Main(m *testing.M) {
 	if os.Getenv(testVariable) == "" {
 		os.Exit(m.Run())
@@ -41,8 +41,8 @@ func Main(m *testing.M) {
 	os.Exit(1)
 }
 
-// In reports whether the test runs in its own kernel. If not, it runs the test there, with the
-// kernel modules.
+// In reports whether the test runs in its own kernel. If it does not, In runs the test in its own
+// kernel, with the given kernel modules.
 func In(t *testing.T, modules ...string) bool {
 	t.Helper()
 	if os.Getenv(testVariable) != "" {

@@ -1,4 +1,5 @@
-// Package virtualip parses lists of virtual addresses of OpenShift 3's `oc adm ipfailover`.
+// Package virtualip parses the lists of virtual addresses that OpenShift 3's `oc adm ipfailover`
+// accepts.
 package virtualip
 
 import (
@@ -44,7 +45,8 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 	return addresses, nil
 }
 
-// bounds returns the first and the last address of an address or range.
+// bounds returns the first and last address in a range. For a single address, it returns that
+// address twice.
 func bounds(text string) (first, last netip.Addr, err error) {
 	start, end, isRange := strings.Cut(text, "-")
 	if first, err = address(start); err != nil || !isRange {

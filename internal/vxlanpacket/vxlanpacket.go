@@ -1,4 +1,4 @@
-// Package vxlanpacket writes and reads VXLAN packets (RFC 7348) for tests, which forge and capture
+// Package vxlanpacket writes and reads VXLAN packets (RFC 7348) for tests that forge and capture
 // them.
 package vxlanpacket
 
@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Packet is a packet in VXLAN.
+// Packet is a VXLAN packet.
 type Packet struct {
 	VNI      uint32
 	MAC      net.HardwareAddr // of the destination
@@ -30,7 +30,7 @@ const (
 	validVNI = 0x08
 )
 
-// Encode returns the payload of the UDP packet between hosts. The packet inside is a UDP packet
+// Encode returns the payload of the UDP packet between hosts. The inner packet is a UDP packet
 // without a checksum.
 func (p Packet) Encode() []byte {
 	data := []byte{validVNI, 0, 0, 0}
@@ -54,7 +54,7 @@ func (p Packet) Encode() []byte {
 	return append(data, p.Payload...)
 }
 
-// checksum returns the checksum of an IPv4 header (RFC 1071).
+// checksum returns an IPv4 header's checksum (RFC 1071).
 func checksum(header []byte) uint16 {
 	var sum uint32
 	for i := 0; i < len(header); i += 2 {
@@ -66,8 +66,8 @@ func checksum(header []byte) uint16 {
 	return ^uint16(sum)
 }
 
-// Parse reads a captured frame with VXLAN at a UDP port. ok is false for other frames. Payload is
-// the data after the inner IPv4 or IPv6 header, for any protocol.
+// Parse parses a captured frame with a VXLAN packet for the given UDP port. ok is false for other
+// frames. Payload is the data after the inner IPv4 or IPv6 header, for any protocol.
 func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 	const inner = etherSize + ipv4Size + udpSize + vxlanSize
 	if len(frame) < inner+etherSize+ipv4Size || frame[etherSize] != 0x45 || frame[etherSize+9] != unix.IPPROTO_UDP ||
@@ -88,15 +88,15 @@ func Parse(frame []byte, port uint16) (packet Packet, ok bool) {
 	return packet, true
 }
 
-// packetTimeout is how long a capture waits for a packet.
+// packetTimeout is the maximum time that a capture waits for a packet.
 const packetTimeout = 10 * time.Second
 
-// Capture receives the frames of a device of the calling thread's network namespace.
+// Capture receives the frames of a device in the calling thread's network namespace.
 type Capture struct {
 	fd int
 }
 
-// NewCapture starts to receive. Frames wait in the kernel until Next.
+// NewCapture starts to receive frames, which the kernel queues until Next is called.
 func NewCapture(device string) (*Capture, error) {
 	link, err := net.InterfaceByName(device)
 	if err != nil {
@@ -117,8 +117,8 @@ func NewCapture(device string) (*Capture, error) {
 	return &Capture{fd}, nil
 }
 
-// Next returns the next VXLAN packet for which match is true. It returns an error if none arrives
-// within ten seconds, regardless of other frames.
+// Next returns the next VXLAN packet for which match returns true. It returns an error if no such
+// packet arrives within ten seconds, regardless of other frames.
 func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
 	frame := make([]byte, 1<<16)
 	for deadline := time.Now().Add(packetTimeout); time.Now().Before(deadline); {

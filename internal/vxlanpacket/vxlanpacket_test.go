@@ -14,7 +14,7 @@ func TestParseReadsWhatEncodeWrites(t *testing.T) {
 		VNI: 0xabcdef, MAC: net.HardwareAddr{10, 88, 10, 128, 0, 1}, Port: 80, Payload: "hello",
 		Source: netip.MustParseAddr("10.129.255.254"), Target: netip.MustParseAddr("10.128.0.2"),
 	}
-	// Ethernet, IPv4 and UDP to port 4789.
+	// Ethernet, IPv4 and UDP headers, with port 4789.
 	frame := append(make([]byte, 14), 0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2)
 	frame = append(frame, 0x30, 0x39, 0x12, 0xb5, 0, 0, 0, 0)
 	frame = append(frame, packet.Encode()...)

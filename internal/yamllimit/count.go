@@ -6,11 +6,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// Count returns the number of separators between values in UTF-8 text without aliases. For JSON, it
-// is the same number as in package jsonlimit. Other YAML has at most four values for each
-// separator, as in a line `- ? a : b`: an element, its mapping, a key and a value. Count also
-// counts the separators in strings and comments, because only a YAML parser can determine where
-// these end.
+// Count returns the number of separators between values in UTF-8 text without aliases. For JSON,
+// the number is the same as in package jsonlimit. Other YAML has at most four values per separator,
+// as in a line `- ? a : b`: an element, its mapping, a key and a value. Count also counts
+// separators in strings and comments, because only a YAML parser can determine where these end.
 func Count(text []byte) int {
 	if json.Valid(text) {
 		return (&jsonlimit.Counter{}).Count(text)
@@ -22,11 +21,11 @@ func Count(text []byte) int {
 	return counter.values
 }
 
-// counter counts separators of values: commas, brackets, line breaks, and indicators that follow
-// another one in the same line, as in `- - - a`.
+// counter counts value separators: commas, brackets, line breaks, and indicators that follow
+// another indicator on the same line, as in `- - - a`.
 type counter struct {
 	values int
-	// last is the last character that is neither a space nor a tab. previous are the last two
+	// last is the last character that is neither a space nor a tab. previous holds the last two
 	// bytes.
 	last     byte
 	previous [2]byte

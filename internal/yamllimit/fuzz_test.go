@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCount verifies that text has no more values than Count returns.
+// FuzzCount verifies that the number of values in text does not exceed the limit that Count
+// implies.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{
 		`{"a": [1, 2, {}], "b,[": "x\"{,"}`, "# \"\na: [1, 2, 3]", "a:\r- 1\r- 2", "- - - - a", "? ? a", "a: b\"c\nd: [{},{},{}]", "-\u0085-\u2028-\u2029- a",
@@ -28,7 +29,7 @@ func FuzzCount(f *testing.F) {
 	})
 }
 
-// values returns the number of values in a document, its keys included.
+// values returns the number of values in a document, including its keys.
 func values(document any) int {
 	count := 1
 	switch typed := document.(type) {

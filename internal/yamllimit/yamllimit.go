@@ -1,6 +1,6 @@
-// Package yamllimit limits the size to which untrusted YAML expands. An alias takes three bytes of
-// YAML, but JSON contains a copy of its value: 200 KiB of YAML can become gigabytes. The parser
-// bounds the number of aliases only, not the length of their values.
+// Package yamllimit limits the size to which untrusted YAML expands. An alias takes three bytes in
+// YAML, but JSON contains a copy of its value, so 200 KiB of YAML can expand to gigabytes. The
+// parser limits only the number of aliases, not the size of their values.
 package yamllimit
 
 import (
@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Check returns an error if the first document of text has more than the given number of values, or
-// needs more than size bytes as JSON. It counts the value of an alias each time. An invalid
-// document is an error too.
+// Check returns an error if text's first document has more than the given number of values, or
+// needs more than size bytes as JSON. It counts an alias's value each time. It also returns an
+// error for an invalid document.
 func Check(text []byte, values, size int) error {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return errors.New("it is UTF-16; use UTF-8")
@@ -42,7 +42,8 @@ func Check(text []byte, values, size int) error {
 
 func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }
 
-// one admits one decoder at a time: strings of aliases share their memory, maps and lists do not.
+// one admits one decoder at a time. Aliases of a string share its memory, but aliases of maps and
+// lists do not.
 var one = &sync.Mutex{}
 
 // decode decodes YAML as sigs.k8s.io/yaml does before it encodes JSON.
@@ -58,10 +59,10 @@ func decode(text []byte) (document any, err error) {
 	return document, err
 }
 
-// budget is the remaining size that a document may have.
+// budget is the size that remains for a document.
 type budget struct{ values, size int }
 
-// take subtracts the size of a value. It stops when the budget is used up.
+// take subtracts a value's size. It stops once the budget is used up.
 func (b *budget) take(value any) {
 	const other = 8 // numbers, booleans, null
 	if b.values--; b.values < 0 || b.size < 0 {

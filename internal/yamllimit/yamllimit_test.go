@@ -41,7 +41,7 @@ func TestCheckCountsAliasesEachTime(t *testing.T) {
 	}
 }
 
-// utf16 returns ASCII text in UTF-16, which YAML can have.
+// utf16 returns ASCII text encoded in UTF-16, which YAML permits.
 func utf16(text string) string {
 	var encoded strings.Builder
 	encoded.WriteString("\xff\xfe")

@@ -1,8 +1,9 @@
 // Package manifest describes the native programs that are embedded in the slipway binary.
 // hack/payload writes the manifest next to the compressed programs, and internal/payload reads it.
 //
-// The manifest contains the version, size and checksum of each program, so that a start can check
-// unpacked programs by size, mode and modification time, without reading or decompressing them.
+// The manifest contains each program's version, size and checksum. With the manifest, unpacked
+// programs can be checked at startup by size, mode and modification time, without being read or
+// decompressed.
 package manifest
 
 import (
@@ -14,10 +15,10 @@ import (
 	"io/fs"
 )
 
-// File is the name of the manifest among the embedded files.
+// File is the manifest's name among the embedded files.
 const File = "manifest.json"
 
-// The programs of the payload.
+// Programs in the payload.
 const (
 	Containerd = "containerd"
 	Shim       = "containerd-shim-runc-v2"
@@ -32,16 +33,17 @@ const (
 	OAuthProxy   = "slipway-oauth-proxy"
 )
 
-// Names returns the programs of a complete payload in the order of unpacking.
+// Names returns the programs in a complete payload, in the order in which they are unpacked.
 func Names() []string {
 	return []string{Containerd, Shim, Runc, CNI, Pause, Supervisor, Deployer, Builder, EgressRouter, OAuthProxy}
 }
 
 // OfContainerd returns the names of the programs that run containers: containerd and the programs
-// that it starts. The others, except the supervisor, are only part of images.
+// that it starts. The other programs, except the supervisor, are only parts of images.
 func OfContainerd() []string { return []string{Containerd, Shim, Runc, CNI, Pause} }
 
-// Select returns the manifest of some programs. If programs are missing, the error names each.
+// Select returns a manifest of the named programs. If programs are missing, the error names each of
+// them.
 func (m Manifest) Select(names ...string) (Manifest, error) {
 	var selected Manifest
 	var errs []error
@@ -56,20 +58,20 @@ func (m Manifest) Select(names ...string) (Manifest, error) {
 	return selected, errors.Join(errs...)
 }
 
-// Program is one embedded program.
+// Program is an embedded program.
 type Program struct {
-	// Name is the file name of the program. Its compressed form is the file Name + ".zst".
+	// Name is the program's file name. The compressed program is the file Name + ".zst".
 	Name string `json:"name"`
 	// Size is the uncompressed size in bytes.
 	Size int64 `json:"size"`
 	// SHA256 is the checksum of the uncompressed content, in hexadecimal.
 	SHA256 string `json:"sha256"`
-	// Inputs identifies the inputs of the program's build (see hack/payload). Unchanged inputs need
-	// no new build.
+	// Inputs identifies the inputs of the program's build (see hack/payload). If the inputs are
+	// unchanged, no new build is needed.
 	Inputs string `json:"inputs,omitempty"`
 }
 
-// Archive returns the file name of the program's compressed form.
+// Archive returns the file name of the compressed program.
 func (p Program) Archive() string { return p.Name + ".zst" }
 
 // Manifest lists the embedded programs.
@@ -77,7 +79,8 @@ type Manifest struct {
 	Programs []Program `json:"programs"`
 }
 
-// ID returns a short ID that is valid in a file name. It depends on the content of all programs.
+// ID returns a short ID that can be part of a file name. It depends on the contents of all
+// programs.
 func (m Manifest) ID() string {
 	sum := sha256.New()
 	for _, program := range m.Programs {
@@ -86,7 +89,7 @@ func (m Manifest) ID() string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// Size returns the sum of the uncompressed sizes in bytes.
+// Size returns the sum of the programs' uncompressed sizes, in bytes.
 func (m Manifest) Size() int64 {
 	var size int64
 	for _, program := range m.Programs {
@@ -95,7 +98,7 @@ func (m Manifest) Size() int64 {
 	return size
 }
 
-// Find returns the program with a name.
+// Find returns the program with the given name.
 func (m Manifest) Find(name string) (Program, bool) {
 	for _, program := range m.Programs {
 		if program.Name == name {
@@ -105,7 +108,7 @@ func (m Manifest) Find(name string) (Program, bool) {
 	return Program{}, false
 }
 
-// Read reads the manifest in files. If there is none, the error is fs.ErrNotExist.
+// Read reads the manifest in files. If the manifest does not exist, it returns fs.ErrNotExist.
 func Read(files fs.FS) (Manifest, error) {
 	data, err := fs.ReadFile(files, File)
 	if err != nil {

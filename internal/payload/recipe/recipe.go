@@ -8,19 +8,19 @@ const Containerd = "github.com/containerd/containerd/v2"
 
 // Recipe describes one program.
 type Recipe struct {
-	// Name is one of manifest.Names.
+	// Name is one of the names that manifest.Names returns.
 	Name string
 	// Package is the program's main package.
 	Package string
-	// Tags are the build tags.
+	// Tags holds the build tags.
 	Tags []string
-	// CGO means that the program uses cgo. It is built with the build machine's C compiler and linked
-	// statically against that machine's C libraries.
+	// CGO is set if the program uses cgo. The program is built with the build machine's C compiler
+	// and statically linked against that machine's C libraries.
 	CGO bool
 }
 
-// All returns the recipes of all programs. The build tags exclude unused features: snapshotters of
-// other file systems, tracing, generated help texts.
+// All returns the recipes for all programs. The build tags exclude unused features: snapshotters
+// for other file systems, tracing, and generated help texts.
 func All() []Recipe {
 	return []Recipe{
 		{
