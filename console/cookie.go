@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// These are the names of the cookies. Browsers accept cookies whose names start with __Host- only
-// from this host, over TLS and for all paths.
+// Names of the cookies. Browsers accept cookies whose names start with __Host- only from this host,
+// over TLS and for all paths.
 const (
 	sessionCookie = "__Host-openshift-console"
 	loginCookie   = "__Host-openshift-console-login"

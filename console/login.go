@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// These are the login page's parameters. passedParameter marks a request that was redirected to the
+// Parameters of the login page. passedParameter marks a request that was redirected to the
 // console's address, so that a proxy that changes the Host header does not cause a redirect loop.
 const (
 	thenParameter   = "then"

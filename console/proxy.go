@@ -78,8 +78,8 @@ func isAPI(path string) bool {
 // isPodProxy reports whether a path leads to a pod, service or node, which sends its own response.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
-// sameOrigin reports whether one of this host's pages sent a request. Cookies belong to one host
-// name, so a browser has no session under the host's other names.
+// sameOrigin reports whether a page on this host sent a request. Cookies belong to one host name,
+// so a browser has no session under the host's other names.
 func sameOrigin(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && origin.Scheme == "https" && origin.Host == r.Host

@@ -156,7 +156,8 @@ func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	return s.client.Complete(ctx, name)
 }
 
-// start starts a build from the build config name, or repeats the build name, depending on kind.
+// start starts a build from the build config called name, or repeats the build called name,
+// depending on kind.
 func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, name string) (*buildv1.Build, error) {
 	request, err := s.request(command, name)
 	switch {

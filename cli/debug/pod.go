@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// These are the debug pod's annotations, as in OpenShift 3.11.
+// Annotations of the debug pod, as in OpenShift 3.11.
 const (
 	sourceContainer = "debug.openshift.io/source-container"
 	sourceResource  = "debug.openshift.io/source-resource"

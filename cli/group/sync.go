@@ -28,8 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/stringsource"
 )
 
-// These are the labels and annotations of a group that was synced from a directory, as in OpenShift
-// 3.
+// Labels and annotations of a group that was synced from a directory, as in OpenShift 3.
 const (
 	ldapHostLabel = "openshift.io/ldap.host"
 	ldapURLKey    = "openshift.io/ldap.url"

@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// These are the types of changes.
+// Types of changes.
 const (
 	synced  = "Sync"
 	added   = "Added"

@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// These are the generators. Each generator creates objects of one kind.
+// Generators. Each generator creates objects of one kind.
 const (
 	configGenerator = "deploymentconfig/v1"
 	podGenerator    = "run-pod/v1"

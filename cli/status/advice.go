@@ -20,7 +20,7 @@ import (
 // levels holds the severities, most severe first.
 var levels = []string{"error", "warning", "info"}
 
-// These are indexes into levels.
+// Indexes into levels.
 const (
 	isError = iota
 	isWarning

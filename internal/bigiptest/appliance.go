@@ -13,13 +13,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 )
 
-// These are the credentials of the appliance's user.
+// Credentials of the appliance's user.
 const (
 	User     = "admin"
 	Password = "s3cret-of-the-appliance"
 )
 
-// These are the names of the virtual servers that every appliance has, as in OpenShift 3.
+// Names of the virtual servers that every appliance has, as in OpenShift 3.
 const (
 	HTTPServer  = "/Common/ose-vserver"
 	HTTPSServer = "/Common/https-ose-vserver"

@@ -34,7 +34,7 @@ const (
 // private libraries. Each repository is named after its variable.
 const LibrariesDir = "library-repositories"
 
-// These are directories below SecretsDir.
+// Directories below SecretsDir.
 const (
 	// PushSecret holds credentials for the output's registry.
 	PushSecret = "push"
@@ -52,7 +52,7 @@ func ImageSecret(index int) string { return fmt.Sprintf("source-image/%d", index
 // part of the source.
 func Input(name string) string { return "build/" + name }
 
-// These are the environment variables of the builder's container.
+// Environment variables of the builder's container.
 const (
 	// BuildVariable holds the Build object as JSON.
 	BuildVariable = "BUILD"

@@ -15,7 +15,7 @@ import (
 
 const mountPoint = "/sys/fs/cgroup"
 
-// These are limits on CPU shares, in cgroup v1 units. A new cgroup has 1024 shares.
+// Minimum and maximum CPU shares, in cgroup v1 units. A new cgroup has 1024 shares.
 const (
 	minShares = 2
 	maxShares = 1 << 18
@@ -140,7 +140,7 @@ func createUnified(mount, group string) error {
 	return nil
 }
 
-// passDown enables a cgroup v2 cgroup's controllers for its children. It skips controllers that the
+// passDown enables the controllers of a v2 cgroup for its children. It skips controllers that the
 // kernel rejects, such as `cpu` if the cgroup has processes with real-time priority.
 func passDown(path string) error {
 	controllers, err := os.ReadFile(filepath.Join(path, "cgroup.controllers"))

@@ -13,7 +13,7 @@ package coverage
 // State is the extent to which Slipway supports a row.
 type State string
 
-// These are the possible states of a row.
+// Possible states of a row.
 const (
 	Works      State = "works"      // supported, and the proof shows it
 	Partial    State = "partial"    // partly supported; the proof shows which part

@@ -14,7 +14,7 @@ func TestSubnetsAndAddressesHaveSameNumber(t *testing.T) {
 		"10.128.0.0/23":   "fd01:0:0:100::/68",
 		"10.128.2.0/23":   "fd01:0:0:100:1000::/68",
 		"10.131.254.0/23": "fd01:0:0:11f:f000::/68",
-		// These are not node subnets.
+		// Not node subnets.
 		"10.128.0.0/24": "invalid Prefix",
 		"10.132.0.0/23": "invalid Prefix",
 		"fd01::/68":     "invalid Prefix",

@@ -56,7 +56,7 @@ type Status struct {
 // dialTimeout is the maximum time to establish a connection.
 const dialTimeout = 3 * time.Second
 
-// These are the errors that callers distinguish.
+// Errors that callers distinguish.
 var (
 	// ErrNotReady means that a learner has not caught up with the leader.
 	ErrNotReady = errors.New("the learner has not caught up")

@@ -20,7 +20,7 @@ const (
 	maxDiscarded = 128 << 20
 )
 
-// These are the types of objects in a pack.
+// Types of objects in a pack.
 const (
 	commitType    = 1
 	treeType      = 2

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// These are the annotations.
+// Annotations.
 const (
 	// IdledAt is set on idle services, their endpoints and their scaled resources. It holds the RFC
 	// 3339 time of idling.

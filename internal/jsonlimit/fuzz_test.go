@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCount verifies that Count never returns less than the actual number of JSON values.
+// FuzzCount verifies that the number of values in JSON does not exceed the limit that Count
+// implies.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{`{"a": [1, {}, "b,[{\""]}`, `[[[]]]`, `"\\"`, `{"a,\\": 1, "b": [2]}`, "1"} {
 		f.Add([]byte(seed))

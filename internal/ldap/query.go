@@ -62,7 +62,7 @@ func ParseURL(text string) (server Server, query Query, attribute string, err er
 	return Server{Scheme: scheme, Address: address}, query, attribute, nil
 }
 
-// These functions map a query's words to the protocol's values.
+// scopes maps a query's scopes to the protocol's values.
 func scopes() map[string]int {
 	return map[string]int{
 		"": ldap.ScopeWholeSubtree, "sub": ldap.ScopeWholeSubtree,

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package memory returns memory to the machine that was needed only while a process started.
+// Package memory returns memory to the machine that a process needed only while it started.
 package memory
 
 import (

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// These are the names of the plugins.
+// Names of the plugins.
 const (
 	// Subnet connects all pods, without any isolation.
 	Subnet = "redhat/openshift-ovs-subnet"
@@ -31,7 +31,7 @@ const Default = NetworkPolicy
 // Names returns the names of all plugins.
 func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy, CNI} }
 
-// These are network IDs.
+// Network IDs.
 const (
 	// GlobalID is the ID of the network that can reach all other networks.
 	GlobalID uint32 = 0

@@ -30,7 +30,7 @@ const (
 	Prefix = "node-config-"
 )
 
-// These are Node annotations. Only the control plane writes the first three.
+// Node annotations. Only the control plane writes the first three.
 const (
 	// GroupAnnotation holds the name of the ConfigMap for the node's group.
 	GroupAnnotation = "slipway.openshift.io/node-group"

@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// These are the credentials of Server's registered client.
+// Credentials of Server's registered client.
 const (
 	ClientID     = "slipway"
 	ClientSecret = "the-client-secret"

@@ -41,7 +41,7 @@ type resource struct {
 	bindings map[string]*resource
 }
 
-// These are the broker's credentials.
+// Credentials for the broker.
 const (
 	User     = "catalog"
 	Password = "s3cret-of-broker"

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// These are the base entry and the account that can read everything.
+// The base entry, and the account that can read everything.
 const (
 	BaseDN        = "dc=example,dc=com"
 	AdminDN       = "cn=admin,dc=example,dc=com"
