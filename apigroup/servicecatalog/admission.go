@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// of reports whether a request concerns an object of a resource of the group.
+// of reports whether a request concerns one of the given resources of the API group.
 func of(a admission.Attributes, resources ...string) bool {
 	if a.GetResource().Group != v1beta1.GroupName || a.GetSubresource() != "" {
 		return false
@@ -38,8 +38,8 @@ func newDefaultPlan(c *catalog) *defaultPlan {
 	return &defaultPlan{admission.NewHandler(admission.Create, admission.Update), c}
 }
 
-// Admit sets the plan. It is an error if a class does not exist yet, or has no plan or several
-// plans, because the instance then has no plan.
+// Admit sets the plan. If a class does not exist yet, has no plan or has several plans, Admit
+// returns an error, because no plan can be chosen for the instance.
 func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	if !ok || !of(a, "serviceinstances") || instance.DeletionTimestamp != nil {
@@ -71,8 +71,9 @@ func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admis
 	return nil
 }
 
-// missingPlan returns the function that sets the plan with the same kind of name as the class's, or
-// nil if the plan is set or the class is not.
+// missingPlan returns a function that sets the plan reference in the form (name, external name or
+// external ID) in which the class is referenced. It returns nil if the plan is already set or the
+// class is not set.
 func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	switch {
 	case p.ClusterServiceClassExternalName != "" && p.ClusterServicePlanExternalName == "":
@@ -91,7 +92,7 @@ func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	return nil
 }
 
-// planChange rejects a change of the plan if the class does not allow it.
+// planChange rejects plan changes if the class does not allow them.
 type planChange struct {
 	*admission.Handler
 	catalog *catalog
@@ -103,7 +104,7 @@ func newPlanChange(c *catalog) *planChange {
 	return &planChange{admission.NewHandler(admission.Update), c}
 }
 
-// Validate rejects the change.
+// Validate rejects a plan change that the class does not allow.
 func (p *planChange) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	old, wasInstance := a.GetOldObject().(*v1beta1.ServiceInstance)
@@ -117,7 +118,7 @@ func (p *planChange) Validate(ctx context.Context, a admission.Attributes, _ adm
 	return admission.NewForbidden(a, fmt.Errorf("The Service Class %v does not allow plan changes.", class.externalName)) //nolint:revive,staticcheck // the text of release 0.3
 }
 
-// brokerAuth rejects a broker whose author may not read the secret with its credentials.
+// brokerAuth rejects a broker if the requesting user is not allowed to read its credentials secret.
 type brokerAuth struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
@@ -136,7 +137,7 @@ func newBrokerAuth() *brokerAuth {
 // SetAuthorizer stores the API server's authorizer.
 func (b *brokerAuth) SetAuthorizer(a authorizer.Authorizer) { b.authorizer = a }
 
-// ValidateInitialization fails without an authorizer.
+// ValidateInitialization returns an error if no authorizer is set.
 func (b *brokerAuth) ValidateInitialization() error {
 	if b.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", BrokerAuthSarCheck)
@@ -144,7 +145,7 @@ func (b *brokerAuth) ValidateInitialization() error {
 	return nil
 }
 
-// Validate checks that the user may get the secrets that a broker refers to.
+// Validate checks that the user may get the secrets that the broker references.
 func (b *brokerAuth) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !of(a, "clusterservicebrokers", "servicebrokers") {
 		return nil
@@ -166,7 +167,7 @@ func (b *brokerAuth) Validate(ctx context.Context, a admission.Attributes, _ adm
 	return nil
 }
 
-// secretsOf returns the secrets that a broker refers to.
+// secretsOf returns references to the secrets that a broker uses.
 func secretsOf(a admission.Attributes) (secrets []v1beta1.ObjectReference) {
 	switch broker := a.GetObject().(type) {
 	case *v1beta1.ClusterServiceBroker:

@@ -155,7 +155,7 @@ func clusterPlanRequirements() []string {
 	return append(clusterClassRequirements(), "spec.clusterServiceClass.name", "spec.free")
 }
 
-// validateRequirements checks requirements in the form of label selectors.
+// validateRequirements checks catalog requirements, which have label selector syntax.
 func validateRequirements(texts, keys []string, at *field.Path) (errs field.ErrorList) {
 	for i, text := range texts {
 		requirements, err := labels.ParseToRequirements(text)

@@ -14,23 +14,23 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// catalog reads the classes and plans in the stores of this server.
+// catalog reads classes and plans from this server's stores.
 type catalog struct {
 	stores map[schema.GroupResource]*registry.Store
 }
 
-// class contains the fields that the admission plugins read of a class of either kind.
+// class contains the fields of a class of either kind that the admission plugins read.
 type class struct {
 	clusterScoped                  bool
 	name, externalName, externalID string
 	planUpdatable                  bool
 }
 
-// plan contains the fields that the admission plugins read of a plan of either kind.
+// plan contains the fields of a plan of either kind that the admission plugins read.
 type plan struct{ name, externalName, externalID string }
 
-// class returns the class that a reference names, or nil if it does not exist or several have the
-// external name.
+// class returns the referenced class. It returns nil if the class does not exist or if several
+// classes have the external name.
 func (c *catalog) class(ctx context.Context, namespace string, p *v1beta1.PlanReference) (*class, error) {
 	clusterScoped, selector := true, fields.Selector(nil)
 	equal := fields.OneTermEqualSelector
@@ -72,7 +72,7 @@ func (c *catalog) class(ctx context.Context, namespace string, p *v1beta1.PlanRe
 	return &matches[0], nil
 }
 
-// plans returns the plans of a class that its broker offers.
+// plans returns the plans of a class that its broker still offers.
 func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans []plan, err error) {
 	if of.clusterScoped {
 		list, err := c.list(ctx, "clusterserviceplans", "", fields.OneTermEqualSelector("spec.clusterServiceClassRef.name", of.name))

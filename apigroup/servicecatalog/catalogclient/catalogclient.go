@@ -1,4 +1,4 @@
-// Package catalogclient contains the typed clients and the informers of the API group
+// Package catalogclient contains typed clients and informers for the API group
 // servicecatalog.k8s.io.
 package catalogclient
 
@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// Clients of the kinds. The type parameters of gentype are a kind and its list.
+// Typed clients for each kind. The type parameters of gentype are a kind and its list type.
 type (
 	ClusterBrokers = gentype.ClientWithList[*v1beta1.ClusterServiceBroker, *v1beta1.ClusterServiceBrokerList]
 	Brokers        = gentype.ClientWithList[*v1beta1.ServiceBroker, *v1beta1.ServiceBrokerList]
@@ -30,11 +30,11 @@ type (
 	Bindings       = gentype.ClientWithList[*v1beta1.ServiceBinding, *v1beta1.ServiceBindingList]
 )
 
-// Client is a client of the API group.
+// Client is a client for the API group.
 type Client struct {
 	rest      rest.Interface
 	parameter runtime.ParameterCodec
-	// Scheme contains the types of the group.
+	// Scheme contains the types of the API group.
 	Scheme *runtime.Scheme
 }
 
@@ -56,7 +56,8 @@ func New(config *rest.Config) (*Client, error) {
 	return &Client{client, runtime.NewParameterCodec(scheme), scheme}, nil
 }
 
-// object is a pointer to a type of the group, and list a pointer to its list.
+// object is a pointer to one of the group's types. list is a pointer to the corresponding list
+// type.
 type object interface {
 	runtime.Object
 	metav1.Object
@@ -71,55 +72,55 @@ func typed[T object, L list](c *Client, resource, namespace string, newObject fu
 	return gentype.NewClientWithList(resource, c.rest, c.parameter, namespace, newObject, newList)
 }
 
-// ClusterBrokers returns the client of the ClusterServiceBrokers.
+// ClusterBrokers returns the ClusterServiceBroker client.
 func (c *Client) ClusterBrokers() *ClusterBrokers {
 	return typed(c, "clusterservicebrokers", "", func() *v1beta1.ClusterServiceBroker { return &v1beta1.ClusterServiceBroker{} },
 		func() *v1beta1.ClusterServiceBrokerList { return &v1beta1.ClusterServiceBrokerList{} })
 }
 
-// Brokers returns the client of the ServiceBrokers of a namespace.
+// Brokers returns the ServiceBroker client for a namespace.
 func (c *Client) Brokers(namespace string) *Brokers {
 	return typed(c, "servicebrokers", namespace, func() *v1beta1.ServiceBroker { return &v1beta1.ServiceBroker{} },
 		func() *v1beta1.ServiceBrokerList { return &v1beta1.ServiceBrokerList{} })
 }
 
-// ClusterClasses returns the client of the ClusterServiceClasses.
+// ClusterClasses returns the ClusterServiceClass client.
 func (c *Client) ClusterClasses() *ClusterClasses {
 	return typed(c, "clusterserviceclasses", "", func() *v1beta1.ClusterServiceClass { return &v1beta1.ClusterServiceClass{} },
 		func() *v1beta1.ClusterServiceClassList { return &v1beta1.ClusterServiceClassList{} })
 }
 
-// Classes returns the client of the ServiceClasses of a namespace.
+// Classes returns the ServiceClass client for a namespace.
 func (c *Client) Classes(namespace string) *Classes {
 	return typed(c, "serviceclasses", namespace, func() *v1beta1.ServiceClass { return &v1beta1.ServiceClass{} },
 		func() *v1beta1.ServiceClassList { return &v1beta1.ServiceClassList{} })
 }
 
-// ClusterPlans returns the client of the ClusterServicePlans.
+// ClusterPlans returns the ClusterServicePlan client.
 func (c *Client) ClusterPlans() *ClusterPlans {
 	return typed(c, "clusterserviceplans", "", func() *v1beta1.ClusterServicePlan { return &v1beta1.ClusterServicePlan{} },
 		func() *v1beta1.ClusterServicePlanList { return &v1beta1.ClusterServicePlanList{} })
 }
 
-// Plans returns the client of the ServicePlans of a namespace.
+// Plans returns the ServicePlan client for a namespace.
 func (c *Client) Plans(namespace string) *Plans {
 	return typed(c, "serviceplans", namespace, func() *v1beta1.ServicePlan { return &v1beta1.ServicePlan{} },
 		func() *v1beta1.ServicePlanList { return &v1beta1.ServicePlanList{} })
 }
 
-// Instances returns the client of the ServiceInstances of a namespace.
+// Instances returns the ServiceInstance client for a namespace.
 func (c *Client) Instances(namespace string) *Instances {
 	return typed(c, "serviceinstances", namespace, func() *v1beta1.ServiceInstance { return &v1beta1.ServiceInstance{} },
 		func() *v1beta1.ServiceInstanceList { return &v1beta1.ServiceInstanceList{} })
 }
 
-// Bindings returns the client of the ServiceBindings of a namespace.
+// Bindings returns the ServiceBinding client for a namespace.
 func (c *Client) Bindings(namespace string) *Bindings {
 	return typed(c, "servicebindings", namespace, func() *v1beta1.ServiceBinding { return &v1beta1.ServiceBinding{} },
 		func() *v1beta1.ServiceBindingList { return &v1beta1.ServiceBindingList{} })
 }
 
-// UpdateReference updates the references of an instance to its class and its plan.
+// UpdateReference updates an instance's class and plan references.
 func (c *Client) UpdateReference(ctx context.Context, instance *v1beta1.ServiceInstance) (*v1beta1.ServiceInstance, error) {
 	result := &v1beta1.ServiceInstance{}
 	err := c.rest.Put().Namespace(instance.Namespace).Resource("serviceinstances").Name(instance.Name).SubResource("reference").
@@ -127,7 +128,7 @@ func (c *Client) UpdateReference(ctx context.Context, instance *v1beta1.ServiceI
 	return result, err
 }
 
-// Informer returns an informer of a client's objects in all namespaces, without managed fields.
+// Informer returns an informer for a client's objects in all namespaces. It strips managed fields.
 func Informer[T object, L list](client *gentype.ClientWithList[T, L]) cache.SharedIndexInformer {
 	var example T
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{

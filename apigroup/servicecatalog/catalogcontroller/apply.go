@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// kind is how the controller handles one of the four kinds of classes and plans.
+// kind defines how the controller handles one of the four class and plan kinds.
 type kind[T metav1.Object, S any] struct {
 	informer cache.SharedIndexInformer
-	// client creates, updates and deletes objects in a namespace.
+	// client returns a client that creates, updates and deletes objects in a namespace.
 	client func(namespace string) writer[T]
-	// broker returns the name of the broker.
+	// broker returns the broker name of an object.
 	broker func(T) string
 	spec   func(T) *S
 	status func(T) *v1beta1.CatalogStatus
 	// create returns a new object without its spec.
 	create func(metav1.ObjectMeta) T
-	// keep copies the fields of the stored spec that the catalog does not contain.
+	// keep copies the stored spec fields that the broker's catalog does not contain.
 	keep func(spec, existing *S)
 }
 
@@ -38,8 +38,8 @@ type writer[T metav1.Object] interface {
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 
-// apply creates and updates the classes and plans of a broker, and marks the classes and plans that
-// the broker no longer offers.
+// apply creates and updates a broker's classes and plans, and marks those that the broker no longer
+// offers.
 func (r *reconciler) apply(ctx context.Context, broker *brokerView, offered offers) error {
 	if broker.namespace == "" {
 		classes, plans := map[string]v1beta1.ClusterServiceClassSpec{}, map[string]v1beta1.ClusterServicePlanSpec{}
@@ -63,7 +63,7 @@ func (r *reconciler) apply(ctx context.Context, broker *brokerView, offered offe
 	return errors.Join(applyKind(ctx, r.classKind(), broker, classes), applyKind(ctx, r.planKind(), broker, plans))
 }
 
-// deleteOffers deletes all classes and plans of a broker.
+// deleteOffers deletes all of a broker's classes and plans.
 func (r *reconciler) deleteOffers(ctx context.Context, broker *brokerView) error {
 	if broker.namespace == "" {
 		return errors.Join(deleteKind(ctx, r.clusterPlanKind(), broker), deleteKind(ctx, r.clusterClassKind(), broker))
@@ -119,7 +119,7 @@ func updateOffer[T metav1.Object, S any](ctx context.Context, k kind[T, S], clie
 	return err
 }
 
-// objectsOf returns copies of the cached objects of a broker by name.
+// objectsOf returns copies of a broker's cached objects, keyed by name.
 func objectsOf[T metav1.Object, S any](k kind[T, S], broker *brokerView) map[string]T {
 	objects := map[string]T{}
 	for _, cached := range k.informer.GetStore().List() {
@@ -141,8 +141,8 @@ func deleteKind[T metav1.Object, S any](ctx context.Context, k kind[T, S], broke
 	return errors.Join(errs...)
 }
 
-// ownedBy returns the owner reference to a broker. It deletes classes that were created while the
-// broker was being deleted.
+// ownedBy returns an owner reference to a broker. The garbage collector uses it to delete classes
+// that were created while the broker was being deleted.
 func ownedBy(broker *brokerView) []metav1.OwnerReference {
 	kind := "ClusterServiceBroker"
 	if broker.namespace != "" {
@@ -239,8 +239,8 @@ func (r *reconciler) planKind() kind[*v1beta1.ServicePlan, v1beta1.ServicePlanSp
 
 var _ writer[*v1beta1.ServicePlan] = &gentype.ClientWithList[*v1beta1.ServicePlan, *v1beta1.ServicePlanList]{}
 
-// removedWatches enqueue classes and plans, by namespace, when they change or an instance is
-// deleted.
+// removedWatches enqueues the namespace of a class or plan when the class or plan changes or when
+// an instance is deleted.
 func (r *reconciler) removedWatches() []controller.Watch {
 	all := func(object any) []controller.Key {
 		accessor := object.(metav1.Object)
@@ -257,8 +257,8 @@ func (r *reconciler) removedWatches() []controller.Watch {
 	}
 }
 
-// removeUnused deletes the plans and classes of a namespace, or the cluster-scoped ones, that their
-// broker no longer offers and no instance uses.
+// removeUnused deletes the plans and classes that their broker no longer offers and that no
+// instance uses, either in one namespace or among the cluster-scoped objects.
 func (r *reconciler) removeUnused(ctx context.Context, key controller.Key) error {
 	used := map[string]bool{}
 	for _, cached := range r.instances.GetStore().List() {

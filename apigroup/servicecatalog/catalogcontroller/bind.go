@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// bind requests a binding, and creates the secret with its credentials.
+// bind requests a binding and creates the credentials secret.
 func (r *reconciler) bind(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	status := &binding.Status
 	if status.CurrentOperation == "" && apimeta.IsStatusConditionTrue(status.Conditions, v1beta1.ConditionFailed) {
@@ -82,7 +82,8 @@ func bindable(target *bindingTarget) error {
 // finishBind creates the secret and records that the binding exists.
 func (r *reconciler) finishBind(ctx context.Context, binding *v1beta1.ServiceBinding, result *osb.Result) error {
 	if err := r.injectSecret(ctx, binding, result.Credentials); err != nil {
-		// The binding exists. The request is repeated, and returns the credentials again.
+		// The binding exists. The request is repeated, and the response contains the credentials
+		// again.
 		message := fmt.Sprintf("Error injecting bind result: %s", err)
 		return r.showBindProblem(ctx, binding, "ErrorInjectingBindResult", message, err)
 	}
@@ -100,7 +101,7 @@ func (r *reconciler) finishBind(ctx context.Context, binding *v1beta1.ServiceBin
 	return nil
 }
 
-// showBindProblem shows why a binding is not ready, and schedules the next attempt.
+// showBindProblem records why a binding is not ready and schedules the next attempt.
 func (r *reconciler) showBindProblem(ctx context.Context, binding *v1beta1.ServiceBinding, reason, message string, cause error) error {
 	status := &binding.Status
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1beta1.ConditionReady); ready == nil || ready.Message != message {
@@ -114,8 +115,8 @@ func (r *reconciler) showBindProblem(ctx context.Context, binding *v1beta1.Servi
 	return controller.RequeueAfter(delay)
 }
 
-// failBind records a failed request, and decides whether it is retried and whether the broker must
-// first delete a binding that it might have created.
+// failBind records a failed request. It decides whether to retry the request and whether the broker
+// must first delete a binding that it might have created.
 func (r *reconciler) failBind(ctx context.Context, binding *v1beta1.ServiceBinding, target *bindingTarget, err error, repeated bool) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
@@ -152,7 +153,7 @@ func (r *reconciler) failedBind(ctx context.Context, binding *v1beta1.ServiceBin
 	return controller.RequeueAfter(r.timing.MinBackoff)
 }
 
-// pollBinding polls the current asynchronous operation of a binding.
+// pollBinding polls a binding's current asynchronous operation.
 func (r *reconciler) pollBinding(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	status := &binding.Status
 	deletes := status.OrphanMitigationInProgress || status.CurrentOperation == v1beta1.OperationUnbind
@@ -197,13 +198,13 @@ func (r *reconciler) pollBinding(ctx context.Context, binding *v1beta1.ServiceBi
 		if ctx.Err() != nil {
 			return nil
 		}
-		// The binding exists, so that it is read again after a while.
+		// The binding exists, so fetch it again later.
 		return r.showBindProblem(ctx, binding, "FetchingBindingFailed", fmt.Sprintf("Could not do a GET on binding resource: %s", err), err)
 	}
 	return r.finishBind(ctx, binding, result)
 }
 
-// pollBindingAgain shows the state of an operation and schedules the next poll.
+// pollBindingAgain records the state of an operation and schedules the next poll.
 func (r *reconciler) pollBindingAgain(ctx context.Context, binding *v1beta1.ServiceBinding, deletes bool, state osb.State) error {
 	kind, reason, message := bindingKind, "Binding", "The binding is being created asynchronously"
 	if deletes {

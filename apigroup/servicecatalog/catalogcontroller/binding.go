@@ -20,8 +20,8 @@ const (
 	bindingDeleteKind = "binding deletion"
 )
 
-// reconcileBinding performs the next step of a binding. It reads the binding from the API server,
-// because an old copy could repeat a request after a later one.
+// reconcileBinding performs the next step for a binding. It reads the binding from the API server,
+// because acting on a stale copy could repeat a request that a later request has superseded.
 func (r *reconciler) reconcileBinding(ctx context.Context, key controller.Key) error {
 	binding, err := r.client.Bindings(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *reconciler) writeBinding(ctx context.Context, binding *v1beta1.ServiceB
 	return nil
 }
 
-// abandonBinding deletes a binding without its broker.
+// abandonBinding removes a binding without contacting its broker.
 func (r *reconciler) abandonBinding(ctx context.Context, binding *v1beta1.ServiceBinding, because string) error {
 	if err := r.ejectSecret(ctx, binding); err != nil {
 		return err
@@ -87,14 +87,14 @@ func (r *reconciler) releaseBinding(ctx context.Context, binding *v1beta1.Servic
 	return ignoreNotFound(err)
 }
 
-// bindingTarget contains the objects that the requests of a binding need.
+// bindingTarget contains the objects that are needed for a binding's requests.
 type bindingTarget struct {
 	*offer
 	instance *v1beta1.ServiceInstance
 	target   osb.Target
 }
 
-// bindingTarget returns the instance of a binding with its class, plan and broker. If something is
+// bindingTarget returns a binding's instance with its class, plan and broker. If one of them is
 // missing, the error is a *problem.
 func (r *reconciler) bindingTarget(ctx context.Context, binding *v1beta1.ServiceBinding) (*bindingTarget, error) {
 	instance, err := r.client.Instances(binding.Namespace).Get(ctx, binding.Spec.InstanceRef.Name, metav1.GetOptions{})
@@ -118,7 +118,7 @@ func (r *reconciler) bindingTarget(ctx context.Context, binding *v1beta1.Service
 	return &bindingTarget{offer, instance, target}, nil
 }
 
-// waitForBinding records that a binding waits for another object, and rechecks it later.
+// waitForBinding records that a binding is waiting for another object and schedules a recheck.
 func (r *reconciler) waitForBinding(ctx context.Context, binding *v1beta1.ServiceBinding, err error) error {
 	var p *problem
 	if !errors.As(err, &p) {
@@ -144,7 +144,7 @@ func clearBindingOperation(status *v1beta1.ServiceBindingStatus) {
 	status.AsyncOpInProgress, status.LastOperation, status.OrphanMitigationInProgress = false, nil, false
 }
 
-// acceptBinding records that a broker continues an operation asynchronously.
+// acceptBinding records that the broker has accepted an asynchronous operation.
 func (r *reconciler) acceptBinding(ctx context.Context, binding *v1beta1.ServiceBinding, kind string, result *osb.Result, reason, message string) error {
 	status := &binding.Status
 	status.AsyncOpInProgress, status.LastOperation = true, nil

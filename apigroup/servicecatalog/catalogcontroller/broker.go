@@ -22,10 +22,10 @@ const (
 	fetchedCatalog       = "FetchedCatalog"
 )
 
-// minTenantRelist is the shortest interval between two fetches of a ServiceBroker's catalog.
+// minTenantRelist is the minimum interval between two fetches of a ServiceBroker's catalog.
 const minTenantRelist = time.Minute
 
-// brokerView is a broker of either kind. The namespace of a ClusterServiceBroker is empty.
+// brokerView is a broker of either kind. The namespace is empty for a ClusterServiceBroker.
 type brokerView struct {
 	metav1.Object
 	namespace, name string
@@ -34,7 +34,7 @@ type brokerView struct {
 	basic, bearer   *v1beta1.ObjectReference
 }
 
-// String returns the kind and the name.
+// String returns the broker's kind and name.
 func (b *brokerView) String() string {
 	if b.namespace == "" {
 		return fmt.Sprintf("ClusterServiceBroker %q", b.name)
@@ -108,8 +108,8 @@ func (r *reconciler) updateBrokerStatus(ctx context.Context, view *brokerView) e
 	return nil
 }
 
-// reconcileBroker fetches the catalog of a broker if it is due, or removes the classes and plans of
-// a deleted broker.
+// reconcileBroker fetches a broker's catalog if a fetch is due. If the broker is being deleted, it
+// removes the broker's classes and plans.
 func (r *reconciler) reconcileBroker(ctx context.Context, key controller.Key) error {
 	broker, err := r.broker(ctx, key)
 	if err != nil {
@@ -132,7 +132,7 @@ func (r *reconciler) reconcileBroker(ctx context.Context, key controller.Key) er
 		return r.failRelist(ctx, broker, err)
 	}
 	r.schedule.forget("broker", key)
-	// The event reports a change, not each fetch.
+	// Emit an event only for a change, not for every fetch.
 	report := broker.status.ReconciledGeneration != broker.GetGeneration() ||
 		!apimeta.IsStatusConditionTrue(broker.status.Conditions, v1beta1.ConditionReady)
 	now := metav1.Now()
@@ -149,7 +149,8 @@ func (r *reconciler) reconcileBroker(ctx context.Context, key controller.Key) er
 	return requeue(r.untilRelist(broker))
 }
 
-// requeue returns RequeueAfter for a positive delay. A negative delay means never.
+// requeue returns RequeueAfter if the delay is positive. A negative delay means that the object is
+// not requeued.
 func requeue(delay time.Duration) error {
 	if delay <= 0 {
 		return nil
@@ -157,8 +158,8 @@ func requeue(delay time.Duration) error {
 	return controller.RequeueAfter(delay)
 }
 
-// untilRelist returns the delay before the next fetch of a catalog, 0 if it is due, or a negative
-// value if only a change of the broker causes it.
+// untilRelist returns the delay before the next catalog fetch: 0 if a fetch is due, or a negative
+// value if only a change to the broker triggers one.
 func (r *reconciler) untilRelist(broker *brokerView) time.Duration {
 	if broker.status.ReconciledGeneration != broker.GetGeneration() || broker.status.LastCatalogRetrievalTime == nil ||
 		!apimeta.IsStatusConditionTrue(broker.status.Conditions, v1beta1.ConditionReady) {
@@ -177,7 +178,7 @@ func (r *reconciler) untilRelist(broker *brokerView) time.Duration {
 	return max(0, time.Until(broker.status.LastCatalogRetrievalTime.Add(interval)))
 }
 
-// failRelist records a failure.
+// failRelist records a failed catalog fetch.
 func (r *reconciler) failRelist(ctx context.Context, broker *brokerView, cause error) error {
 	if result, ok := r.interrupted(ctx, cause); ok {
 		return result
@@ -231,7 +232,7 @@ func (r *reconciler) relist(ctx context.Context, broker *brokerView) error {
 	return nil
 }
 
-// removeBroker deletes the classes and plans of a broker, and then removes its finalizer.
+// removeBroker deletes a broker's classes and plans, and then removes the broker's finalizer.
 func (r *reconciler) removeBroker(ctx context.Context, broker *brokerView) error {
 	if !slices.Contains(broker.GetFinalizers(), v1beta1.Finalizer) {
 		return nil
@@ -255,7 +256,8 @@ func setCondition(conditions *[]metav1.Condition, of string, status metav1.Condi
 	apimeta.SetStatusCondition(conditions, metav1.Condition{Type: of, Status: status, Reason: reason, Message: strings.ToValidUTF8(message, "?")})
 }
 
-// stateOf returns the state for tables: Ready, Failed, or the reason why the object is not ready.
+// stateOf returns the state that tables show: Ready, Failed, or the reason why the object is not
+// ready.
 func stateOf(conditions []metav1.Condition) string {
 	if apimeta.IsStatusConditionTrue(conditions, v1beta1.ConditionFailed) {
 		return v1beta1.ConditionFailed

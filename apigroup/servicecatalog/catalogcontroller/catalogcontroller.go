@@ -1,14 +1,14 @@
-// Package catalogcontroller contains the controllers of the service catalog. They fetch the
-// catalogs of brokers, provision, update and deprovision instances, and create and delete bindings.
+// Package catalogcontroller implements the service catalog controllers. They fetch broker catalogs,
+// provision, update and deprovision instances, and create and delete bindings.
 //
-// Each request to a broker that can create or delete something is recorded in the status of its
-// object before it is sent. After an interruption, the next process finds the record and repeats
-// the request. The request contains the same ID, so that the broker does not create a second
+// Before the controller sends a request that can create or delete something at a broker, it records
+// the request in the status of the object. If the controller is interrupted, the next process finds
+// the record and repeats the request with the same ID, so the broker does not create a second
 // instance. If a response leaves open whether the broker has created something, the controller
 // first deletes it (orphan mitigation).
 //
-// Source: Open Service Broker API, version 2.17. Conditions, reasons and events are those of the
-// service catalog's release 0.3.
+// Source: Open Service Broker API, version 2.17. Conditions, reasons and events are those of
+// service catalog release 0.3.
 package catalogcontroller
 
 import (
@@ -37,27 +37,28 @@ type Controllers struct {
 	Deps *controller.Deps
 	// Dialer connects to brokers.
 	Dialer *outbound.Dialer
-	// Domain is the DNS domain of the cluster.
+	// Domain is the cluster's DNS domain.
 	Domain string
-	// Secret is the key of the checksums of parameters.
+	// Secret is the key for parameter checksums.
 	Secret []byte
-	// Timing overrides the default timing. Zero values mean the defaults.
+	// Timing overrides the default timing. A zero field means the default value.
 	Timing Timing
 }
 
 // Timing contains the delays and timeouts.
 type Timing struct {
-	// MinBackoff and MaxBackoff limit the delay between two attempts and between two polls.
+	// MinBackoff and MaxBackoff bound the delay between two attempts and between two polls.
 	MinBackoff, MaxBackoff time.Duration
-	// RequestTimeout limits a request to a broker.
+	// RequestTimeout is the timeout for a request to a broker.
 	RequestTimeout time.Duration
-	// RetryTimeout limits the attempts of an operation. After it, the operation has failed.
+	// RetryTimeout is how long an operation is retried before it is marked as failed.
 	RetryTimeout time.Duration
-	// RelistInterval is the interval between two fetches of a catalog.
+	// RelistInterval is the interval between two catalog fetches.
 	RelistInterval time.Duration
-	// RecheckInterval is the time between two checks of an object that waits for another object.
+	// RecheckInterval is the interval between two checks of an object that is waiting for another
+	// object.
 	RecheckInterval time.Duration
-	// AbandonDelay is the delay after which the instances and bindings of a deleted project are
+	// AbandonDelay is the delay after which the instances and bindings in a deleted project are
 	// abandoned if their broker does not exist.
 	AbandonDelay time.Duration
 }
@@ -78,7 +79,7 @@ func (t Timing) withDefaults() Timing {
 // Name returns the component's name.
 func (*Controllers) Name() string { return "service-catalog" }
 
-// reconciler reconciles the kinds of the group.
+// reconciler reconciles all kinds in the API group.
 type reconciler struct {
 	kube     kubernetes.Interface
 	client   *catalogclient.Client
@@ -180,8 +181,8 @@ func (r *reconciler) manager() (controller.Manager, error) {
 	}, nil
 }
 
-// waitingInstances returns the instances without references, which might be resolvable after a
-// change of a class or plan.
+// waitingInstances returns the keys of instances whose references are not resolved yet. A class or
+// plan change might make the references resolvable.
 func (r *reconciler) waitingInstances(any) (keys []controller.Key) {
 	objects, _ := r.instances.GetIndexer().ByIndex(byClass, "") // the index exists
 	for _, object := range objects {
@@ -192,8 +193,8 @@ func (r *reconciler) waitingInstances(any) (keys []controller.Key) {
 	return keys
 }
 
-// classKey returns the class of an instance: its name, or its namespace and name, or "" if it is
-// not resolved.
+// classKey returns the class that an instance references: a name, or a namespace and name, or "" if
+// the reference is not resolved.
 func classKey(instance *v1beta1.ServiceInstance) string {
 	switch {
 	case instance.Spec.ClusterServiceClassRef != nil && instance.Spec.ClusterServicePlanRef != nil:
@@ -204,7 +205,7 @@ func classKey(instance *v1beta1.ServiceInstance) string {
 	return ""
 }
 
-// emit records an event of an object.
+// emit records an event for an object.
 func (r *reconciler) emit(object metav1.Object, kind, reason, message string) {
 	eventType := corev1.EventTypeNormal
 	if kind != "" {

@@ -13,19 +13,20 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/osb"
 )
 
-// The ConfigMap with the ID of the cluster, which brokers get.
+// The ConfigMap that holds the cluster ID, which is sent to brokers.
 const (
 	clusterInfo    = "cluster-info"
 	clusterInfoKey = "id"
 )
 
-// clusterID caches the ID of the cluster.
+// clusterID caches the cluster ID.
 type clusterID struct {
 	mu sync.Mutex
 	id string
 }
 
-// clusterID returns the ID of the cluster. It creates the ConfigMap with the ID if it is missing.
+// clusterID returns the cluster ID. If the ConfigMap that holds the ID is missing, clusterID
+// creates it.
 func (r *reconciler) clusterID(ctx context.Context) (string, error) {
 	r.cluster.mu.Lock()
 	defer r.cluster.mu.Unlock()
@@ -54,9 +55,9 @@ func (r *reconciler) clusterID(ctx context.Context) (string, error) {
 	return r.cluster.id, nil
 }
 
-// profile returns the context of a request: the platform, the cluster and the namespace, as the
-// profile for Kubernetes defines it. It also returns the IDs that earlier versions of the API
-// require instead.
+// profile returns the context object of a request: the platform, cluster and namespace in the form
+// that the Kubernetes profile defines. It also returns the IDs that earlier API versions require
+// instead.
 func (r *reconciler) profile(ctx context.Context, namespace, instance string) (profile map[string]any, cluster, space string, err error) {
 	if cluster, err = r.clusterID(ctx); err != nil {
 		return nil, "", "", err

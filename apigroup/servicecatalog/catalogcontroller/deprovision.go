@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// deleteInstance requests that the broker deletes an instance: because the object was deleted, or
-// to mitigate an orphan. It does not wait for an operation in progress: the broker decides whether
-// it can interrupt it.
+// deleteInstance requests that the broker delete an instance, either because the object was deleted
+// or to mitigate an orphan. It does not wait for an operation in progress: the broker decides
+// whether it can interrupt that operation.
 func (r *reconciler) deleteInstance(ctx context.Context, instance *v1beta1.ServiceInstance) error {
 	status := &instance.Status
 	mitigates := status.OrphanMitigationInProgress
@@ -91,8 +91,8 @@ func (r *reconciler) finishDeletion(ctx context.Context, instance *v1beta1.Servi
 	return nil
 }
 
-// failDeletion records a failed request. The next attempt follows, until the attempts have lasted
-// too long.
+// failDeletion records a failed deletion request. The request is retried until the retry timeout is
+// reached.
 func (r *reconciler) failDeletion(ctx context.Context, instance *v1beta1.ServiceInstance, offer *offer, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
@@ -108,7 +108,7 @@ func (r *reconciler) failDeletion(ctx context.Context, instance *v1beta1.Service
 	if status.OrphanMitigationInProgress {
 		reason = "OrphanMitigationFailed"
 	}
-	// A failed asynchronous operation is requested again.
+	// If an asynchronous operation fails, request it again.
 	status.AsyncOpInProgress, status.LastOperation = false, nil
 	if r.expired(status.OperationStartTime) {
 		message = fmt.Sprintf("Error deprovisioning: %s at %s: %s; increase spec.updateRequests to try again, "+
