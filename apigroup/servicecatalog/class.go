@@ -141,7 +141,7 @@ func validatePlan(spec, old *v1beta1.CommonServicePlanSpec) (errs field.ErrorLis
 	return errs
 }
 
-// maxExternal limits the length of names and IDs in a broker's catalog.
+// maxExternal is the maximum length of names and IDs in a broker's catalog.
 const maxExternal = 250
 
 func validateExternal(name, id, description string, at *field.Path) (errs field.ErrorList) {
@@ -159,7 +159,7 @@ func validateExternal(name, id, description string, at *field.Path) (errs field.
 	return errs
 }
 
-// validateName checks the name of an object.
+// validateName checks an object name.
 func validateName(name string, at *field.Path) (errs field.ErrorList) {
 	if name == "" {
 		return field.ErrorList{field.Required(at, "name the object")}

@@ -60,8 +60,8 @@ func localName(reference *v1beta1.LocalObjectReference) string {
 	return reference.Name
 }
 
-// prepareInstance sets the fields that clients cannot choose: the references, which belong to the
-// subresource reference, and the user.
+// prepareInstance sets the fields that clients cannot set: the user info, and the references, which
+// only the reference subresource changes.
 func prepareInstance(ctx context.Context, instance, old *v1beta1.ServiceInstance) {
 	spec := &instance.Spec
 	if old == nil {
@@ -112,7 +112,7 @@ func validateInstance(_ context.Context, instance, old *v1beta1.ServiceInstance)
 	return errs
 }
 
-// classOf returns the class fields of a reference.
+// classOf returns the class fields of a plan reference.
 func classOf(p *v1beta1.PlanReference) v1beta1.PlanReference {
 	return v1beta1.PlanReference{
 		ClusterServiceClassExternalName: p.ClusterServiceClassExternalName, ClusterServiceClassExternalID: p.ClusterServiceClassExternalID,
@@ -121,7 +121,7 @@ func classOf(p *v1beta1.PlanReference) v1beta1.PlanReference {
 	}
 }
 
-// way is one of the six ways to name a class and a plan.
+// way is one of the six ways to reference a class and a plan.
 type way struct{ classKey, class, planKey, plan string }
 
 func ways(p *v1beta1.PlanReference) []way {
@@ -157,8 +157,8 @@ func validatePlanReference(p *v1beta1.PlanReference, at *field.Path) (errs field
 	return errs
 }
 
-// maxSources limits the secrets with parameters, and the transforms of a binding's secret, because
-// the catalog reads a secret for each.
+// maxSources is the maximum number of parameter secrets, and of transforms for a binding's secret,
+// because the catalog reads a secret for each of them.
 const maxSources = 100
 
 func validateParameters(parameters *runtime.RawExtension, from []v1beta1.ParametersFromSource, at *field.Path) (errs field.ErrorList) {
@@ -185,7 +185,7 @@ func validateParameters(parameters *runtime.RawExtension, from []v1beta1.Paramet
 	return errs
 }
 
-// validateExternalID checks an ID, which is a segment of a path at the broker.
+// validateExternalID checks an ID, which is a path segment in broker URLs.
 func validateExternalID(id string, at *field.Path) field.ErrorList {
 	if id == "." || id == ".." {
 		return field.ErrorList{field.Invalid(at, id, "must not be a relative path")}
@@ -196,7 +196,7 @@ func validateExternalID(id string, at *field.Path) field.ErrorList {
 	return nil
 }
 
-// warnInstance warns of the effect of the annotation that abandons an instance.
+// warnInstance returns a warning about the effect of the annotation that abandons an instance.
 func warnInstance(instance, old *v1beta1.ServiceInstance) []string {
 	return warnAbandon(instance, old != nil && old.Annotations[v1beta1.AbandonAnnotation] == "true")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// labeled returns a resource whose objects have labels for its fields.
+// labeled returns a resource whose objects are labeled with the values of their fields.
 func labeled[T apiserver.Object](resource apiserver.Resource[T]) apiserver.Resource[T] {
 	setDefaults := resource.Default
 	resource.Default = func(object T) {
@@ -22,9 +22,9 @@ func labeled[T apiserver.Object](resource apiserver.Resource[T]) apiserver.Resou
 	return resource
 }
 
-// labelFields gives an object the labels by which clients of the service catalog's release 0.3
-// select it: servicecatalog.k8s.io/FIELD, with the SHA-224 hash of the field. Earlier clients use
-// selectors of the same fields.
+// labelFields sets the labels by which service catalog 0.3 clients select an object:
+// servicecatalog.k8s.io/FIELD, with the field's SHA-224 hash as the value. Earlier clients use
+// field selectors for the same fields.
 func labelFields[T metav1.Object](object T, fields map[string]func(T) string) {
 	labels := object.GetLabels()
 	for name, value := range fields {

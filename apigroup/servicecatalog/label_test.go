@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// The hashes are of sha224sum.
+// The hashes were computed with sha224sum.
 func TestFieldsAreLabels(t *testing.T) {
 	fields := map[string]func(*v1beta1.ServiceInstance) string{
 		"spec.externalID":              func(i *v1beta1.ServiceInstance) string { return i.Spec.ExternalID },

@@ -12,8 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// reference is the subresource of instances that changes only the references to the class and the
-// plan.
+// reference is the instance subresource that changes only the class and plan references.
 type reference struct{ store *registry.Store }
 
 var _ rest.Patcher = &reference{}
@@ -28,7 +27,7 @@ func newReference(store *registry.Store) *reference {
 // New creates an empty instance.
 func (r *reference) New() runtime.Object { return r.store.New() }
 
-// Destroy does nothing: the resource owns the shared connection.
+// Destroy is a no-op, because the resource owns the shared connection.
 func (r *reference) Destroy() {}
 
 // Get reads the instance.
@@ -42,7 +41,7 @@ func (r *reference) Update(ctx context.Context, name string, object rest.Updated
 	return r.store.Update(ctx, name, object, rest.ValidateAllObjectFunc, validate, false, options)
 }
 
-// ConvertToTable returns the same table as the resource.
+// ConvertToTable returns the same table as the main resource.
 func (r *reference) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return r.store.ConvertToTable(ctx, object, options)
 }
@@ -59,8 +58,8 @@ func (referenceStrategy) PrepareForUpdate(_ context.Context, object, old runtime
 	*changed = *next
 }
 
-// ValidateUpdate accepts every reference: the catalog controller, whose permission this needs,
-// resolves them.
+// ValidateUpdate accepts every reference. Only the catalog controller, which resolves the
+// references, has permission to call it.
 func (referenceStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
 	return nil
 }

@@ -1,9 +1,8 @@
-// Package servicecatalog serves the API group servicecatalog.k8s.io: the brokers of the Open
-// Service Broker API, the classes and plans that they offer, and the instances and bindings of
-// users.
+// Package servicecatalog serves the API group servicecatalog.k8s.io: Open Service Broker API
+// brokers, the classes and plans that they offer, and users' instances and bindings.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, chapter 6; the fields, defaults and checks
-// are those of the service catalog's release 0.3.
+// Source: OpenShift Container Platform 3.9 Architecture, chapter 6. The fields, defaults and checks
+// are those of service catalog release 0.3.
 package servicecatalog
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Names of the admission plugins.
+// Admission plugin names.
 const (
 	DefaultServicePlan         = "DefaultServicePlan"
 	ServicePlanChangeValidator = "ServicePlanChangeValidator"
@@ -56,14 +55,14 @@ func Feature() apiserver.Feature {
 	}
 }
 
-// addFinalizer keeps the object until the catalog controller has done its work.
+// addFinalizer keeps the object until the catalog controller has cleaned up.
 func addFinalizer(object metav1.Object) {
 	if !slices.Contains(object.GetFinalizers(), v1beta1.Finalizer) {
 		object.SetFinalizers(append(object.GetFinalizers(), v1beta1.Finalizer))
 	}
 }
 
-// requester returns the user of a request.
+// requester returns the user who sent a request.
 func requester(ctx context.Context) *authenticationv1.UserInfo {
 	user, ok := request.UserFrom(ctx)
 	if !ok {

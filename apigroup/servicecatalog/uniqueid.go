@@ -10,9 +10,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// uniqueID rejects an instance with the external ID of another instance, in any project. For
-// brokers, both would be the same instance: a viewer of a project sees its IDs, and could bind
-// and delete its instances through an instance of their own project.
+// uniqueID rejects an instance that has the same external ID as another instance in any project. A
+// broker would treat both instances as the same instance. A user who can view a project can see its
+// instance IDs. Without this check, that user could create an instance with such an ID in another
+// project, and use it to bind or delete the original instance.
 type uniqueID struct {
 	*admission.Handler
 	catalog *catalog
@@ -22,7 +23,7 @@ var _ admission.ValidationInterface = &uniqueID{}
 
 func newUniqueID(c *catalog) *uniqueID { return &uniqueID{admission.NewHandler(admission.Create), c} }
 
-// Validate rejects the instance.
+// Validate rejects an instance whose external ID is already in use.
 func (u *uniqueID) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	if !ok || !of(a, "serviceinstances") {

@@ -21,11 +21,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// builtInHost is the address of the brokers in the API server.
+// builtInHost is the API server address at which the built-in brokers are served.
 const builtInHost = "https://kubernetes.default.svc:443"
 
-// builtInPath returns the path of a broker in the API server, or "". The catalog calls these
-// brokers with its own credentials, because they act as the users that their caller names.
+// builtInPath returns the API server path of a built-in broker, or "" for other brokers. The
+// catalog calls built-in brokers with its own credentials, because they act on behalf of the user
+// that the request names.
 func builtInPath(broker *brokerView) string {
 	path := map[string]string{
 		"template-service-broker": "/brokers/template.openshift.io",
@@ -37,8 +38,8 @@ func builtInPath(broker *brokerView) string {
 	return path
 }
 
-// connection returns a client of a broker. The caller must call end. If the broker has too many
-// requests, the error is errBusy.
+// connection returns a client for a broker. The caller must call end. If the broker has reached the
+// request limit, the error is errBusy.
 func (r *reconciler) connection(ctx context.Context, broker *brokerView) (client *osb.Client, end func(), err error) {
 	release, ok := r.requests.acquire(broker)
 	if !ok {
@@ -65,7 +66,7 @@ func (r *reconciler) connect(ctx context.Context, broker *brokerView) (client *o
 	return client, closeIdle, err
 }
 
-// authorization returns the header with the credentials of a broker.
+// authorization returns the Authorization header value for a broker.
 func (r *reconciler) authorization(ctx context.Context, broker *brokerView) (string, error) {
 	reference := broker.basic
 	if reference == nil {
@@ -98,9 +99,9 @@ func (r *reconciler) authorization(ctx context.Context, broker *brokerView) (str
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(username+":"+password)), err
 }
 
-// transport returns the transport to a broker. The broker of an administrator can be at any
-// address. The broker of a project can be a service of this project, or at an address that users
-// can reach.
+// transport returns the transport for a broker. A ClusterServiceBroker, which an administrator
+// creates, can have any address. A ServiceBroker must be a service in its own project or have an
+// address that users can reach.
 func (r *reconciler) transport(ctx context.Context, broker *brokerView) (http.RoundTripper, func(), error) {
 	target, err := url.Parse(broker.spec.URL)
 	if err != nil {
@@ -140,7 +141,7 @@ func hostPort(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// serviceAddress returns the address of a service, or "" if the host is not a service.
+// serviceAddress returns a service's address, or "" if the host does not name a service.
 func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, host, port, scheme string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(host, "."), "."+r.domain)
 	rest, ok := strings.CutSuffix(name, ".svc")
@@ -168,7 +169,7 @@ func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, hos
 	return net.JoinHostPort(object.Spec.ClusterIP, port), nil
 }
 
-// redirected sends requests to another address. The header Host remains.
+// redirected sends requests to another address. It keeps the Host header.
 type redirected struct {
 	http.RoundTripper
 	address string
@@ -181,7 +182,7 @@ func (r redirected) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(changed)
 }
 
-// retryDelay returns the delay that a broker requests with an error.
+// retryDelay returns the retry delay that a broker's error response requests.
 func retryDelay(err error) time.Duration {
 	var response *osb.Error
 	if errors.As(err, &response) {

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// TestAddressesOfBrokers checks where the brokers of administrators and of projects can be.
+// TestAddressesOfBrokers checks which addresses are allowed for brokers of administrators and of
+// projects.
 func TestAddressesOfBrokers(t *testing.T) {
 	var host string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

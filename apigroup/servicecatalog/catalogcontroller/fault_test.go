@@ -28,7 +28,7 @@ import (
 
 const namespace = "shop"
 
-// fixture is an API server, a broker and the controllers.
+// fixture contains an API server, a broker and the controllers.
 type fixture struct {
 	t           *testing.T
 	timeout     time.Duration
@@ -39,8 +39,8 @@ type fixture struct {
 	controllers *componenttest.Component
 }
 
-// newFixture starts the controllers with a timeout for requests, which must be long in tests that
-// count requests.
+// newFixture starts the controllers with the given request timeout, which must be long in tests
+// that count requests.
 func newFixture(t *testing.T, timeout time.Duration) *fixture {
 	t.Helper()
 	deps, err := controller.NewDeps(apitest.Start(t).Config())
@@ -84,7 +84,7 @@ func (f *fixture) start() {
 	}).Run)
 }
 
-// restart ends the controllers, with every request in flight, and starts them again.
+// restart stops the controllers, which cancels all in-flight requests, and starts them again.
 func (f *fixture) restart() {
 	f.t.Helper()
 	f.controllers.Stop()
@@ -108,7 +108,7 @@ func (f *fixture) register() {
 	})
 }
 
-// order creates an instance, as the API server stores it.
+// order creates an instance in the form in which the API server stores it.
 func (f *fixture) order(name, service string) {
 	f.t.Helper()
 	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{
@@ -120,7 +120,7 @@ func (f *fixture) order(name, service string) {
 	}
 }
 
-// bind creates a binding, as the API server stores it.
+// bind creates a binding in the form in which the API server stores it.
 func (f *fixture) bind(name string) {
 	f.t.Helper()
 	binding := &v1beta1.ServiceBinding{ObjectMeta: metav1.ObjectMeta{
@@ -163,7 +163,7 @@ func (f *fixture) waitBinding(name, state string) {
 
 func (f *fixture) delete(name string) {
 	f.t.Helper()
-	// There might be no binding.
+	// The binding might not exist.
 	_ = f.client.Bindings(namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{})
 	err := f.client.Instances(namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{})
 	if err != nil {
@@ -171,8 +171,8 @@ func (f *fixture) delete(name string) {
 	}
 }
 
-// faults are the faults that a request can have. The argument is an argument of Broker.Refuse or
-// Broker.Fault.
+// fault returns one of the faults that can affect a request. The result is an argument for
+// Broker.Refuse or Broker.Fault.
 func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		switch kind {
@@ -200,9 +200,9 @@ func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 // schedules is the number of fault schedules. make soak runs 500.
 var schedules = flag.Int("schedules", 60, "number of fault schedules between the catalog and a broker")
 
-// TestFaultSchedules orders, binds and returns services while requests fail before and after the
-// broker handles them and the controllers restart. At the end of each schedule, the broker has
-// exactly the instances and bindings that the objects represent.
+// TestFaultSchedules provisions, binds and deprovisions instances while requests fail before and
+// after the broker handles them and while the controllers restart. At the end of each schedule, the
+// broker has exactly the instances and bindings that the API objects represent.
 func TestFaultSchedules(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -260,7 +260,7 @@ func TestFaultSchedules(t *testing.T) {
 	}
 }
 
-// TestFinalFailures checks errors that a repetition cannot repair.
+// TestFinalFailures checks errors that a retry cannot fix.
 func TestFinalFailures(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -295,7 +295,7 @@ func TestFinalFailures(t *testing.T) {
 	f.waitInstance("refused", "deleted")
 }
 
-// TestStatesOfObjectsThatWait checks instances and bindings that wait.
+// TestStatesOfObjectsThatWait checks the status of instances and bindings that are waiting.
 func TestStatesOfObjectsThatWait(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.order("early", "db")
@@ -305,7 +305,7 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 	f.register()
 	f.waitInstance("early", "Ready")
 	f.waitBinding("early", "Ready")
-	// Another owner's secret is not replaced.
+	// A secret that belongs to another owner is not replaced.
 	if _, err := f.deps.Kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "credentials-late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,7 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 	f.waitBinding("late", "Ready")
 }
 
-// TestRemovedServiceIsDeletedWithLastInstance removes a service from the catalog of a broker.
+// TestRemovedServiceIsDeletedWithLastInstance removes a service from a broker's catalog.
 func TestRemovedServiceIsDeletedWithLastInstance(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -350,8 +350,8 @@ func TestRemovedServiceIsDeletedWithLastInstance(t *testing.T) {
 	eventually.Equal(t, "class", class, "deleted")
 }
 
-// TestHangingBrokerDoesNotDelayOthers orders services of a good broker while many requests to
-// another broker hang.
+// TestHangingBrokerDoesNotDelayOthers provisions instances at a healthy broker while many requests
+// to another broker hang.
 func TestHangingBrokerDoesNotDelayOthers(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()

@@ -16,15 +16,16 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Kinds of entries in the schedule. Deletions do not wait for the next attempt of an operation that
-// failed.
+// The kinds of schedule entries. A deletion does not wait for the next attempt of a failed
+// operation.
 const (
 	instanceKind       = "instance"
 	instanceDeleteKind = "instance deletion"
 )
 
-// reconcileInstance performs the next step of an instance. It reads the instance from the API
-// server, because an old copy could repeat a request after a later one.
+// reconcileInstance performs the next step for an instance. It reads the instance from the API
+// server, because acting on a stale copy could repeat a request that a later request has
+// superseded.
 func (r *reconciler) reconcileInstance(ctx context.Context, key controller.Key) error {
 	instance, err := r.client.Instances(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
@@ -79,7 +80,7 @@ func (r *reconciler) writeInstance(ctx context.Context, instance *v1beta1.Servic
 	return nil
 }
 
-// blockedByBindings reports whether bindings of a deleted instance exist, which must be deleted
+// blockedByBindings reports whether a deleted instance still has bindings, which must be deleted
 // first.
 func (r *reconciler) blockedByBindings(ctx context.Context, instance *v1beta1.ServiceInstance) (bool, error) {
 	list, err := r.client.Bindings(instance.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.instanceRef.name=" + instance.Name})
@@ -99,7 +100,7 @@ func (r *reconciler) blockedByBindings(ctx context.Context, instance *v1beta1.Se
 	return true, r.writeInstance(ctx, instance)
 }
 
-// abandonInstance deletes an instance without its broker.
+// abandonInstance removes an instance without contacting its broker.
 func (r *reconciler) abandonInstance(ctx context.Context, instance *v1beta1.ServiceInstance, because string) error {
 	r.emit(instance, corev1.EventTypeWarning, "Abandoned", "The instance is deleted without its broker because of "+because+
 		"; its resources can continue to exist at the broker, with the ID "+instance.Spec.ExternalID)
@@ -119,7 +120,7 @@ func (r *reconciler) forgetInstance(key controller.Key) {
 	r.schedule.forget(instanceDeleteKind, key)
 }
 
-// waitForObject records that an instance waits for another object, and rechecks it later.
+// waitForObject records that an instance is waiting for another object and schedules a recheck.
 func (r *reconciler) waitForObject(ctx context.Context, instance *v1beta1.ServiceInstance, err error) error {
 	var p *problem
 	if !errors.As(err, &p) {
@@ -134,7 +135,7 @@ func (r *reconciler) waitForObject(ctx context.Context, instance *v1beta1.Servic
 	return controller.RequeueAfter(r.timing.RecheckInterval)
 }
 
-// showProblem sets the condition Ready to false, with an event if it changes.
+// showProblem sets the Ready condition to false and emits an event if the condition changes.
 func (r *reconciler) showProblem(ctx context.Context, instance *v1beta1.ServiceInstance, reason, message string) error {
 	ready := apimeta.FindStatusCondition(instance.Status.Conditions, v1beta1.ConditionReady)
 	if ready != nil && ready.Reason == reason && ready.Message == message && ready.Status == metav1.ConditionFalse {
@@ -145,8 +146,9 @@ func (r *reconciler) showProblem(ctx context.Context, instance *v1beta1.ServiceI
 	return r.writeInstance(ctx, instance)
 }
 
-// isOrphaned reports whether an object was deleted a while ago, its broker does not exist, and
-// its namespace is being deleted, so that no user would create the broker again for it.
+// isOrphaned reports whether an object was deleted more than AbandonDelay ago, its broker does not
+// exist and its namespace is being deleted. In this state, no user would recreate the broker to
+// complete the deletion.
 func (r *reconciler) isOrphaned(ctx context.Context, namespace string, object metav1.Object, p *problem) bool {
 	if p.reason != "ReferencesNonexistentBroker" && p.reason != "ReferencesNonexistentServiceClass" && p.reason != "ReferencesNonexistentServicePlan" {
 		return false
@@ -158,7 +160,7 @@ func (r *reconciler) isOrphaned(ctx context.Context, namespace string, object me
 	return err == nil && ns.DeletionTimestamp != nil
 }
 
-// target returns the identity of an instance for its broker.
+// target returns the identifiers of an instance in broker requests.
 func (o *offer) target(instance *v1beta1.ServiceInstance) osb.Target {
 	target := osb.Target{
 		Instance: instance.Spec.ExternalID, ServiceID: o.class.ExternalID, PlanID: o.plan.ExternalID, User: instance.Spec.UserInfo,
@@ -169,7 +171,7 @@ func (o *offer) target(instance *v1beta1.ServiceInstance) osb.Target {
 	return target
 }
 
-// recordedPlan returns the ID of the plan in properties, or fallback.
+// recordedPlan returns the plan ID in properties, or fallback.
 func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, fallback string) string {
 	switch {
 	case properties == nil:
@@ -182,7 +184,7 @@ func recordedPlan(properties *v1beta1.ServiceInstancePropertiesState, fallback s
 	return fallback
 }
 
-// recordedMaintenance returns the version in properties, or "".
+// recordedMaintenance returns the maintenance version in properties, or "".
 func recordedMaintenance(properties *v1beta1.ServiceInstancePropertiesState) string {
 	if properties == nil {
 		return ""
@@ -203,7 +205,7 @@ func (o *offer) properties(instance *v1beta1.ServiceInstance, p parameters, main
 	return state
 }
 
-// record writes the start of an operation, before the broker gets the request.
+// record writes the start of an operation to the status before the request is sent to the broker.
 func (r *reconciler) record(ctx context.Context, instance *v1beta1.ServiceInstance, operation v1beta1.InstanceOperation,
 	properties *v1beta1.ServiceInstancePropertiesState, reason, message string) error {
 	now := metav1.Now()
@@ -223,7 +225,7 @@ func clearOperation(status *v1beta1.ServiceInstanceStatus) {
 	status.AsyncOpInProgress, status.LastOperation, status.OrphanMitigationInProgress = false, nil, false
 }
 
-// accept records that a broker continues an operation asynchronously.
+// accept records that the broker has accepted an asynchronous operation.
 func (r *reconciler) accept(ctx context.Context, instance *v1beta1.ServiceInstance, kind string, result *osb.Result, reason, message string) error {
 	status := &instance.Status
 	status.AsyncOpInProgress = true
@@ -243,7 +245,7 @@ func (r *reconciler) accept(ctx context.Context, instance *v1beta1.ServiceInstan
 	return controller.RequeueAfter(delay)
 }
 
-// expired reports whether the attempts of an operation have lasted too long.
+// expired reports whether an operation has reached the retry timeout.
 func (r *reconciler) expired(start *metav1.Time) bool {
 	return start != nil && time.Since(start.Time) > r.timing.RetryTimeout
 }

@@ -9,23 +9,25 @@ import (
 )
 
 const (
-	// workers limits the requests to all brokers at the same time, for each kind of object.
+	// workers is the maximum number of concurrent requests to all brokers, for each kind of object.
 	workers = 100
-	// maxRequests limits the requests to a ClusterServiceBroker, or to all ServiceBrokers of a
-	// project, at the same time. A broker that hangs therefore delays no other broker.
+	// maxRequests is the maximum number of concurrent requests to one ClusterServiceBroker, or to
+	// all ServiceBrokers in a project. This limit prevents a hanging broker from delaying other
+	// brokers.
 	maxRequests = 4
 )
 
-// errBusy means that a broker has maxRequests requests.
+// errBusy means that a broker already has maxRequests requests in flight.
 var errBusy = errors.New("the broker has reached the limit of concurrent requests")
 
-// requests counts the requests in progress. The zero value is ready for use.
+// requests counts in-flight requests. The zero value is ready for use.
 type requests struct {
 	mu     sync.Mutex
 	counts map[controller.Key]int
 }
 
-// acquire counts a request. It returns false if the broker has maxRequests requests.
+// acquire counts a new request. It returns false if the broker already has maxRequests requests in
+// flight.
 func (r *requests) acquire(broker *brokerView) (release func(), ok bool) {
 	key := controller.Key{Namespace: broker.namespace}
 	if broker.namespace == "" {
@@ -49,9 +51,8 @@ func (r *requests) acquire(broker *brokerView) (release func(), ok bool) {
 	}, true
 }
 
-// interrupted reports whether a request has no result: because the process ends, or because the
-// broker is busy. If so, it also returns the result of the reconciliation, which retries the
-// request.
+// interrupted reports whether a request has no outcome because the process is shutting down or the
+// broker is busy. If so, interrupted also returns the reconcile result, which retries the request.
 func (r *reconciler) interrupted(ctx context.Context, err error) (result error, ok bool) {
 	switch {
 	case ctx.Err() != nil:

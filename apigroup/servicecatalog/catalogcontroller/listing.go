@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// offers are the classes and plans of a catalog by the names of their objects.
+// offers contains a catalog's classes and plans, keyed by object name.
 type offers struct {
 	classes map[string]v1beta1.CommonServiceClassSpec
 	plans   map[string]planOffer
@@ -27,8 +27,8 @@ type planOffer struct {
 	spec  v1beta1.CommonServicePlanSpec
 }
 
-// convert returns the classes and plans of a catalog that the broker's restrictions select. An
-// error lists everything that is not valid.
+// convert returns the catalog's classes and plans that match the broker's restrictions. The error
+// lists all invalid entries.
 func convert(broker *brokerView, catalog *osb.Catalog) (offers, error) {
 	result := offers{map[string]v1beta1.CommonServiceClassSpec{}, map[string]planOffer{}}
 	var errs []error
@@ -97,7 +97,7 @@ func convertPlans(broker *brokerView, service *osb.Service, class string, restri
 	return selected, errs
 }
 
-// maxExternal is the limit of names and IDs that the API server accepts.
+// maxExternal is the maximum length of names and IDs that the API server accepts.
 const maxExternal = 250
 
 func validOffer(id, name, description string) error {
@@ -113,9 +113,9 @@ func validOffer(id, name, description string) error {
 	return nil
 }
 
-// objectName returns the name of the object of an ID. Characters that names of objects cannot
-// contain, and the escape character z, become z and their code in hexadecimal, followed by z,
-// unless the whole ID is a valid name.
+// objectName returns the object name for an ID. If the whole ID is a valid object name, objectName
+// returns it unchanged. Otherwise, it replaces the escape character z and each character that is
+// invalid in object names with z, the character's hexadecimal code and another z.
 func objectName(id string) string {
 	if len(validation.NameIsDNSSubdomain(id, false)) == 0 {
 		return id
@@ -184,7 +184,8 @@ func scoped(broker *brokerView, cluster, local string) string {
 	return local
 }
 
-// matches reports whether fields match all requirements, which the API server has validated.
+// matches reports whether the fields match all requirements. The API server has already validated
+// the requirements.
 func matches(requirements []string, of labels.Set) bool {
 	for _, text := range requirements {
 		selector, err := labels.Parse(text)

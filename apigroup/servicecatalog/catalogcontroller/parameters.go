@@ -17,23 +17,25 @@ import (
 	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
-// parameters are the parameters of a request.
+// parameters contains the parameters of a request.
 type parameters struct {
-	// values are all parameters, with secret ones.
+	// values contains all parameters, including secret ones.
 	values map[string]any
-	// public are the parameters for the status, in which secret values are replaced.
+	// public contains the parameters for the status, with secret values redacted.
 	public *runtime.RawExtension
-	// checksum identifies the values. It is keyed, so that it cannot be used to guess secrets.
+	// checksum is a keyed hash of the values. The key prevents the checksum from being used to
+	// guess secrets.
 	checksum string
 }
 
-// redacted replaces the values of secret parameters in a status.
+// redacted replaces the values of secret parameters in the status.
 const redacted = "<redacted>"
 
-// The limits of the parameters that secrets contain: bytes of all secrets, and values of one.
+// Limits on parameters from secrets: the total size of all secrets in bytes, and the number of
+// values in one secret.
 const maxParameters, maxParameterValues = 1 << 20, 10_000
 
-// parameters reads the parameters of an instance or binding. defaults are values for parameters
+// parameters reads an instance's or binding's parameters. defaults contains values for parameters
 // that the user does not set.
 func (r *reconciler) parameters(ctx context.Context, namespace string, inline *runtime.RawExtension,
 	from []v1beta1.ParametersFromSource, defaults map[string]any) (parameters, error) {
@@ -114,7 +116,7 @@ func object(raw *runtime.RawExtension) (values map[string]any, err error) {
 	return values, err
 }
 
-// defaultParameters merges the defaults of the class and of the plan.
+// defaultParameters merges the default parameters of the class and the plan.
 func defaultParameters(o *offer) (values map[string]any, merged *runtime.RawExtension, err error) {
 	for _, raw := range []*runtime.RawExtension{o.class.DefaultProvisionParameters, o.plan.DefaultProvisionParameters} {
 		more, err := object(raw)

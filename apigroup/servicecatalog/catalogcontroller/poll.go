@@ -38,7 +38,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	}
 	switch {
 	case err != nil:
-		// The state is unknown, so the operation is polled again.
+		// The state is unknown, so poll the operation again.
 		message := fmt.Sprintf("Error polling last operation: %s", classify(err).message)
 		return r.pollAgain(ctx, instance, kind, "ErrorPollingLastOperation", message, osb.State{RetryAfter: retryDelay(err)})
 	case state.State == osb.InProgress:
@@ -58,7 +58,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 		r.showDashboard(ctx, offer, instance)
 		return r.finish(ctx, instance, "ProvisionedSuccessfully", "The instance was provisioned successfully")
 	}
-	// The broker must delete the remains of a failed provision request.
+	// The broker must delete whatever a failed provision request has left behind.
 	p := &problem{terminal: true, ambiguous: true}
 	refused, message := "ProvisionCallFailed", "Error provisioning: "+orElse(state.Description, "the operation failed")
 	if status.CurrentOperation == v1beta1.OperationUpdate {
@@ -67,8 +67,8 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
 }
 
-// showDashboard reads the address of the dashboard of an instance, which a broker might have only
-// after an asynchronous operation. A failure does not change the result of the operation.
+// showDashboard retrieves an instance's dashboard URL, which some brokers return only after an
+// asynchronous operation has finished. A failure does not change the result of the operation.
 func (r *reconciler) showDashboard(ctx context.Context, offer *offer, instance *v1beta1.ServiceInstance) {
 	if !offer.class.InstancesRetrievable {
 		return
@@ -92,7 +92,7 @@ func orElse(text, fallback string) string {
 	return text
 }
 
-// progress returns the reason and the message of the current operation.
+// progress returns the condition reason and message for the current operation.
 func progress(instance *v1beta1.ServiceInstance) (reason, message string) {
 	switch {
 	case instance.Status.OrphanMitigationInProgress, instance.Status.CurrentOperation == v1beta1.OperationDeprovision:
@@ -114,7 +114,7 @@ func (r *reconciler) lastOperation(ctx context.Context, offer *offer, instance *
 	return client.LastOperation(ctx, target)
 }
 
-// pollAgain shows the state of an operation and schedules the next poll.
+// pollAgain records the state of an operation and schedules the next poll.
 func (r *reconciler) pollAgain(ctx context.Context, instance *v1beta1.ServiceInstance, kind, reason, message string, state osb.State) error {
 	delay := r.schedule.poll(kind, instance, instance.Status.OperationStartTime, state.RetryAfter)
 	ready := apimeta.FindStatusCondition(instance.Status.Conditions, v1beta1.ConditionReady)

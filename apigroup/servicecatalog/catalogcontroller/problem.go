@@ -10,15 +10,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// problem is a failed step of an operation.
+// problem is the failure of a step in an operation.
 type problem struct {
-	// reason and message are for the condition. If reason is empty, the caller chooses it.
+	// reason and message are used in the condition. If reason is empty, the caller chooses it.
 	reason, message string
-	// terminal means that a repetition cannot succeed before the spec changes.
+	// terminal means that a retry cannot succeed until the spec changes.
 	terminal bool
-	// definite means that the broker has created nothing. ambiguous means that it might have created
-	// something that must be deleted. If neither is set, the broker might have created it and the
-	// request can be repeated.
+	// definite means that the broker has created nothing. ambiguous means that the broker might
+	// have created something that must be deleted. If neither is set, the broker might have created
+	// the requested object and the request can be repeated.
 	definite, ambiguous bool
 	cause               error
 }
@@ -27,7 +27,7 @@ func (p *problem) Error() string { return p.message }
 
 func (p *problem) Unwrap() error { return p.cause }
 
-// classify returns the problem of an error from a call of a broker.
+// classify converts an error from a broker call into a problem.
 func classify(err error) *problem {
 	var known *problem
 	if errors.As(err, &known) {
@@ -51,7 +51,7 @@ func classify(err error) *problem {
 	return p
 }
 
-// judge returns what a response of a broker means for a request that creates something.
+// judge returns what a broker's response means for a request that creates something.
 func judge(response *osb.Error) (terminal, definite, ambiguous bool) {
 	switch code := response.StatusCode; {
 	case code == http.StatusBadRequest:

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// order is a request to a broker that creates or changes an instance, without its connection.
+// order is a provision or update request, without the connection to the broker.
 type order struct {
 	*offer
 	parameters parameters
@@ -26,8 +26,8 @@ type order struct {
 	repeated bool
 }
 
-// prepare resolves the objects and parameters of a request. If one is missing, the error is a
-// *problem.
+// prepare resolves the objects and parameters that a request needs. If one of them is missing, the
+// error is a *problem.
 func (r *reconciler) prepare(ctx context.Context, instance *v1beta1.ServiceInstance) (*order, error) {
 	o, err := r.resolve(ctx, instance)
 	if err != nil {
@@ -50,7 +50,7 @@ func (r *reconciler) prepare(ctx context.Context, instance *v1beta1.ServiceInsta
 	return &order{offer: o, parameters: p, context: profile, cluster: cluster, space: space}, nil
 }
 
-// scopedName returns the name of a class for tables, with its scope.
+// scopedName returns the class name for tables, including the class's scope.
 func scopedName(o *offer, name string) string {
 	if o.clusterScoped {
 		return "ClusterServiceClass/" + name
@@ -58,7 +58,7 @@ func scopedName(o *offer, name string) string {
 	return "ServiceClass/" + name
 }
 
-// provision requests a new instance.
+// provision requests a new instance from the broker.
 func (r *reconciler) provision(ctx context.Context, instance *v1beta1.ServiceInstance) error {
 	status := &instance.Status
 	if status.CurrentOperation == "" && apimeta.IsStatusConditionTrue(status.Conditions, v1beta1.ConditionFailed) && status.ObservedGeneration == instance.Generation {
@@ -122,8 +122,8 @@ func (r *reconciler) finish(ctx context.Context, instance *v1beta1.ServiceInstan
 	return nil
 }
 
-// failProvision records a failed request, and decides whether it is retried and whether the broker
-// must first delete an instance that it might have created.
+// failProvision records a failed request. It decides whether to retry the request and whether the
+// broker must first delete an instance that it might have created.
 func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.ServiceInstance, order *order, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
@@ -142,8 +142,8 @@ func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.Servic
 	return r.failed(ctx, instance, p, "ProvisionCallFailed", "ErrorCallingProvision", message, retryDelay(err))
 }
 
-// refresh requests the catalog of a broker that refuses the version of a plan, so that the next
-// attempt has the current one.
+// refresh requests a relist if the broker refuses a plan's maintenance version, so that the next
+// attempt uses the current version.
 func (r *reconciler) refresh(ctx context.Context, order *order, err error) error {
 	var response *osb.Error
 	if !errors.As(err, &response) || response.Code != osb.MaintenanceInfoConflict {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// offer is the class and the plan of an instance, with their broker.
+// offer contains an instance's class, plan and broker.
 type offer struct {
 	clusterScoped       bool
 	className, planName string
@@ -22,7 +22,7 @@ type offer struct {
 	brokerKey           controller.Key
 }
 
-// bindable reports whether the plan can be bound.
+// bindable reports whether instances with the plan can be bound.
 func (o *offer) bindable() bool {
 	if o.plan.Bindable != nil {
 		return *o.plan.Bindable
@@ -39,8 +39,8 @@ func waiting(reason, format string, values ...any) *problem {
 	return &problem{reason: reason, message: fmt.Sprintf(format, values...), definite: true}
 }
 
-// resolve sets the references of an instance if they are missing, and returns the objects to which
-// they refer. If an object does not exist, the error is a *problem.
+// resolve sets an instance's references if they are missing, and returns the referenced objects. If
+// an object does not exist, the error is a *problem.
 func (r *reconciler) resolve(ctx context.Context, instance *v1beta1.ServiceInstance) (*offer, error) {
 	if classKey(instance) == "" {
 		if err := r.setReferences(ctx, instance); err != nil {
@@ -134,7 +134,7 @@ func isClusterScoped(p *v1beta1.PlanReference) bool {
 	return p.ClusterServiceClassExternalName != "" || p.ClusterServiceClassExternalID != "" || p.ClusterServiceClassName != ""
 }
 
-// selector returns the field selector of the first name that is set.
+// selector returns a field selector for the first name that is set.
 func selector(externalName, externalID, name string) fields.Selector {
 	switch {
 	case externalName != "":
@@ -207,7 +207,7 @@ func (r *reconciler) findPlan(ctx context.Context, instance *v1beta1.ServiceInst
 	return only(matches, "ReferencesNonexistentServicePlan", "plan", by)
 }
 
-// only returns the only match.
+// only returns the single match. No match or several matches are an error.
 func only(matches []string, reason, kind string, by fields.Selector) (name string, err error) {
 	switch len(matches) {
 	case 0:

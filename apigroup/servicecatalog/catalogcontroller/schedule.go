@@ -9,8 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// schedule contains the times of the next attempts and polls. Without it, each change of a status
-// would cause the next request to the broker immediately. After a restart, all are due.
+// schedule contains the times of the next attempts and polls. Without the schedule, each status
+// change would immediately trigger the next request to the broker. After a restart, all objects are
+// due.
 type schedule struct {
 	timing Timing
 
@@ -34,8 +35,8 @@ func newSchedule(timing Timing) *schedule {
 	return &schedule{timing: timing, entries: map[scheduleKey]scheduleEntry{}}
 }
 
-// wait returns how long to wait before the next request for an object. A change of its spec, and
-// its deletion, increase the generation and end the wait.
+// wait returns how long to wait before the next request for an object. Changing an object's spec or
+// deleting the object increases its generation, which ends the wait.
 func (s *schedule) wait(kind string, object metav1.Object) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +47,8 @@ func (s *schedule) wait(kind string, object metav1.Object) time.Duration {
 	return max(0, time.Until(entry.due))
 }
 
-// fail sets the next attempt after a failure. The delay doubles with each failure, and is at least
-// atLeast.
+// fail schedules the next attempt after a failure. The delay doubles with each failure. It is at
+// least atLeast.
 func (s *schedule) fail(kind string, object metav1.Object, atLeast time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,8 +68,8 @@ func (s *schedule) fail(kind string, object metav1.Object, atLeast time.Duration
 	return delay
 }
 
-// poll sets the next poll of an operation that started at a time. The interval doubles, unless the
-// broker requests one.
+// poll schedules the next poll of an operation that started at start. The interval doubles, unless
+// the broker requests a specific interval.
 func (s *schedule) poll(kind string, object metav1.Object, start *metav1.Time, requested time.Duration) time.Duration {
 	delay := s.timing.MinBackoff
 	if start != nil {
@@ -83,7 +84,7 @@ func (s *schedule) poll(kind string, object metav1.Object, start *metav1.Time, r
 	return delay
 }
 
-// forget makes an object due.
+// forget removes an object's schedule entry, so the object is due immediately.
 func (s *schedule) forget(kind string, key controller.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
-// injectSecret creates or updates the secret of a binding. It does not change a secret that belongs
-// to another owner.
+// injectSecret creates or updates the secret for a binding. It does not change a secret that
+// belongs to another owner.
 func (r *reconciler) injectSecret(ctx context.Context, binding *v1beta1.ServiceBinding, credentials map[string]any) error {
 	data, err := r.secretData(ctx, binding, credentials)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *reconciler) injectSecret(ctx context.Context, binding *v1beta1.ServiceB
 	return err
 }
 
-// ejectSecret deletes the secret of a binding.
+// ejectSecret deletes the secret for a binding.
 func (r *reconciler) ejectSecret(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	secrets := r.kube.CoreV1().Secrets(binding.Namespace)
 	existing, err := secrets.Get(ctx, binding.Spec.SecretName, metav1.GetOptions{})
@@ -62,8 +62,8 @@ func (r *reconciler) ejectSecret(ctx context.Context, binding *v1beta1.ServiceBi
 	return ignoreNotFound(secrets.Delete(ctx, existing.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))
 }
 
-// secretData returns the content of the secret: one key for each credential, after the transforms.
-// Texts are stored as they are, other values as JSON.
+// secretData returns the secret's data after applying the transforms: one key for each credential.
+// Strings are stored unchanged, other values as JSON.
 func (r *reconciler) secretData(ctx context.Context, binding *v1beta1.ServiceBinding, credentials map[string]any) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for key, value := range credentials {
@@ -131,7 +131,7 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 		return nil, fmt.Errorf("jsonPathExpression %q: %w", *add.JSONPathExpression, err)
 	}
 	value := limitedBuffer{rest: maxSecret}
-	// The error is not returned, because it can contain credentials.
+	// Do not return the error, because it can contain credentials.
 	switch err := expression.Execute(&value, credentials); {
 	case errors.Is(err, errTooLarge):
 		return nil, errTooLarge
@@ -141,19 +141,19 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 	return value.Bytes(), nil
 }
 
-// maxSecret limits the content of a secret, in bytes, as the API server does. It applies after each
-// transform, so that many transforms need no more memory than one.
+// maxSecret is the maximum size of a secret's data, in bytes. It is the API server's limit. It is
+// checked after each transform, so many transforms need no more memory than one transform.
 const maxSecret = corev1.MaxSecretSize
 
 var errTooLarge = fmt.Errorf("the secret would have more than %d bytes", maxSecret)
 
-// limitedBuffer is a buffer that accepts at most rest bytes.
+// limitedBuffer is a buffer that accepts at most rest more bytes.
 type limitedBuffer struct {
 	bytes.Buffer
 	rest int
 }
 
-// Write appends p.
+// Write appends p. It returns an error if p exceeds the remaining space.
 func (b *limitedBuffer) Write(p []byte) (int, error) {
 	if b.rest -= len(p); b.rest < 0 {
 		return 0, errTooLarge

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// unbind deletes the secret of a binding and requests that the broker deletes the binding: because
-// the object was deleted, or to mitigate an orphan.
+// unbind deletes the binding's secret and requests that the broker delete the binding, either
+// because the object was deleted or to mitigate an orphan.
 func (r *reconciler) unbind(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	status := &binding.Status
 	mitigates := status.OrphanMitigationInProgress
@@ -82,7 +82,7 @@ func (r *reconciler) finishUnbind(ctx context.Context, binding *v1beta1.ServiceB
 	return r.releaseBinding(ctx, binding)
 }
 
-// failUnbind records a failed request and schedules the next attempt.
+// failUnbind records a failed unbind request and schedules the next attempt.
 func (r *reconciler) failUnbind(ctx context.Context, binding *v1beta1.ServiceBinding, target *bindingTarget, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result

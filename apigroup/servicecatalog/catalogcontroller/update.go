@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// updateInstance requests a change of a provisioned instance.
+// updateInstance requests a change to a provisioned instance.
 func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.ServiceInstance) error {
 	status := &instance.Status
 	if status.CurrentOperation == "" && apimeta.IsStatusConditionTrue(status.Conditions, v1beta1.ConditionFailed) && status.ObservedGeneration == instance.Generation {
@@ -72,7 +72,7 @@ func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.Servi
 	return r.finish(ctx, instance, "InstanceUpdatedSuccessfully", "The instance was updated successfully")
 }
 
-// failUpdate records a failed update. The instance continues to exist as it was.
+// failUpdate records a failed update. The instance continues to exist unchanged.
 func (r *reconciler) failUpdate(ctx context.Context, instance *v1beta1.ServiceInstance, order *order, err error) error {
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result

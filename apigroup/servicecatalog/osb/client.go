@@ -19,39 +19,40 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// Limits of responses and requests.
+// Limits on responses and requests.
 const (
 	maxCatalogBytes  = 16 << 20 // of brokers of the administrator
 	maxResponseBytes = 1 << 20
 	maxErrorText     = 1024
-	// maxValues and maxCatalogValues limit the number of JSON values in a response.
+	// maxValues and maxCatalogValues are the maximum number of JSON values in a response.
 	maxValues, maxCatalogValues = 10_000, 500_000
-	// maxRetryAfter limits the delay that a broker can request.
+	// maxRetryAfter is the maximum delay that a broker can request.
 	maxRetryAfter = 20 * time.Minute
 )
 
-// RequestTimeout limits a request.
+// RequestTimeout is the timeout for a request.
 const RequestTimeout = 60 * time.Second
 
-// Client calls one broker.
+// Client is a client for one broker.
 type Client struct {
-	// URL is the address of the broker.
+	// URL is the broker's base URL.
 	URL string
 	// Transport sends the requests.
 	Transport http.RoundTripper
-	// Authorization is the header of that name, or "".
+	// Authorization is the value of the Authorization header, or "".
 	Authorization string
-	// IsTenant means that a tenant chose the broker, whose catalog has the limits of other responses.
+	// IsTenant means that a tenant created the broker. Its catalog response has the same limits as
+	// other responses.
 	IsTenant bool
-	// Timeout limits a request. The default is RequestTimeout.
+	// Timeout is the timeout for a request. The default is RequestTimeout.
 	Timeout time.Duration
 }
 
-// Target identifies an instance, or a binding of it if Binding is set.
+// Target identifies an instance or, if Binding is set, a binding to the instance.
 type Target struct {
 	Instance, Binding string
 	ServiceID, PlanID string
-	// Operation is the operation ID of a poll.
+	// Operation is the operation ID to poll.
 	Operation string
 	// User is the originator of the request.
 	User *authenticationv1.UserInfo
@@ -65,7 +66,7 @@ func (t Target) path() string {
 	return path
 }
 
-// identifiers are the query parameters of the class and the plan.
+// identifiers returns the query parameters that identify the class and the plan.
 func (t Target) identifiers() url.Values {
 	values := url.Values{}
 	for key, value := range map[string]string{"service_id": t.ServiceID, "plan_id": t.PlanID, "operation": t.Operation} {
@@ -76,7 +77,7 @@ func (t Target) identifiers() url.Values {
 	return values
 }
 
-// Catalog returns the catalog.
+// Catalog fetches the broker's catalog.
 func (c *Client) Catalog(ctx context.Context) (*Catalog, error) {
 	catalog := &Catalog{}
 	r := request{method: http.MethodGet, path: "/v2/catalog", into: catalog, accept: []int{http.StatusOK}}
@@ -97,8 +98,8 @@ func (c *Client) Update(ctx context.Context, target Target, body *Update) (*Resu
 	return c.change(ctx, http.MethodPatch, target, url.Values{"accepts_incomplete": {"true"}}, body, http.StatusOK)
 }
 
-// Delete deprovisions an instance, or unbinds a binding. If the broker does not have it, the error
-// is an *Error that is Gone.
+// Delete deprovisions an instance or deletes a binding. If the broker does not have the instance or
+// binding, the error is an *Error whose Gone method returns true.
 func (c *Client) Delete(ctx context.Context, target Target) (*Result, error) {
 	target.Operation = ""
 	query := target.identifiers()
@@ -176,7 +177,7 @@ func (c *Client) change(ctx context.Context, method string, target Target, query
 	return result, nil
 }
 
-// maxOperation limits the length of an operation ID, as the API does.
+// maxOperation is the maximum length of an operation ID, as defined by the API.
 const maxOperation = 10000
 
 // request is a request to a broker.
@@ -239,8 +240,8 @@ func isAccepted(r request, response *http.Response) bool {
 	return false
 }
 
-// badBody returns the status code of an error for a success with an invalid body. In contrast to
-// 200, it means that the broker might have created something.
+// badBody returns the status code for the error that reports a successful response with an invalid
+// body. Any code except 200 means that the broker might have created something.
 func badBody(code int) int {
 	if code == http.StatusOK {
 		return http.StatusBadGateway
@@ -284,7 +285,7 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	return req, nil
 }
 
-// failure returns the error of a response.
+// failure returns the error for a response.
 func failure(response *http.Response, body []byte) error {
 	var content struct{ Error, Description string }
 	result := &Error{StatusCode: response.StatusCode, RetryAfter: retryAfter(response.Header)}
@@ -297,7 +298,7 @@ func failure(response *http.Response, body []byte) error {
 	return result
 }
 
-// retryAfter returns the delay of a header Retry-After in seconds.
+// retryAfter returns the delay in a Retry-After header that contains seconds.
 func retryAfter(header http.Header) time.Duration {
 	seconds, err := strconv.ParseInt(header.Get("Retry-After"), 10, 32)
 	if err != nil || seconds < 0 {
@@ -306,7 +307,7 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
-// shorten limits a text of a broker that is shown to users.
+// shorten truncates a broker's text that is shown to users.
 func shorten(text string) string {
 	if len(text) <= maxErrorText {
 		return text

@@ -13,7 +13,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// client returns a client of a broker that responds with handler.
+// client returns a client for a broker that responds with handler.
 func client(t *testing.T, handler http.HandlerFunc) *Client {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)

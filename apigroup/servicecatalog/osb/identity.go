@@ -8,8 +8,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 )
 
-// Identity returns the header that names the originator of a request: the platform, and the user as
-// base64-encoded JSON.
+// Identity returns the header that identifies the originator of a request. It contains the platform
+// and the user as base64-encoded JSON.
 func Identity(user *authenticationv1.UserInfo) (string, error) {
 	text, err := json.Marshal(struct {
 		Username string                                 `json:"username"`
@@ -23,5 +23,5 @@ func Identity(user *authenticationv1.UserInfo) (string, error) {
 	return Platform + " " + base64.StdEncoding.EncodeToString(text), nil
 }
 
-// Platform is the name of the platform for brokers.
+// Platform is the platform name that is sent to brokers.
 const Platform = "kubernetes"

@@ -1,7 +1,7 @@
-// Package osb is a client of the Open Service Broker API, version 2.17. Brokers of older 2.x
-// versions work too, because later versions only add optional fields.
+// Package osb implements a client for the Open Service Broker API, version 2.17. Brokers that
+// implement older 2.x versions work too, because later versions only add optional fields.
 //
-// A broker is not trusted: responses have a maximum size, requests have a timeout, and redirects
+// Brokers are not trusted: responses have a maximum size, requests have a timeout, and redirects
 // are not followed.
 //
 // Source: Open Service Broker API, version 2.17, https://www.openservicebrokerapi.org.
@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// Version is the version that the client sends.
+// Version is the API version that the client sends.
 const Version = "2.17"
 
-// Headers of requests.
+// Request headers.
 const (
 	versionHeader   = "X-Broker-API-Version"
 	identityHeader  = "X-Broker-API-Originating-Identity"
 	requestIDHeader = "X-Broker-API-Request-Identity"
 )
 
-// Catalog is the list of services of a broker.
+// Catalog lists a broker's services.
 type Catalog struct {
 	Services []Service `json:"services"`
 }
 
-// Service is a service of a broker.
+// Service is a service that a broker offers.
 type Service struct {
 	ID                   string          `json:"id"`
 	Name                 string          `json:"name"`
@@ -57,7 +57,7 @@ type Plan struct {
 	MaintenanceInfo        *Maintenance    `json:"maintenance_info"`
 }
 
-// Schemas are the JSON schemas of parameters.
+// Schemas contains JSON schemas for parameters.
 type Schemas struct {
 	ServiceInstance struct {
 		Create Schema `json:"create"`
@@ -68,18 +68,18 @@ type Schemas struct {
 	} `json:"service_binding"`
 }
 
-// Schema contains the JSON schema of the parameters of a request.
+// Schema contains the JSON schema for a request's parameters.
 type Schema struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// Maintenance is the version of the software that a plan provisions.
+// Maintenance identifies the version of the software that a plan provisions.
 type Maintenance struct {
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
 }
 
-// MaintenanceOf returns a version for a request, or nil if there is none.
+// MaintenanceOf returns the maintenance info for a request, or nil if version is empty.
 func MaintenanceOf(version string) *Maintenance {
 	if version == "" {
 		return nil
@@ -104,7 +104,7 @@ type Update struct {
 	PlanID     string         `json:"plan_id,omitempty"`
 	Context    map[string]any `json:"context,omitempty"`
 	Parameters map[string]any `json:"parameters,omitempty"`
-	// MaintenanceInfo is set to change the version.
+	// MaintenanceInfo is set only to change the version.
 	MaintenanceInfo *Maintenance `json:"maintenance_info,omitempty"`
 	PreviousValues  struct {
 		PlanID          string       `json:"plan_id,omitempty"`
@@ -126,12 +126,13 @@ type Bind struct {
 
 // Result is the response to a request that changes an instance or a binding.
 type Result struct {
-	// Async means that the broker continues to work, and that the operation must be polled.
+	// Async means that the broker continues the operation asynchronously and that the operation
+	// must be polled.
 	Async bool `json:"-"`
-	// Operation identifies the operation in polls, if the broker returns it.
+	// Operation is the operation ID to use in polls. It is empty if the broker returns no ID.
 	Operation    string `json:"operation"`
 	DashboardURL string `json:"dashboard_url"`
-	// Credentials are the credentials of a binding.
+	// Credentials contains the credentials of a binding.
 	Credentials map[string]any `json:"credentials"`
 }
 
@@ -143,24 +144,24 @@ type State struct {
 	RetryAfter time.Duration `json:"-"`
 }
 
-// States of an operation.
+// Operation states.
 const (
 	InProgress = "in progress"
 	Succeeded  = "succeeded"
 	Failed     = "failed"
 )
 
-// Error is a response of a broker that is not a success.
+// Error is an error response from a broker.
 type Error struct {
 	StatusCode int
-	// Code is the name of the error, such as ConcurrencyError, if the broker returns it.
+	// Code is the error code, such as ConcurrencyError, if the broker returns one.
 	Code        string
 	Description string
 	// RetryAfter is the minimum delay before the next attempt, or 0.
 	RetryAfter time.Duration
 }
 
-// Names of errors.
+// Error codes.
 const (
 	AsyncRequired            = "AsyncRequired"
 	ConcurrencyError         = "ConcurrencyError"
@@ -181,11 +182,11 @@ func orNone(text string) string {
 	return text
 }
 
-// Gone reports whether the broker does not have the instance or binding.
+// Gone reports whether the response says that the broker does not have the instance or binding.
 func (e *Error) Gone() bool { return e.StatusCode == http.StatusGone }
 
-// Ambiguous reports whether the broker might have created something that must be deleted: after a
-// success with an invalid body, or after a failure of the server.
+// Ambiguous reports whether the broker might have created something that must be deleted. This is
+// the case after a successful response with an invalid body and after a server error.
 func (e *Error) Ambiguous() bool {
 	return e.StatusCode > http.StatusOK && e.StatusCode < 300 || e.StatusCode >= 500
 }
