@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ServiceBinding is a binding to an instance. Its credentials are in a secret.
+// ServiceBinding is a binding to an instance. Its credentials are stored in a secret.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceBinding struct {
@@ -27,19 +27,20 @@ type ServiceBindingList struct {
 	Items []ServiceBinding `json:"items"`
 }
 
-// ServiceBindingSpec describes a binding. Only metadata can change after its creation.
+// ServiceBindingSpec describes a binding. After a binding is created, only its metadata can change.
 type ServiceBindingSpec struct {
-	// InstanceRef is the instance.
+	// InstanceRef references the instance.
 	InstanceRef LocalObjectReference `json:"instanceRef"`
-	// Parameters are the parameters for the broker. They are not secret.
+	// Parameters contains the parameters that are sent to the broker. They are not secret.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
-	// ParametersFrom are secrets with further parameters.
+	// ParametersFrom lists secrets that contain additional parameters.
 	ParametersFrom []ParametersFromSource `json:"parametersFrom,omitempty"`
-	// SecretName is the name of the secret to create. The default is the name of the binding.
+	// SecretName is the name of the secret to create. The default is the binding name.
 	SecretName string `json:"secretName,omitempty"`
-	// SecretTransforms change the credentials, in this order, before they are stored.
+	// SecretTransforms lists changes to the credentials. They are applied in order before the
+	// credentials are stored.
 	SecretTransforms []SecretTransform `json:"secretTransforms,omitempty"`
-	// ExternalID is the ID of the binding for the broker. The default is a UUID.
+	// ExternalID is the binding ID that is sent to the broker. The default is a UUID.
 	ExternalID string `json:"externalID"`
 	// UserInfo is the user who created the binding. The server sets it.
 	UserInfo *authenticationv1.UserInfo `json:"userInfo,omitempty"`
@@ -47,52 +48,53 @@ type ServiceBindingSpec struct {
 
 // ServiceBindingStatus is the status of a binding.
 type ServiceBindingStatus struct {
-	// Conditions are Ready and Failed.
+	// Conditions contains the conditions Ready and Failed.
 	Conditions []metav1.Condition `json:"conditions"`
-	// AsyncOpInProgress reports that the broker works on CurrentOperation, which the catalog polls.
+	// AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog
+	// polls.
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
 	// LastOperation is the operation ID that the broker returned.
 	LastOperation *string `json:"lastOperation,omitempty"`
 	// CurrentOperation is the operation in progress.
 	CurrentOperation BindingOperation `json:"currentOperation,omitempty"`
-	// ReconciledGeneration is the generation of the last operation that ended.
+	// ReconciledGeneration is the generation of the last operation that finished.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
 	// OperationStartTime is the time when CurrentOperation started.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
-	// InProgressProperties are the properties that CurrentOperation requests.
+	// InProgressProperties contains the properties that CurrentOperation requests.
 	InProgressProperties *ServiceBindingPropertiesState `json:"inProgressProperties,omitempty"`
-	// ExternalProperties are the properties that the broker has confirmed.
+	// ExternalProperties contains the properties that the broker has confirmed.
 	ExternalProperties *ServiceBindingPropertiesState `json:"externalProperties,omitempty"`
-	// OrphanMitigationInProgress reports that the catalog deletes a binding that a failed request
-	// might have created.
+	// OrphanMitigationInProgress reports that the catalog is deleting a binding that a failed
+	// request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
 	// UnbindStatus reports whether the broker must be called before the object is deleted.
 	UnbindStatus DeletionStatus `json:"unbindStatus"`
-	// LastConditionState is the state for tables.
+	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`
 }
 
 // BindingOperation is an operation on a binding.
 type BindingOperation string
 
-// The operations on bindings.
+// Operations on bindings.
 const (
 	OperationBind   BindingOperation = "Bind"
 	OperationUnbind BindingOperation = "Unbind"
 )
 
-// ServiceBindingPropertiesState contains the properties that an operation requests or a broker has
-// confirmed. Values of parameters from secrets are replaced.
+// ServiceBindingPropertiesState contains the properties that an operation requests or that the
+// broker has confirmed. Parameter values from secrets are redacted.
 type ServiceBindingPropertiesState struct {
-	// Parameters are the parameters without secret values.
+	// Parameters contains the parameters, with secret values redacted.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
 	// ParameterChecksum is a SHA-256 checksum of all parameters.
 	ParameterChecksum string `json:"parameterChecksum,omitempty"`
-	// UserInfo is the originator.
+	// UserInfo is the user who originated the request.
 	UserInfo *authenticationv1.UserInfo `json:"userInfo,omitempty"`
 }
 
-// SecretTransform changes credentials. One field must be set.
+// SecretTransform changes credentials. Exactly one field must be set.
 type SecretTransform struct {
 	// RenameKey renames a key.
 	RenameKey *RenameKeyTransform `json:"renameKey,omitempty"`
@@ -104,24 +106,24 @@ type SecretTransform struct {
 	RemoveKey *RemoveKeyTransform `json:"removeKey,omitempty"`
 }
 
-// RenameKeyTransform renames a key. It changes nothing if the key does not exist.
+// RenameKeyTransform renames a key. It is a no-op if the key does not exist.
 type RenameKeyTransform struct {
 	From string `json:"from"`
 	To   string `json:"to"`
 }
 
-// AddKeyTransform adds a key, or replaces its value. Value, StringValue and JSONPathExpression are
-// alternatives.
+// AddKeyTransform adds a key or replaces its value. Only one of Value, StringValue and
+// JSONPathExpression is used.
 type AddKeyTransform struct {
 	Key   string `json:"key"`
 	Value []byte `json:"value,omitempty"`
-	// StringValue is the value as text.
+	// StringValue is the value as a string.
 	StringValue *string `json:"stringValue,omitempty"`
-	// JSONPathExpression selects the value from the credentials of the broker, such as "{.host}".
+	// JSONPathExpression selects the value from the broker's credentials, such as "{.host}".
 	JSONPathExpression *string `json:"jsonPathExpression,omitempty"`
 }
 
-// AddKeysFromTransform adds all keys of a secret, which must be in the namespace of the binding.
+// AddKeysFromTransform adds all keys of a secret. The secret must be in the binding's namespace.
 type AddKeysFromTransform struct {
 	SecretRef *ObjectReference `json:"secretRef,omitempty"`
 }

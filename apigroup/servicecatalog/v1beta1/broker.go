@@ -4,16 +4,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalizer keeps a deleted object until the broker has confirmed the deletion of the instance or
-// binding that it represents.
+// Finalizer keeps a deleted object until the broker has confirmed that the corresponding instance
+// or binding is deleted.
 const Finalizer = "kubernetes-incubator/service-catalog"
 
 // AbandonAnnotation, with the value "true", makes the catalog delete an instance or a binding
-// without its broker. The broker can keep its instance or binding.
+// without contacting its broker. The instance or binding might continue to exist at the broker.
 const AbandonAnnotation = "servicecatalog.k8s.io/abandon"
 
-// ClusterServiceBroker is a server of the Open Service Broker API that offers services in all
-// namespaces.
+// ClusterServiceBroker is an Open Service Broker API server that offers services in all namespaces.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServiceBroker struct {
@@ -24,7 +23,7 @@ type ClusterServiceBroker struct {
 	Status ClusterServiceBrokerStatus `json:"status,omitempty"`
 }
 
-// ClusterServiceBrokerList is a list of cluster service brokers.
+// ClusterServiceBrokerList is a list of ClusterServiceBrokers.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServiceBrokerList struct {
@@ -34,7 +33,7 @@ type ClusterServiceBrokerList struct {
 	Items []ClusterServiceBroker `json:"items"`
 }
 
-// ServiceBroker is a server of the Open Service Broker API that offers services in its namespace.
+// ServiceBroker is an Open Service Broker API server that offers services in its namespace.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceBroker struct {
@@ -45,7 +44,7 @@ type ServiceBroker struct {
 	Status ServiceBrokerStatus `json:"status,omitempty"`
 }
 
-// ServiceBrokerList is a list of service brokers.
+// ServiceBrokerList is a list of ServiceBrokers.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceBrokerList struct {
@@ -55,151 +54,156 @@ type ServiceBrokerList struct {
 	Items []ServiceBroker `json:"items"`
 }
 
-// CommonServiceBrokerSpec contains the fields of both kinds of brokers.
+// CommonServiceBrokerSpec contains the fields that both broker kinds share.
 type CommonServiceBrokerSpec struct {
-	// URL is the address of the broker.
+	// URL is the broker's base URL.
 	URL string `json:"url"`
 	// InsecureSkipTLSVerify disables the verification of the broker's certificate.
 	InsecureSkipTLSVerify bool `json:"insecureSkipTLSVerify,omitempty"`
-	// CABundle contains PEM-encoded CA certificates that verify the broker's certificate.
+	// CABundle contains the PEM-encoded CA certificates that are used to verify the broker's
+	// certificate.
 	CABundle []byte `json:"caBundle,omitempty"`
-	// RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (it is
-	// fetched again when RelistRequests increases). The default is Duration.
+	// RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (the
+	// catalog is fetched again when RelistRequests increases). The default is Duration.
 	RelistBehavior RelistBehavior `json:"relistBehavior"`
-	// RelistDuration is the interval between two fetches of the catalog. The default is 24 hours.
+	// RelistDuration is the interval between two catalog fetches. The default is 24 hours.
 	RelistDuration *metav1.Duration `json:"relistDuration,omitempty"`
 	// RelistRequests is a counter. Increase it to fetch the catalog immediately.
 	RelistRequests int64 `json:"relistRequests"`
-	// CatalogRestrictions limit the classes and plans that are offered.
+	// CatalogRestrictions limits which classes and plans are offered.
 	CatalogRestrictions *CatalogRestrictions `json:"catalogRestrictions,omitempty"`
 }
 
-// RelistBehavior is when a catalog is fetched again.
+// RelistBehavior determines when a catalog is fetched again.
 type RelistBehavior string
 
 const (
-	// RelistBehaviorDuration fetches the catalog in an interval.
+	// RelistBehaviorDuration means that the catalog is fetched periodically.
 	RelistBehaviorDuration RelistBehavior = "Duration"
-	// RelistBehaviorManual fetches the catalog when the broker changes.
+	// RelistBehaviorManual means that the catalog is fetched only when the broker object changes.
 	RelistBehaviorManual RelistBehavior = "Manual"
 )
 
-// CatalogRestrictions select classes and plans by requirements, all of which must match, such as
-// "spec.externalName in (small, large)".
+// CatalogRestrictions selects classes and plans by requirements such as "spec.externalName in
+// (small, large)". All requirements must match.
 type CatalogRestrictions struct {
-	// ServiceClass contains requirements of classes: name, spec.externalName, spec.externalID.
+	// ServiceClass lists requirements on classes. The supported fields are name, spec.externalName
+	// and spec.externalID.
 	ServiceClass []string `json:"serviceClass,omitempty"`
-	// ServicePlan contains requirements of plans: name, spec.externalName, spec.externalID,
-	// spec.free, and the name of the class as spec.clusterServiceClass.name or
+	// ServicePlan lists requirements on plans. The supported fields are name, spec.externalName,
+	// spec.externalID, spec.free, and the class name as spec.clusterServiceClass.name or
 	// spec.serviceClass.name.
 	ServicePlan []string `json:"servicePlan,omitempty"`
 }
 
-// ClusterServiceBrokerSpec describes a cluster service broker.
+// ClusterServiceBrokerSpec describes a ClusterServiceBroker.
 type ClusterServiceBrokerSpec struct {
 	CommonServiceBrokerSpec `json:",inline"`
 
-	// AuthInfo refers to the credentials for the broker.
+	// AuthInfo references the broker credentials.
 	AuthInfo *ClusterServiceBrokerAuthInfo `json:"authInfo,omitempty"`
 }
 
-// ServiceBrokerSpec describes a service broker.
+// ServiceBrokerSpec describes a ServiceBroker.
 type ServiceBrokerSpec struct {
 	CommonServiceBrokerSpec `json:",inline"`
 
-	// AuthInfo refers to the credentials for the broker.
+	// AuthInfo references the broker credentials.
 	AuthInfo *ServiceBrokerAuthInfo `json:"authInfo,omitempty"`
 }
 
-// ClusterServiceBrokerAuthInfo refers to the credentials for a broker. One field must be set.
+// ClusterServiceBrokerAuthInfo references broker credentials. Exactly one field must be set.
 type ClusterServiceBrokerAuthInfo struct {
-	// Basic authenticates with a user name and a password.
+	// Basic selects authentication with a username and password.
 	Basic *ClusterAuthConfig `json:"basic,omitempty"`
-	// Bearer authenticates with a token.
+	// Bearer selects authentication with a token.
 	Bearer *ClusterAuthConfig `json:"bearer,omitempty"`
 }
 
-// ClusterAuthConfig refers to a secret.
+// ClusterAuthConfig references a secret.
 type ClusterAuthConfig struct {
-	// SecretRef is the secret. It has the keys username and password, or token.
+	// SecretRef references the secret. The secret must contain the keys username and password, or
+	// the key token.
 	SecretRef *ObjectReference `json:"secretRef,omitempty"`
 }
 
-// ServiceBrokerAuthInfo refers to the credentials for a broker. One field must be set.
+// ServiceBrokerAuthInfo references broker credentials. Exactly one field must be set.
 type ServiceBrokerAuthInfo struct {
-	// Basic authenticates with a user name and a password.
+	// Basic selects authentication with a username and password.
 	Basic *AuthConfig `json:"basic,omitempty"`
-	// Bearer authenticates with a token.
+	// Bearer selects authentication with a token.
 	Bearer *AuthConfig `json:"bearer,omitempty"`
 }
 
-// AuthConfig refers to a secret in the namespace of the broker.
+// AuthConfig references a secret in the broker's namespace.
 type AuthConfig struct {
-	// SecretRef is the secret. It has the keys username and password, or token.
+	// SecretRef references the secret. The secret must contain the keys username and password, or
+	// the key token.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }
 
-// Keys of the secrets that contain credentials for brokers.
+// Keys of the secrets that contain broker credentials.
 const (
 	UsernameKey = "username"
 	PasswordKey = "password"
 	TokenKey    = "token"
 )
 
-// CommonServiceBrokerStatus contains the status of both kinds of brokers.
+// CommonServiceBrokerStatus contains the status fields that both broker kinds share.
 type CommonServiceBrokerStatus struct {
-	// Conditions are Ready and Failed.
+	// Conditions contains the conditions Ready and Failed.
 	Conditions []metav1.Condition `json:"conditions"`
-	// ReconciledGeneration is the generation for which the catalog was fetched.
+	// ReconciledGeneration is the generation for which the catalog was last fetched.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
-	// OperationStartTime is the time of the first attempt of the current fetch.
+	// OperationStartTime is the time of the first attempt at the current fetch.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
-	// LastCatalogRetrievalTime is the time when the catalog was fetched.
+	// LastCatalogRetrievalTime is the time when the catalog was last fetched.
 	LastCatalogRetrievalTime *metav1.Time `json:"lastCatalogRetrievalTime,omitempty"`
-	// LastConditionState is the state for tables.
+	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`
 }
 
-// ClusterServiceBrokerStatus is the status of a cluster service broker.
+// ClusterServiceBrokerStatus is the status of a ClusterServiceBroker.
 type ClusterServiceBrokerStatus struct {
 	CommonServiceBrokerStatus `json:",inline"`
 }
 
-// ServiceBrokerStatus is the status of a service broker.
+// ServiceBrokerStatus is the status of a ServiceBroker.
 type ServiceBrokerStatus struct {
 	CommonServiceBrokerStatus `json:",inline"`
 }
 
-// Types of conditions.
+// Condition types.
 const (
 	ConditionReady            = "Ready"
 	ConditionFailed           = "Failed"
 	ConditionOrphanMitigation = "OrphanMitigation"
 )
 
-// ObjectReference is the name of an object in a namespace.
+// ObjectReference contains the name and namespace of an object.
 type ObjectReference struct {
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 }
 
-// LocalObjectReference is the name of an object in the same namespace.
+// LocalObjectReference contains the name of an object in the same namespace.
 type LocalObjectReference struct {
 	Name string `json:"name,omitempty"`
 }
 
-// ClusterObjectReference is the name of a cluster-scoped object.
+// ClusterObjectReference contains the name of a cluster-scoped object.
 type ClusterObjectReference struct {
 	Name string `json:"name,omitempty"`
 }
 
 // ParametersFromSource is a source of parameters.
 type ParametersFromSource struct {
-	// SecretKeyRef is a key of a secret. Its value is a JSON object with parameters.
+	// SecretKeyRef selects a secret key. The key's value must be a JSON object that contains
+	// parameters.
 	SecretKeyRef *SecretKeyReference `json:"secretKeyRef,omitempty"`
 }
 
-// SecretKeyReference is a key of a secret in the same namespace.
+// SecretKeyReference selects a key of a secret in the same namespace.
 type SecretKeyReference struct {
 	// Name is the name of the secret.
 	Name string `json:"name"`

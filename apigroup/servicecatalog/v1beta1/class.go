@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ClusterServiceClass is a service of a cluster service broker.
+// ClusterServiceClass is a service that a ClusterServiceBroker offers.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServiceClass struct {
@@ -16,7 +16,7 @@ type ClusterServiceClass struct {
 	Status ClusterServiceClassStatus `json:"status,omitempty"`
 }
 
-// ClusterServiceClassList is a list of cluster service classes.
+// ClusterServiceClassList is a list of ClusterServiceClasses.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServiceClassList struct {
@@ -26,7 +26,7 @@ type ClusterServiceClassList struct {
 	Items []ClusterServiceClass `json:"items"`
 }
 
-// ServiceClass is a service of a service broker.
+// ServiceClass is a service that a ServiceBroker offers.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceClass struct {
@@ -37,7 +37,7 @@ type ServiceClass struct {
 	Status ServiceClassStatus `json:"status,omitempty"`
 }
 
-// ServiceClassList is a list of service classes.
+// ServiceClassList is a list of ServiceClasses.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceClassList struct {
@@ -47,60 +47,60 @@ type ServiceClassList struct {
 	Items []ServiceClass `json:"items"`
 }
 
-// CommonServiceClassSpec contains the fields of both kinds of classes.
+// CommonServiceClassSpec contains the fields that both class kinds share.
 type CommonServiceClassSpec struct {
-	// ExternalName is the name of the service in the broker's catalog.
+	// ExternalName is the service name in the broker's catalog.
 	ExternalName string `json:"externalName"`
-	// ExternalID is the ID of the service in the broker's catalog.
+	// ExternalID is the service ID in the broker's catalog.
 	ExternalID string `json:"externalID"`
-	// Description is a short description.
+	// Description is a short description of the service.
 	Description string `json:"description"`
 	// Bindable reports whether instances can be bound. A plan can override it.
 	Bindable bool `json:"bindable"`
-	// BindingRetrievable reports whether the broker returns existing bindings.
+	// BindingRetrievable reports whether existing bindings can be retrieved from the broker.
 	BindingRetrievable bool `json:"bindingRetrievable"`
-	// InstancesRetrievable reports whether the broker returns existing instances.
+	// InstancesRetrievable reports whether existing instances can be retrieved from the broker.
 	InstancesRetrievable bool `json:"instancesRetrievable,omitempty"`
-	// PlanUpdatable reports whether the plan of an instance can change.
+	// PlanUpdatable reports whether an instance's plan can change.
 	PlanUpdatable bool `json:"planUpdatable"`
 	// ExternalMetadata is the metadata in the broker's catalog, such as a display name.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
 	// Tags are the tags in the broker's catalog.
 	Tags []string `json:"tags,omitempty"`
-	// Requires contains permissions that the service needs on its platform.
+	// Requires lists the permissions that the service needs on its platform.
 	Requires []string `json:"requires,omitempty"`
-	// DefaultProvisionParameters are defaults of the parameters of instances.
+	// DefaultProvisionParameters contains default parameters for instances.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`
 }
 
-// ClusterServiceClassSpec describes a cluster service class.
+// ClusterServiceClassSpec describes a ClusterServiceClass.
 type ClusterServiceClassSpec struct {
 	CommonServiceClassSpec `json:",inline"`
 
-	// ClusterServiceBrokerName is the name of the broker.
+	// ClusterServiceBrokerName is the broker name.
 	ClusterServiceBrokerName string `json:"clusterServiceBrokerName"`
 }
 
-// ServiceClassSpec describes a service class.
+// ServiceClassSpec describes a ServiceClass.
 type ServiceClassSpec struct {
 	CommonServiceClassSpec `json:",inline"`
 
-	// ServiceBrokerName is the name of the broker.
+	// ServiceBrokerName is the broker name.
 	ServiceBrokerName string `json:"serviceBrokerName"`
 }
 
-// CatalogStatus is the status of classes and plans.
+// CatalogStatus contains the status fields of classes and plans.
 type CatalogStatus struct {
 	// RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.
 	RemovedFromBrokerCatalog bool `json:"removedFromBrokerCatalog"`
 }
 
-// ClusterServiceClassStatus is the status of a cluster service class.
+// ClusterServiceClassStatus is the status of a ClusterServiceClass.
 type ClusterServiceClassStatus struct {
 	CatalogStatus `json:",inline"`
 }
 
-// ServiceClassStatus is the status of a service class.
+// ServiceClassStatus is the status of a ServiceClass.
 type ServiceClassStatus struct {
 	CatalogStatus `json:",inline"`
 }

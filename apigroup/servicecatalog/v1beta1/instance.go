@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ServiceInstance is an instance of a service, which a broker provisions.
+// ServiceInstance is a service instance that a broker provisions.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServiceInstance struct {
@@ -27,9 +27,9 @@ type ServiceInstanceList struct {
 	Items []ServiceInstance `json:"items"`
 }
 
-// PlanReference names a class and a plan: by external name, by external ID or by the name of the
-// object, each for cluster-scoped and for namespaced classes. One pair must be set; if the class
-// has only one plan, the plan can be omitted.
+// PlanReference references a class and a plan by external name, by external ID or by object name,
+// for either cluster-scoped or namespaced classes. One pair of fields must be set. If the class has
+// only one plan, the plan field can be omitted.
 type PlanReference struct {
 	ClusterServiceClassExternalName string `json:"clusterServiceClassExternalName,omitempty"`
 	ClusterServicePlanExternalName  string `json:"clusterServicePlanExternalName,omitempty"`
@@ -49,60 +49,63 @@ type PlanReference struct {
 type ServiceInstanceSpec struct {
 	PlanReference `json:",inline"`
 
-	// ClusterServiceClassRef and the following references are the objects that PlanReference names.
-	// The catalog sets them through the subresource reference.
+	// ClusterServiceClassRef and the fields that follow reference the objects that PlanReference
+	// selects. The catalog sets them through the reference subresource.
 	ClusterServiceClassRef *ClusterObjectReference `json:"clusterServiceClassRef,omitempty"`
 	ClusterServicePlanRef  *ClusterObjectReference `json:"clusterServicePlanRef,omitempty"`
 	ServiceClassRef        *LocalObjectReference   `json:"serviceClassRef,omitempty"`
 	ServicePlanRef         *LocalObjectReference   `json:"servicePlanRef,omitempty"`
 
-	// Parameters are the parameters for the broker. They are not secret.
+	// Parameters contains the parameters that are sent to the broker. They are not secret.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
-	// ParametersFrom are secrets with further parameters. Each parameter must have one source only.
+	// ParametersFrom lists secrets that contain additional parameters. Each parameter must have
+	// only one source.
 	ParametersFrom []ParametersFromSource `json:"parametersFrom,omitempty"`
-	// ExternalID is the ID of the instance for the broker. The default is a UUID. It cannot change.
+	// ExternalID is the instance ID that is sent to the broker. The default is a UUID. ExternalID
+	// is immutable.
 	ExternalID string `json:"externalID"`
 	// UserInfo is the user who created or last changed the instance. The server sets it.
 	UserInfo *authenticationv1.UserInfo `json:"userInfo,omitempty"`
 	// UpdateRequests is a counter. Increase it to send an update to the broker although no other
-	// field changes, for instance because a secret in ParametersFrom has changed.
+	// field changes, for example because a secret in ParametersFrom has changed.
 	UpdateRequests int64 `json:"updateRequests"`
 }
 
 // ServiceInstanceStatus is the status of an instance.
 type ServiceInstanceStatus struct {
-	// Conditions are Ready, Failed and OrphanMitigation.
+	// Conditions contains the conditions Ready, Failed and OrphanMitigation.
 	Conditions []metav1.Condition `json:"conditions"`
-	// AsyncOpInProgress reports that the broker works on CurrentOperation, which the catalog polls.
+	// AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog
+	// polls.
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
-	// OrphanMitigationInProgress reports that the catalog deprovisions an instance that a failed
-	// request might have created.
+	// OrphanMitigationInProgress reports that the catalog is deprovisioning an instance that a
+	// failed request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
 	// LastOperation is the operation ID that the broker returned.
 	LastOperation *string `json:"lastOperation,omitempty"`
-	// DashboardURL is the address of the instance's dashboard.
+	// DashboardURL is the URL of the instance's dashboard.
 	DashboardURL *string `json:"dashboardURL,omitempty"`
 	// CurrentOperation is the operation in progress.
 	CurrentOperation InstanceOperation `json:"currentOperation,omitempty"`
-	// ReconciledGeneration is the generation of the last operation that ended.
+	// ReconciledGeneration is the generation of the last operation that finished.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`
 	// ObservedGeneration is the generation of the last operation that started.
 	ObservedGeneration int64 `json:"observedGeneration"`
 	// OperationStartTime is the time when CurrentOperation started.
 	OperationStartTime *metav1.Time `json:"operationStartTime,omitempty"`
-	// InProgressProperties are what CurrentOperation requests.
+	// InProgressProperties contains the properties that CurrentOperation requests.
 	InProgressProperties *ServiceInstancePropertiesState `json:"inProgressProperties,omitempty"`
-	// ExternalProperties are what the broker has confirmed.
+	// ExternalProperties contains the properties that the broker has confirmed.
 	ExternalProperties *ServiceInstancePropertiesState `json:"externalProperties,omitempty"`
 	// ProvisionStatus reports whether the instance exists.
 	ProvisionStatus ProvisionStatus `json:"provisionStatus"`
 	// DeprovisionStatus reports whether the broker must be called before the object is deleted.
 	DeprovisionStatus DeletionStatus `json:"deprovisionStatus"`
-	// DefaultProvisionParameters are the defaults that were used.
+	// DefaultProvisionParameters contains the default parameters that were used.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`
-	// LastConditionState is the state for tables.
+	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`
-	// UserSpecifiedPlanName and UserSpecifiedClassName are the names for tables.
+	// UserSpecifiedPlanName and UserSpecifiedClassName are the names that tables show.
 	UserSpecifiedPlanName  string `json:"userSpecifiedPlanName"`
 	UserSpecifiedClassName string `json:"userSpecifiedClassName"`
 }
@@ -110,7 +113,7 @@ type ServiceInstanceStatus struct {
 // InstanceOperation is an operation on an instance.
 type InstanceOperation string
 
-// The operations on instances.
+// Operations on instances.
 const (
 	OperationProvision   InstanceOperation = "Provision"
 	OperationUpdate      InstanceOperation = "Update"
@@ -126,7 +129,8 @@ const (
 	NotProvisioned ProvisionStatus = "NotProvisioned"
 )
 
-// DeletionStatus reports whether the broker must delete what an object represents.
+// DeletionStatus reports whether the broker must delete the instance or binding that an object
+// represents.
 type DeletionStatus string
 
 // The deletion states.
@@ -137,8 +141,8 @@ const (
 	DeletionFailed      DeletionStatus = "Failed"
 )
 
-// ServiceInstancePropertiesState contains the properties that an operation requests or a broker has
-// confirmed. Values of parameters from secrets are replaced.
+// ServiceInstancePropertiesState contains the properties that an operation requests or that the
+// broker has confirmed. Parameter values from secrets are redacted.
 type ServiceInstancePropertiesState struct {
 	ClusterServicePlanExternalName string `json:"clusterServicePlanExternalName"`
 	ClusterServicePlanExternalID   string `json:"clusterServicePlanExternalID"`
@@ -146,10 +150,10 @@ type ServiceInstancePropertiesState struct {
 	ServicePlanExternalID          string `json:"servicePlanExternalID,omitempty"`
 	// MaintenanceVersion is the version of the software that the plan provisions.
 	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
-	// Parameters are the parameters without secret values.
+	// Parameters contains the parameters, with secret values redacted.
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
 	// ParameterChecksum is a SHA-256 checksum of all parameters.
 	ParameterChecksum string `json:"parameterChecksum,omitempty"`
-	// UserInfo is the originator.
+	// UserInfo is the user who originated the request.
 	UserInfo *authenticationv1.UserInfo `json:"userInfo,omitempty"`
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ClusterServicePlan is a plan of a cluster service class.
+// ClusterServicePlan is a plan for a ClusterServiceClass.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServicePlan struct {
@@ -16,7 +16,7 @@ type ClusterServicePlan struct {
 	Status ClusterServicePlanStatus `json:"status,omitempty"`
 }
 
-// ClusterServicePlanList is a list of cluster service plans.
+// ClusterServicePlanList is a list of ClusterServicePlans.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ClusterServicePlanList struct {
@@ -26,7 +26,7 @@ type ClusterServicePlanList struct {
 	Items []ClusterServicePlan `json:"items"`
 }
 
-// ServicePlan is a plan of a service class.
+// ServicePlan is a plan for a ServiceClass.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServicePlan struct {
@@ -37,7 +37,7 @@ type ServicePlan struct {
 	Status ServicePlanStatus `json:"status,omitempty"`
 }
 
-// ServicePlanList is a list of service plans.
+// ServicePlanList is a list of ServicePlans.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type ServicePlanList struct {
@@ -47,15 +47,15 @@ type ServicePlanList struct {
 	Items []ServicePlan `json:"items"`
 }
 
-// CommonServicePlanSpec contains the fields of both kinds of plans.
+// CommonServicePlanSpec contains the fields that both plan kinds share.
 type CommonServicePlanSpec struct {
-	// ExternalName is the name of the plan in the broker's catalog.
+	// ExternalName is the plan name in the broker's catalog.
 	ExternalName string `json:"externalName"`
-	// ExternalID is the ID of the plan in the broker's catalog.
+	// ExternalID is the plan ID in the broker's catalog.
 	ExternalID string `json:"externalID"`
-	// Description is a short description.
+	// Description is a short description of the plan.
 	Description string `json:"description"`
-	// Bindable overrides the field of the class.
+	// Bindable overrides the class's Bindable field.
 	Bindable *bool `json:"bindable,omitempty"`
 	// Free reports whether the plan is free of charge.
 	Free bool `json:"free"`
@@ -64,43 +64,43 @@ type CommonServicePlanSpec struct {
 	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
 	// ExternalMetadata is the metadata in the broker's catalog.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
-	// InstanceCreateParameterSchema is the JSON schema of the parameters of a new instance.
+	// InstanceCreateParameterSchema is the JSON schema for the parameters of a new instance.
 	InstanceCreateParameterSchema *runtime.RawExtension `json:"instanceCreateParameterSchema,omitempty"`
-	// InstanceUpdateParameterSchema is the JSON schema of the parameters of a changed instance.
+	// InstanceUpdateParameterSchema is the JSON schema for the parameters of an instance update.
 	InstanceUpdateParameterSchema *runtime.RawExtension `json:"instanceUpdateParameterSchema,omitempty"`
-	// ServiceBindingCreateParameterSchema is the JSON schema of the parameters of a binding.
+	// ServiceBindingCreateParameterSchema is the JSON schema for the parameters of a new binding.
 	ServiceBindingCreateParameterSchema *runtime.RawExtension `json:"serviceBindingCreateParameterSchema,omitempty"`
-	// DefaultProvisionParameters are defaults of the parameters of instances. They override the
-	// class's defaults.
+	// DefaultProvisionParameters contains default parameters for instances. They take precedence
+	// over the class's defaults.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`
 }
 
-// ClusterServicePlanSpec describes a cluster service plan.
+// ClusterServicePlanSpec describes a ClusterServicePlan.
 type ClusterServicePlanSpec struct {
 	CommonServicePlanSpec `json:",inline"`
 
-	// ClusterServiceBrokerName is the name of the broker.
+	// ClusterServiceBrokerName is the broker name.
 	ClusterServiceBrokerName string `json:"clusterServiceBrokerName"`
-	// ClusterServiceClassRef is the class of the plan.
+	// ClusterServiceClassRef references the plan's class.
 	ClusterServiceClassRef ClusterObjectReference `json:"clusterServiceClassRef"`
 }
 
-// ServicePlanSpec describes a service plan.
+// ServicePlanSpec describes a ServicePlan.
 type ServicePlanSpec struct {
 	CommonServicePlanSpec `json:",inline"`
 
-	// ServiceBrokerName is the name of the broker.
+	// ServiceBrokerName is the broker name.
 	ServiceBrokerName string `json:"serviceBrokerName"`
-	// ServiceClassRef is the class of the plan.
+	// ServiceClassRef references the plan's class.
 	ServiceClassRef LocalObjectReference `json:"serviceClassRef"`
 }
 
-// ClusterServicePlanStatus is the status of a cluster service plan.
+// ClusterServicePlanStatus is the status of a ClusterServicePlan.
 type ClusterServicePlanStatus struct {
 	CatalogStatus `json:",inline"`
 }
 
-// ServicePlanStatus is the status of a service plan.
+// ServicePlanStatus is the status of a ServicePlan.
 type ServicePlanStatus struct {
 	CatalogStatus `json:",inline"`
 }

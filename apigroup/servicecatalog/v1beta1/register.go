@@ -9,7 +9,7 @@ import (
 // GroupName is the name of the API group.
 const GroupName = "servicecatalog.k8s.io"
 
-// GroupVersion returns the API group with its only version.
+// GroupVersion returns the group version v1beta1, the only version of the API group.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: GroupName, Version: "v1beta1"}
 }
