@@ -1,5 +1,5 @@
-// Package controller runs controllers, each with a typed work queue, back-off and workers. It
-// also elects a leader with a Lease.
+// Package controller runs controllers, each with a typed work queue, backoff and workers. It also
+// implements leader election with a Lease.
 package controller
 
 import (
@@ -12,53 +12,56 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Key identifies an object that a controller reconciles. The namespace of a cluster-scoped key is
-// empty.
+// Key identifies an object that a controller reconciles. For a cluster-scoped object, the namespace
+// is empty.
 type Key = cache.ObjectName
 
-// Controller is a control controller: it reconciles keys of one kind.
+// Controller is a control loop that reconciles keys of one kind.
 type Controller struct {
-	// Name is the activity, such as "attach", in logs and metrics.
+	// Name describes the activity, such as "attach". It appears in logs and metrics.
 	Name string
-	// Watches determine the keys to reconcile after a change of an object.
+	// Watches determines which keys are reconciled after an object changes.
 	Watches []Watch
-	// Reads are further caches that Reconcile reads. Their changes do not enqueue keys.
+	// Reads lists additional caches that Reconcile reads. Changes in these caches do not enqueue
+	// keys.
 	Reads []cache.SharedIndexInformer
-	// Reconcile reads the current state of a key and performs the next steps. It runs at most once at
-	// a time for each key. An error is logged, and the key is retried with exponential back-off.
-	// Reconcile returns RequeueAfter to requeue the key without an error.
+	// Reconcile reads the current state for a key and performs the next steps. A key is never
+	// reconciled by two workers at the same time. If Reconcile returns an error, the error is
+	// logged and the key is retried with exponential backoff. Reconcile returns RequeueAfter to
+	// requeue the key without an error.
 	Reconcile func(ctx context.Context, key Key) error
-	// Workers limits the number of keys that are reconciled at the same time. The default is 10.
-	// Namespaces with waiting keys take turns.
+	// Workers is the maximum number of keys that are reconciled at the same time. The default is
+	// 10. Namespaces with waiting keys take turns.
 	Workers int
-	// NamespaceWorkers limits the number of keys of one namespace that are reconciled at the same
-	// time, so that slow objects of a tenant leave workers to others. The default is Workers.
+	// NamespaceWorkers is the maximum number of keys in one namespace that are reconciled at the
+	// same time. A lower value leaves workers for other tenants if one tenant's objects are slow.
+	// The default is Workers.
 	NamespaceWorkers int
 	// Exclusion, if set, is shared by controllers that must not reconcile a key at the same time.
 	Exclusion *Exclusion
-	// MinBackoff is the back-off after the first error of a key. It doubles up to MaxBackoff. The
-	// defaults are 1 second and 5 minutes.
+	// MinBackoff is the backoff after the first error for a key. The backoff doubles with each
+	// error, up to MaxBackoff. The defaults are 1 second and 5 minutes.
 	MinBackoff, MaxBackoff time.Duration
-	// Trigger, if set, adds further keys to the queue.
+	// Trigger, if set, adds keys to the queue independently of Watches.
 	Trigger *Trigger
-	// Metrics, if set, provides metrics of the queue: its depth, and the time of keys in the queue
-	// and in Reconcile.
+	// Metrics, if set, provides queue metrics: the queue depth, and the time that keys spend in the
+	// queue and in Reconcile.
 	Metrics workqueue.MetricsProvider
 }
 
-// Watch enqueues keys when objects change. Its owner starts the informer.
+// Watch enqueues keys when objects change. The creator of the informer starts it.
 type Watch struct {
 	// Informer is a shared cache of objects.
 	Informer cache.SharedIndexInformer
-	// Keys returns the keys to reconcile for an object that was added, changed or deleted. The
-	// default is the key of the object.
+	// Keys returns the keys to reconcile when an object is added, changed or deleted. The default
+	// is the object's own key.
 	Keys func(object any) []Key
-	// Changed, if set, reports whether a change is relevant. A controller that writes its watched
-	// objects needs it. Otherwise, each write would enqueue the key again.
+	// Changed, if set, reports whether a change is relevant. A controller that writes the objects
+	// that it watches must set Changed. Otherwise, each write would enqueue the key again.
 	Changed func(old, new any) bool
 }
 
-// RequeueAfter returns an error that requeues the key after a delay. It does not count as a
+// RequeueAfter returns an error that requeues the key after a delay. The error does not count as a
 // failure.
 func RequeueAfter(d time.Duration) error { return &requeueAfter{d} }
 
@@ -66,7 +69,7 @@ type requeueAfter struct{ delay time.Duration }
 
 func (r *requeueAfter) Error() string { return "requeue after " + r.delay.String() }
 
-// requeueDelay returns the delay if err comes from RequeueAfter.
+// requeueDelay returns the delay if err was created by RequeueAfter.
 func requeueDelay(err error) (time.Duration, bool) {
 	var requeue *requeueAfter
 	if !errors.As(err, &requeue) {
@@ -75,14 +78,15 @@ func requeueDelay(err error) (time.Duration, bool) {
 	return requeue.delay, true
 }
 
-// Trigger adds keys to the queue of a controller without a change of an object, such as the
-// findings of a periodic comparison. The zero value is ready for use.
+// Trigger adds keys to a controller's queue when no object has changed, for example for the
+// differences that a periodic comparison finds. The zero value is ready for use.
 type Trigger struct {
 	mu  sync.Mutex
 	add func(Key)
 }
 
-// Add enqueues a key if the controller runs. A controller that starts later reconciles all keys.
+// Add enqueues a key if the controller is running. A controller that starts later reconciles all
+// keys anyway.
 func (t *Trigger) Add(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

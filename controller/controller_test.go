@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// source returns a store of ConfigMaps and its running informer.
+// source returns a ConfigMap store and a running informer for it.
 func source(t *testing.T, names ...string) (*cachetest.FakeControllerSource, cache.SharedIndexInformer) {
 	t.Helper()
 	store := cachetest.NewFakeControllerSource()
@@ -36,7 +36,7 @@ func object(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"value": value}}
 }
 
-// counter counts the calls of Reconcile for each key.
+// counter counts the Reconcile calls for each key.
 type counter struct {
 	mu     sync.Mutex
 	counts map[string]int

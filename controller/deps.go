@@ -25,12 +25,12 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// Deps contains the clients and caches that the controllers of a process share: clients with all
-// permissions, and one cache for each type that several controllers read. No cache contains managed
-// fields, and caches of metadata contain no last applied configuration.
+// Deps contains the clients and caches that the controllers in a process share. The clients have
+// all permissions. There is one cache for each type that several controllers read. The caches
+// contain no managed fields, and metadata caches contain no last-applied configuration.
 type Deps struct {
-	// Config is the configuration of the clients, for clients of further types. All clients share
-	// one rate limiter.
+	// Config is the client configuration. Controllers use it to create clients for additional
+	// types. All clients share one rate limiter.
 	Config *rest.Config
 
 	Kube     kubernetes.Interface
@@ -38,22 +38,23 @@ type Deps struct {
 	Dynamic  dynamic.Interface
 	Metadata metadata.Interface
 
-	// Informers, ImageInformers and MetadataInformers create informers, which Start starts.
+	// Informers, ImageInformers and MetadataInformers create informers. Start starts these
+	// informers.
 	Informers         informers.SharedInformerFactory
 	ImageInformers    imageinformers.SharedInformerFactory
 	MetadataInformers metadatainformer.SharedInformerFactory
-	// TLSSecrets has the metadata of the secrets of type kubernetes.io/tls.
+	// TLSSecrets caches the metadata of secrets of type kubernetes.io/tls.
 	TLSSecrets cache.SharedIndexInformer
 
 	tlsSecrets metadatainformer.SharedInformerFactory
 	stop       chan struct{}
 }
 
-// Limits of the requests of all controllers of a process. The API server does not limit them,
-// because the user of their client is exempt.
+// The client-side rate limit for all controllers in a process. The API server does not limit their
+// requests, because the client's user is exempt.
 const requestsPerSecond, burst = 500, 1000
 
-// NewDeps returns the shared dependencies of a process. config has all permissions.
+// NewDeps returns the shared dependencies of a process. config must have all permissions.
 func NewDeps(config *rest.Config) (*Deps, error) {
 	config = rest.CopyConfig(config)
 	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, burst)
@@ -73,7 +74,7 @@ func NewDeps(config *rest.Config) (*Deps, error) {
 	return d, nil
 }
 
-// Init creates the factories of informers for the clients that are set.
+// Init creates informer factories for the clients that are set.
 func (d *Deps) Init() {
 	d.stop = make(chan struct{})
 	if d.Kube != nil {
@@ -92,7 +93,7 @@ func (d *Deps) Init() {
 	}
 }
 
-// removeManagedFields removes metadata that no controller reads.
+// removeManagedFields removes the managed fields, which no controller reads.
 func removeManagedFields(object any) (any, error) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
@@ -100,7 +101,7 @@ func removeManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// trimMetadata also removes the last applied configuration, which is as large as the object.
+// trimMetadata also removes the last-applied configuration, which is as large as the object itself.
 func trimMetadata(object any) (any, error) {
 	if object, ok := object.(*metav1.PartialObjectMetadata); ok {
 		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -111,8 +112,8 @@ func trimMetadata(object any) (any, error) {
 // Name returns the component's name.
 func (*Deps) Name() string { return "informers" }
 
-// Run keeps the informers until ctx ends, and then waits for them. The controllers start after it
-// and stop before it.
+// Run keeps the informers running until ctx is done, and then waits for them to stop. The
+// controllers start after Run and stop before it.
 func (d *Deps) Run(ctx context.Context, ready func()) error {
 	ready()
 	<-ctx.Done()
@@ -123,8 +124,9 @@ func (d *Deps) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Start starts the informers that were created since its last call. Each controller calls it after
-// it has created its informers. They run as long as Run, because other controllers can read them.
+// Start starts the informers that were created since the last call. Each controller calls Start
+// after it has created its informers. The informers run until Run returns, because other
+// controllers might read them.
 func (d *Deps) Start() {
 	for _, factory := range d.factories() {
 		factory.Start(d.stop)

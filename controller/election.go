@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Election elects one of several instances as leader with a Lease. An instance that loses the Lease
-// stops leading and becomes a candidate again. Run releases the Lease after Lead has returned, so
-// that two leaders never overlap.
+// Election uses a Lease to elect one of several instances as leader. An instance that loses the
+// Lease stops leading and becomes a candidate again. Run releases the Lease after Lead has
+// returned, so there are never two leaders at the same time.
 type Election struct {
 	// Client reads and writes the Lease.
 	Client kubernetes.Interface
@@ -22,22 +22,24 @@ type Election struct {
 	Namespace, Lease string
 	// Identity is the unique name of this instance.
 	Identity string
-	// Duration is the lease duration: a leader that does not renew the Lease for this time loses
-	// it. The leader renews it four times per Duration. The default is 30 seconds.
+	// Duration is the lease duration. A leader that does not renew the Lease within this time loses
+	// it. The leader renews the Lease four times per Duration. The default is 30 seconds.
 	Duration time.Duration
-	// Retry is the interval of renewals and of attempts to get the Lease. The default is a quarter of
-	// Duration.
+	// Retry is the interval between renewals and between attempts to acquire the Lease. The default
+	// is a quarter of Duration.
 	Retry time.Duration
-	// Observe, if set, gets the identity of each new leader.
+	// Observe, if set, is called with the identity of each new leader.
 	Observe func(identity string)
-	// Lead runs while this instance is the leader. It must return when ctx ends. An error ends Run.
+	// Lead runs while this instance is the leader. It must return when ctx is done. If Lead returns
+	// an error, Run returns.
 	Lead func(ctx context.Context) error
 }
 
 // Name returns the component's name.
 func (e *Election) Name() string { return "election " + e.Lease }
 
-// Run takes part in the election until ctx ends. It is ready immediately, even without leadership.
+// Run takes part in the election until ctx is done. It calls ready immediately, even if this
+// instance is not the leader.
 func (e *Election) Run(ctx context.Context, ready func()) error {
 	ready()
 	for ctx.Err() == nil {
@@ -51,7 +53,7 @@ func (e *Election) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// term waits for leadership and returns when it has ended, with the error of Lead.
+// term waits for leadership. It returns when the leadership has ended, with Lead's error.
 func (e *Election) term(ctx context.Context) error {
 	// The elector must outlive ctx, because it must release the Lease after Lead has returned.
 	elect, stop := context.WithCancel(context.WithoutCancel(ctx))

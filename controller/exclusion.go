@@ -3,15 +3,15 @@ package controller
 import "sync"
 
 // Exclusion prevents several controllers from reconciling the same key at the same time, such as
-// attach and detach of a volume. Workers do not wait: a locked key is enqueued again after its
-// release. The zero value is ready for use.
+// attaching and detaching a volume. Workers do not block: a locked key is enqueued again after it
+// is released. The zero value is ready for use.
 type Exclusion struct {
 	mu      sync.Mutex
 	waiters map[Key][]func()
 }
 
-// acquire locks the key. If another controller has locked it, acquire returns false and enqueue is
-// called after the release.
+// acquire locks the key. If another controller has locked the key, acquire returns false and calls
+// enqueue after the key is released.
 func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	if e == nil {
 		return true

@@ -2,17 +2,18 @@ package controller
 
 import "sync"
 
-// turns is the order of a queue: namespaces take turns, and the keys of a namespace are in the
-// order in which they were added. Thus, many keys of one namespace do not delay the keys of others.
-// It implements workqueue.Queue, which is called under the queue's lock.
+// turns defines the order of a queue: namespaces take turns, and the keys in a namespace are
+// processed in the order in which they were added. Therefore, many keys in one namespace do not
+// delay the keys in other namespaces. turns implements workqueue.Queue, whose methods are called
+// with the queue's lock held.
 type turns struct {
 	waiting map[string][]Key
-	// order contains each namespace with waiting keys once, the next one first.
+	// order contains each namespace with waiting keys once. The next namespace is first.
 	order []string
 	count int
 }
 
-// Touch does nothing: a key that is added again keeps its place.
+// Touch is a no-op, because a key that is added again keeps its place in the queue.
 func (*turns) Touch(Key) {}
 
 // Len returns the number of waiting keys.
@@ -30,7 +31,8 @@ func (t *turns) Push(key Key) {
 	t.count++
 }
 
-// Pop removes and returns the first key of the namespace whose turn it is. There must be one.
+// Pop removes and returns the first key in the namespace whose turn it is. The queue must not be
+// empty.
 func (t *turns) Pop() Key {
 	namespace := t.order[0]
 	t.order = t.order[1:]
@@ -44,10 +46,10 @@ func (t *turns) Pop() Key {
 	return keys[0]
 }
 
-// share limits how many keys of one namespace are reconciled at the same time. Workers do not
-// wait: a key that must wait is enqueued again when a key of its namespace is done.
+// share limits how many keys in one namespace are reconciled at the same time. Workers do not
+// block: a key that exceeds the limit is enqueued again when another key in its namespace is done.
 type share struct {
-	// limit is the number of keys for each namespace. 0 means no limit.
+	// limit is the maximum number of keys per namespace. 0 means no limit.
 	limit int
 
 	mu      sync.Mutex
@@ -56,7 +58,7 @@ type share struct {
 	parked  map[Key]bool // keys in waiting
 }
 
-// acquire reports whether a key can be reconciled now. Keys without a namespace always can.
+// acquire reports whether a key can be reconciled now. Keys without a namespace are not limited.
 func (s *share) acquire(key Key) bool {
 	if s.limit == 0 || key.Namespace == "" {
 		return true
@@ -77,7 +79,7 @@ func (s *share) acquire(key Key) bool {
 	return true
 }
 
-// release ends the reconciliation of a key, and enqueues the next waiting key.
+// release marks a key as done and enqueues the next waiting key.
 func (s *share) release(key Key, enqueue func(Key)) {
 	if s.limit == 0 || key.Namespace == "" {
 		return

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// check compares errors with a text that one of them must contain, or "" for none.
+// check verifies that one of the errors contains the expected text. An empty text means that no
+// error is expected.
 func check(t *testing.T, content string, errs field.ErrorList, want string) {
 	t.Helper()
 	if text := fmt.Sprint(errs); want == "" && len(errs) > 0 || !strings.Contains(text, want) {

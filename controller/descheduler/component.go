@@ -12,14 +12,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Component applies a policy at intervals.
+// Component periodically applies a descheduler policy.
 type Component struct {
 	Deps *controller.Deps
-	// PolicyFile is the path of the policy. Each pass reads it, so that changes apply to the next one.
+	// PolicyFile is the path to the policy file. Each pass reads the file, so changes take effect
+	// in the next pass.
 	PolicyFile string
-	// Interval is the time before the first pass and between two passes.
+	// Interval is the delay before the first pass and between two passes.
 	Interval time.Duration
-	// DryRun only logs the pods that the policy would evict.
+	// DryRun only logs the pods that the policy would evict. It does not evict them.
 	DryRun bool
 
 	note func(text string)
@@ -31,8 +32,8 @@ func (c *Component) Name() string { return "descheduler" }
 // Notes sets the function that reports why the last pass failed.
 func (c *Component) Notes(note func(text string)) { c.note = note }
 
-// Run deschedules until ctx ends. A failure is noted and logged, and the next pass
-// can succeed.
+// Run deschedules pods until ctx is done. If a pass fails, the failure is noted and logged, and the
+// next pass tries again.
 func (c *Component) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, c.Deps.Kube, scheme.Scheme, c.Name())
 	defer shutdown()

@@ -1,6 +1,6 @@
-// Package descheduler evicts pods that fit better on other nodes, by the policies of OpenShift
-// 3.11 and of Kubernetes. It runs the plugins of sigs.k8s.io/descheduler with the rights that
-// OpenShift's guide grants: to read nodes and pods, and to evict pods.
+// Package descheduler evicts pods that fit better on other nodes, according to OpenShift 3.11 or
+// Kubernetes descheduler policies. It runs the sigs.k8s.io/descheduler plugins with the permissions
+// that the OpenShift guide grants: to read nodes and pods, and to evict pods.
 package descheduler
 
 import (
@@ -27,31 +27,31 @@ import (
 	frameworktypes "sigs.k8s.io/descheduler/pkg/framework/types"
 )
 
-// ErrFewNodes reports that a cluster has fewer than two ready nodes, so that no pod can move.
+// ErrFewNodes means that the cluster has fewer than two ready nodes, so no pod can be moved.
 var ErrFewNodes = errors.New("the cluster has fewer than two ready nodes")
 
 // Descheduler evicts pods.
 type Descheduler struct {
 	Client kubernetes.Interface
 	Policy *api.DeschedulerPolicy
-	// DryRun sends evictions that the API server checks and does not execute. It respects
-	// PodDisruptionBudgets, but evaluates each eviction separately.
+	// DryRun sends evictions that the API server validates but does not execute.
+	// PodDisruptionBudgets are respected, but each eviction is evaluated separately.
 	DryRun bool
 	// Report is called for each pod that the policy selects.
 	Report func(Eviction)
 }
 
-// Eviction is the result for a pod.
+// Eviction is the result of an eviction attempt for a pod.
 type Eviction struct {
-	// Pod is the pod before its eviction.
+	// Pod is the pod as it was before its eviction.
 	Pod *corev1.Pod
 	// Strategy is the name of the strategy that evicted the pod. It is empty after a failure.
 	Strategy string
-	// Failure is the reason why the pod was not evicted, such as a PodDisruptionBudget.
+	// Failure explains why the pod was not evicted, for example because of a PodDisruptionBudget.
 	Failure string
 }
 
-// String returns a line for users.
+// String returns a one-line description for users.
 func (e Eviction) String() string {
 	if e.Failure != "" {
 		return fmt.Sprintf("pod %s/%s stays on node %s: %s", e.Pod.Namespace, e.Pod.Name, e.Pod.Spec.NodeName, e.Failure)
@@ -59,11 +59,11 @@ func (e Eviction) String() string {
 	return fmt.Sprintf("pod %s/%s on node %s: evicted by %s", e.Pod.Namespace, e.Pod.Name, e.Pod.Spec.NodeName, e.Strategy)
 }
 
-// Deschedule reads the nodes and pods of the cluster and runs each strategy of the policy once. It
+// Deschedule reads the nodes and pods in the cluster and runs each strategy in the policy once. It
 // keeps no state between calls.
 func (d *Descheduler) Deschedule(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	// Upstream's plugins log each step. Report has the results.
+	// The upstream plugins log each step. Discard these logs, because Report receives the results.
 	ctx = klog.NewContext(ctx, klog.Logger{})
 	factory := informers.NewSharedInformerFactoryWithOptions(d.Client, 0, informers.WithTransform(removeManagedFields))
 	defer func() {
@@ -84,7 +84,7 @@ func (d *Descheduler) Deschedule(ctx context.Context) (err error) {
 	return pass.run(ctx, nodes)
 }
 
-// pass is one execution of the policy.
+// pass is one run of the policy.
 type pass struct {
 	factory   informers.SharedInformerFactory
 	informers []cache.SharedIndexInformer
@@ -92,13 +92,13 @@ type pass struct {
 	profiles  []runner
 }
 
-// runner is the part of upstream's profile that runs the plugins.
+// runner is the subset of the upstream profile's methods that run the plugins.
 type runner interface {
 	RunDeschedulePlugins(ctx context.Context, nodes []*corev1.Node) *frameworktypes.Status
 	RunBalancePlugins(ctx context.Context, nodes []*corev1.Node) *frameworktypes.Status
 }
 
-// prepare creates the plugins of the policy.
+// prepare creates the policy's plugins.
 func (d *Descheduler) prepare(ctx context.Context, factory informers.SharedInformerFactory) (*pass, error) {
 	pods := factory.Core().V1().Pods().Informer()
 	p := &pass{factory: factory, selector: labels.Everything(), informers: []cache.SharedIndexInformer{pods, factory.Core().V1().Nodes().Informer()}}
@@ -141,7 +141,7 @@ func (d *Descheduler) prepare(ctx context.Context, factory informers.SharedInfor
 	return p, nil
 }
 
-// informersOf returns the additional informers that the filters of a profile read.
+// informersOf returns the additional informers that a profile's filters read.
 func informersOf(factory informers.SharedInformerFactory, settings api.DeschedulerProfile) (list []cache.SharedIndexInformer) {
 	for _, config := range settings.PluginConfigs {
 		args, ok := config.Args.(*defaultevictor.DefaultEvictorArgs)
@@ -158,8 +158,8 @@ func informersOf(factory informers.SharedInformerFactory, settings api.Deschedul
 	return list
 }
 
-// start starts the informers and waits until they have synced. The first failed request ends the
-// pass, for example if a role forbids it.
+// start starts the informers and waits until they have synced. The first failed request, for
+// example because a role does not allow it, aborts the pass.
 func start(ctx context.Context, cancel context.CancelCauseFunc, factory informers.SharedInformerFactory, list []cache.SharedIndexInformer) error {
 	for _, informer := range list {
 		err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { cancel(err) })
@@ -191,7 +191,7 @@ func (p *pass) readyNodes() (ready []*corev1.Node, err error) {
 	return ready, nil
 }
 
-// run first removes the pods that violate a rule, and then balances the remaining ones.
+// run first evicts pods that violate a rule, and then balances the remaining pods.
 func (p *pass) run(ctx context.Context, nodes []*corev1.Node) error {
 	var errs []error
 	for _, profile := range p.profiles {

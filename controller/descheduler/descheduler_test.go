@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// node returns a ready node with 10 CPUs and space for 10 pods.
+// node returns a ready node with 10 CPUs and capacity for 10 pods.
 func node(name string, labels ...string) *corev1.Node {
 	set := map[string]string{corev1.LabelHostname: name}
 	for _, label := range labels {
@@ -38,7 +38,7 @@ func node(name string, labels ...string) *corev1.Node {
 	}
 }
 
-// pod returns a running pod of ReplicationController web with a request for one CPU.
+// pod returns a running pod that belongs to the ReplicationController web and requests one CPU.
 func pod(name, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -151,7 +151,7 @@ func TestPodsThatViolateNodeAffinityAreEvicted(t *testing.T) {
 		}
 	}
 	client := fake.NewClientset(node("a", "zone=east"), node("b", "zone=west"), pod("west", "a", zone("west")), pod("east", "a", zone("east")), pod("north", "a", zone("north")))
-	// No node satisfies the third one.
+	// No node satisfies the third pod.
 	expectResults(t, deschedule(t, client, affinityPolicy, false), "pod shop/west on node a: evicted by RemovePodsViolatingNodeAffinity")
 }
 
@@ -162,7 +162,8 @@ func TestPodsThatViolateAntiAffinityAreEvicted(t *testing.T) {
 		}}}}
 	}
 	client := fake.NewClientset(node("a"), node("b"), pod("pod-a", "a"), pod("pod-b", "a", away), pod("pod-c", "a", away))
-	// The guide evicts pod-a. As in OpenShift 3.11's descheduler, the pods with the rule are evicted.
+	// The guide evicts pod-a. Like OpenShift 3.11's descheduler, this test evicts the pods that
+	// have the rule.
 	expectResults(t, deschedule(t, client, "{RemovePodsViolatingInterPodAntiAffinity: {enabled: true}}", false),
 		"pod shop/pod-b on node a: evicted by RemovePodsViolatingInterPodAntiAffinity",
 		"pod shop/pod-c on node a: evicted by RemovePodsViolatingInterPodAntiAffinity")

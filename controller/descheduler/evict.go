@@ -13,10 +13,11 @@ import (
 	policyclient "k8s.io/client-go/kubernetes/typed/policy/v1"
 )
 
-// reporter receives the events of upstream's evictor, which returns no other results.
+// reporter receives the events from the upstream evictor, which reports its results in no other
+// way.
 type reporter struct{ report func(Eviction) }
 
-// Eventf reports an eviction or its failure.
+// Eventf reports an eviction or a failed eviction.
 func (r reporter) Eventf(pod, _ runtime.Object, kind, reason, _, note string, args ...any) {
 	evicted, ok := pod.(*corev1.Pod)
 	if !ok {
@@ -33,24 +34,24 @@ func (r reporter) Eventf(pod, _ runtime.Object, kind, reason, _, note string, ar
 	r.report(Eviction{Pod: evicted, Failure: text})
 }
 
-// dryRun is a client whose evictions change nothing.
+// dryRun is a client whose evictions are only dry runs.
 type dryRun struct{ kubernetes.Interface }
 
-// PolicyV1 returns the client of the policy group.
+// PolicyV1 returns a client for the policy API group.
 func (d dryRun) PolicyV1() policyclient.PolicyV1Interface {
 	return dryRunPolicy{d.Interface.PolicyV1()}
 }
 
 type dryRunPolicy struct{ policyclient.PolicyV1Interface }
 
-// Evictions returns the client of evictions in a namespace.
+// Evictions returns an eviction client for a namespace.
 func (d dryRunPolicy) Evictions(namespace string) policyclient.EvictionInterface {
 	return dryRunEvictions{d.PolicyV1Interface.Evictions(namespace)}
 }
 
 type dryRunEvictions struct{ policyclient.EvictionInterface }
 
-// Evict lets the API server check an eviction.
+// Evict sends the eviction as a dry run, so that the API server only validates it.
 func (d dryRunEvictions) Evict(ctx context.Context, eviction *policyv1.Eviction) error {
 	checked := eviction.DeepCopy()
 	if checked.DeleteOptions == nil {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// openShiftPolicy is a DeschedulerPolicy of OpenShift 3.11 (administration guide, section 16.3.3).
+// openShiftPolicy is an OpenShift 3.11 DeschedulerPolicy (administration guide, section 16.3.3).
 type openShiftPolicy struct {
 	APIVersion string              `json:"apiVersion"`
 	Kind       string              `json:"kind"`
@@ -35,23 +35,23 @@ type strategyParams struct {
 	NodeAffinityType []string    `json:"nodeAffinityType"`
 }
 
-// utilization contains percentages of the allocatable resources of a node.
+// utilization contains percentages of a node's allocatable resources.
 type utilization struct {
 	Thresholds       api.ResourceThresholds `json:"thresholds"`
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
 	NumberOfNodes    int                    `json:"numberOfNodes"`
 }
 
-// The strategies of OpenShift, in the order in which they run, before lowUtilization. Two of them
-// remove pods that violate a rule. The others balance the remaining pods.
+// The OpenShift strategies, in the order in which they run, before lowUtilization. Two of them
+// evict pods that violate a rule. The others balance the remaining pods.
 const (
 	nodeAffinity = removepodsviolatingnodeaffinity.PluginName
 	antiAffinity = removepodsviolatinginterpodantiaffinity.PluginName
 	duplicates   = removeduplicates.PluginName
 )
 
-// parseOpenShift decodes a policy of OpenShift and translates it. A strategy that the policy omits
-// does not run.
+// parseOpenShift decodes and translates an OpenShift policy. Strategies that the policy omits are
+// disabled.
 func parseOpenShift(content []byte) (*api.DeschedulerPolicy, error) {
 	var policy openShiftPolicy
 	if err := yaml.UnmarshalStrict(content, &policy); err != nil {
@@ -65,7 +65,7 @@ func parseOpenShift(content []byte) (*api.DeschedulerPolicy, error) {
 		}
 	}
 	profile := api.DeschedulerProfile{Name: "openshift"}
-	// A pod that fits no other node is not evicted.
+	// Pods that fit on no other node are not evicted.
 	profile.PluginConfigs = []api.PluginConfig{{Name: defaultevictor.PluginName, Args: &defaultevictor.DefaultEvictorArgs{NodeFit: true}}}
 	for _, name := range strategyNames {
 		strategy := policy.Strategies[name]
@@ -82,7 +82,7 @@ func parseOpenShift(content []byte) (*api.DeschedulerPolicy, error) {
 	return &api.DeschedulerPolicy{Profiles: []api.DeschedulerProfile{profile}}, errors.Join(errs...)
 }
 
-// args returns the arguments of the plugin that implements a strategy.
+// args returns the arguments for the plugin that implements a strategy.
 func (s strategy) args(name string) runtime.Object {
 	switch name {
 	case nodeAffinity:

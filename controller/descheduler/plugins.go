@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// criticalAnnotation marks a pod as critical in OpenShift 3. Its value has no meaning.
+	// criticalAnnotation marks a pod as critical in OpenShift 3. The annotation's value is ignored.
 	criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 	// criticalName is the name of the plugin that protects pods with the annotation.
 	criticalName = "CriticalPodAnnotation"
 )
 
-// newRegistry returns the plugins that a policy can use: all upstream plugins except
+// newRegistry returns a registry of the plugins that a policy can use: all upstream plugins except
 // HighNodeUtilization.
 func newRegistry() pluginregistry.Registry {
 	registry, register := pluginregistry.NewRegistry(), pluginregistry.Register
@@ -54,7 +54,7 @@ func newRegistry() pluginregistry.Registry {
 	return registry
 }
 
-// critical is a plugin that keeps pods with the annotation of critical pods.
+// critical is a plugin that protects pods with the critical pod annotation from eviction.
 type critical struct{}
 
 var _ frameworktypes.EvictorPlugin = critical{}

@@ -20,8 +20,8 @@ const (
 	openShiftVersion = "descheduler/v1alpha1"
 )
 
-// ReadPolicy reads a file with a DeschedulerPolicy of OpenShift 3.11, descheduler/v1alpha1, or of
-// Kubernetes, descheduler/v1alpha2.
+// ReadPolicy reads a DeschedulerPolicy file in either the OpenShift 3.11 version,
+// descheduler/v1alpha1, or the Kubernetes version, descheduler/v1alpha2.
 func ReadPolicy(path string) (*api.DeschedulerPolicy, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadPolicy(path string) (*api.DeschedulerPolicy, error) {
 	return policy, nil
 }
 
-// parse decodes a policy, and checks and completes it.
+// parse decodes a policy, validates it and sets defaults.
 func parse(content []byte) (*api.DeschedulerPolicy, error) {
 	var meta metav1.TypeMeta
 	if err := yaml.Unmarshal(content, &meta); err != nil {
@@ -60,8 +60,8 @@ func parse(content []byte) (*api.DeschedulerPolicy, error) {
 	return policy, complete(policy, registry)
 }
 
-// parseCurrent decodes a policy of version v1alpha2. The arguments of a plugin have the type that
-// the plugin registers.
+// parseCurrent decodes a v1alpha2 policy. A plugin's arguments are decoded into the type that the
+// plugin registers.
 func parseCurrent(content []byte, registry pluginregistry.Registry) (*api.DeschedulerPolicy, error) {
 	var external v1alpha2.DeschedulerPolicy
 	if err := yaml.UnmarshalStrict(content, &external); err != nil {
@@ -96,10 +96,10 @@ func parseCurrent(content []byte, registry pluginregistry.Registry) (*api.Desche
 	return policy, v1alpha2.Convert_v1alpha2_DeschedulerPolicy_To_api_DeschedulerPolicy(&external, policy, nil)
 }
 
-// complete checks the arguments of the plugins, sets their defaults, and adds the filters that
-// decide which pods can be evicted.
+// complete validates the plugin arguments, sets their defaults, and adds the filters that decide
+// which pods can be evicted.
 func complete(policy *api.DeschedulerPolicy, registry pluginregistry.Registry) error {
-	// Each failed eviction is reported.
+	// Report each failed eviction.
 	report := true
 	policy.EvictionFailureEventNotification = &report
 	var errs []error

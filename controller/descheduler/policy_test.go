@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/descheduler/pkg/framework/plugins/removepodsviolatingnodeaffinity"
 )
 
-// samplePolicy is the sample of OpenShift 3.11's guide.
+// samplePolicy is the sample from the OpenShift 3.11 guide.
 const samplePolicy = `
 apiVersion: "descheduler/v1alpha1"
 kind: "DeschedulerPolicy"

@@ -19,30 +19,32 @@ import (
 	"sigs.k8s.io/descheduler/pkg/utils"
 )
 
-// lowUtilization is the name of the strategy and of its plugin. Upstream's plugin requires an older
-// client of Prometheus than the other components.
+// lowUtilization is the name of both the strategy and the plugin. The upstream plugin is not used,
+// because it requires an older Prometheus client than other components.
 const lowUtilization = "LowNodeUtilization"
 
-// utilizationArgs are the arguments of the plugin, percentages of the allocatable resources of a
-// node.
+// utilizationArgs contains the plugin's arguments, as percentages of a node's allocatable
+// resources.
 type utilizationArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Thresholds are the limits below which a node is underutilized: all resources must be below.
+	// Thresholds defines when a node is underutilized: usage must be below the threshold for all
+	// resources.
 	Thresholds api.ResourceThresholds `json:"thresholds"`
-	// TargetThresholds are the limits above which pods leave a node: one resource suffices.
+	// TargetThresholds defines when pods are evicted from a node: usage must be above the threshold
+	// for at least one resource.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
-	// NumberOfNodes is the largest number of underutilized nodes at which the strategy does nothing.
+	// NumberOfNodes is the highest number of underutilized nodes for which the strategy is a no-op.
 	NumberOfNodes int `json:"numberOfNodes"`
 }
 
-// DeepCopyObject makes utilizationArgs an object of a policy.
+// DeepCopyObject implements runtime.Object, so that policies can contain utilizationArgs.
 func (a *utilizationArgs) DeepCopyObject() runtime.Object {
 	args := *a
 	args.Thresholds, args.TargetThresholds = maps.Clone(a.Thresholds), maps.Clone(a.TargetThresholds)
 	return &args
 }
 
-// check returns all errors of the arguments.
+// check returns all errors in the arguments.
 func (a *utilizationArgs) check() error {
 	var errs []error
 	if len(a.Thresholds) == 0 {
@@ -67,8 +69,8 @@ func (a *utilizationArgs) check() error {
 	return errors.Join(errs...)
 }
 
-// balancer is the plugin: it evicts pods from nodes above the target thresholds, if other nodes are
-// below the thresholds and can take the pods.
+// balancer is the plugin. It evicts pods from nodes above the target thresholds if nodes below the
+// thresholds can take the pods.
 type balancer struct {
 	args   *utilizationArgs
 	handle frameworktypes.Handle
@@ -87,10 +89,10 @@ func newBalancer(_ context.Context, args runtime.Object, handle frameworktypes.H
 // Name returns the plugin's name.
 func (b *balancer) Name() string { return lowUtilization }
 
-// amounts are quantities by resource; pods are counted.
+// amounts maps resources to quantities. Pods are counted.
 type amounts map[corev1.ResourceName]float64
 
-// load is a node with the requests of its pods.
+// load is a node together with the total resource requests of its pods.
 type load struct {
 	node     *corev1.Node
 	pods     []*corev1.Pod
@@ -134,9 +136,10 @@ func (b *balancer) Balance(ctx context.Context, nodes []*corev1.Node) *framework
 	return &frameworktypes.Status{}
 }
 
-// relieve evicts pods of a node until it is below the target thresholds, or until the targets are
-// full. Pods with a low priority are evicted first; among pods of the same priority, pods that
-// request nothing are evicted first. It returns false if the policy permits no further eviction.
+// relieve evicts pods from a node until the node is below the target thresholds or the target nodes
+// are full. Pods with a low priority are evicted first. Among pods with the same priority, pods
+// without resource requests are evicted first. relieve returns false if the policy allows no
+// further evictions.
 func (b *balancer) relieve(ctx context.Context, l *load, targets []*corev1.Node, free amounts) bool {
 	evictor := b.handle.Evictor()
 	podutil.SortPodsBasedOnPriorityLowToHigh(l.pods)
@@ -185,7 +188,7 @@ func (b *balancer) load(node *corev1.Node) (*load, error) {
 	return l, nil
 }
 
-// requests returns the resource requests of a pod.
+// requests returns a pod's resource requests.
 func requests(pod *corev1.Pod) amounts {
 	list, _ := utils.PodRequestsAndLimits(pod)
 	result := amounts{corev1.ResourcePods: 1}
@@ -195,7 +198,7 @@ func requests(pod *corev1.Pod) amounts {
 	return result
 }
 
-// above reports whether the usage of a resource exceeds its threshold.
+// above reports whether the usage of any resource exceeds its threshold.
 func (l *load) above(thresholds api.ResourceThresholds) bool {
 	for name, percentage := range thresholds {
 		if l.percentage(name) > float64(percentage) {
@@ -205,7 +208,7 @@ func (l *load) above(thresholds api.ResourceThresholds) bool {
 	return false
 }
 
-// highest returns the highest percentage of the resources that have a threshold.
+// highest returns the highest usage percentage among the resources that have a threshold.
 func (l *load) highest(thresholds api.ResourceThresholds) (percentage float64) {
 	for name := range thresholds {
 		percentage = max(percentage, l.percentage(name))

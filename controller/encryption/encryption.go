@@ -1,5 +1,5 @@
-// Package encryption rewrites stored objects after a change of their encryption: objects that are
-// stored as plain text, and objects that are encrypted with an earlier key.
+// Package encryption rewrites stored objects after their encryption configuration has changed:
+// objects that are stored as plain text and objects that are encrypted with an earlier key.
 package encryption
 
 import (
@@ -22,37 +22,39 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The ConfigMap that records the version of the encryption under which everything is stored. It is
-// in the store itself, so that it is also correct after a restore from a backup.
+// The ConfigMap that records the encryption configuration version with which all objects are
+// stored. It is in the store itself, so it is also correct after a backup is restored.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"
 	Key       = "version"
 )
 
-// Rewriter rewrites all objects of some resources, once for each version of the encryption. The API
-// server writes an unchanged object only if it is not encrypted with the current key. Therefore, a
-// Rewriter that was interrupted starts from the beginning.
+// Rewriter rewrites all objects of the given resources, once for each version of the encryption
+// configuration. The API server writes an unchanged object only if the object is not encrypted with
+// the current key. Therefore, an interrupted Rewriter can start from the beginning.
 type Rewriter struct {
-	// Client has rights to read and update the resources.
+	// Client is the configuration of a client that may read and update the resources.
 	Client *rest.Config
-	// Servers, if set, returns a connection to each API server. All servers must use the file before
-	// objects are written: any other server would still encrypt with the previous key.
+	// Servers, if set, returns a client configuration for each API server. All servers must use the
+	// current file before objects are written. A server with an earlier file would still encrypt
+	// objects with the previous key.
 	Servers func(context.Context) ([]*rest.Config, error)
-	// Resources are the resources that the API server encrypts.
+	// Resources lists the resources that the API server encrypts.
 	Resources []schema.GroupVersionResource
-	// File is the API server's EncryptionConfiguration. If it is empty, Run does nothing.
+	// File is the path to the API server's EncryptionConfiguration. If File is empty, Run is a
+	// no-op.
 	File string
 }
 
 // Name returns the name of the component.
 func (*Rewriter) Name() string { return "encryption" }
 
-// checkInterval is the time between reads of the file, and between retries of failed updates. The
-// API server reads its file once a minute.
+// checkInterval is the interval between two reads of the file and between retries of failed
+// updates. The API server reads its file once a minute.
 const checkInterval = 10 * time.Second
 
-// Run rewrites objects until ctx ends.
+// Run rewrites objects until ctx is done.
 func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	ready()
 	done, warned := "", ""
@@ -81,10 +83,10 @@ func (r *Rewriter) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// errNotLoaded reports that the API server still uses an earlier version of the file.
+// errNotLoaded means that the API server still uses an earlier version of the file.
 var errNotLoaded = errors.New("the API server has not read the current encryption configuration yet")
 
-// rewrite returns the number of objects that it sent to the API server.
+// rewrite rewrites all objects. It returns the number of objects that it sent to the API server.
 func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err error) {
 	client, err := kubernetes.NewForConfig(r.Client)
 	if err != nil {
@@ -134,8 +136,8 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	return count, nil
 }
 
-// Loaded reports whether an API server uses a version of the file, which is the hash of its
-// content. A metric contains the hash of the loaded version.
+// Loaded reports whether an API server uses the given version of the file. The version is the hash
+// of the file's content. The API server reports the hash of the loaded file in a metric.
 func Loaded(ctx context.Context, server *rest.Config, version string) (bool, error) {
 	client, err := kubernetes.NewForConfig(server)
 	if err != nil {
@@ -148,7 +150,7 @@ func Loaded(ctx context.Context, server *rest.Config, version string) (bool, err
 	return bytes.Contains(metrics, []byte(version)), nil
 }
 
-// Version returns the version of a file: the hash of its content.
+// Version returns the version of a file, which is the hash of its content.
 func Version(path string) (string, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -178,7 +180,7 @@ func all(ctx context.Context,
 			case err == nil:
 				count++
 			case apierrors.IsNotFound(err) || apierrors.IsConflict(err):
-				// Another client deleted or stored it.
+				// Another client has deleted or updated the object.
 			default:
 				problems = append(problems, fmt.Errorf("update %s/%s: %w", object.GetNamespace(), object.GetName(), err))
 			}

@@ -8,7 +8,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// Addresses contains the addresses of the cluster's hosts. It is empty until the API server of
+// Addresses contains the addresses of all hosts in the cluster. It is empty until the API server in
 // this process runs. A nil pointer is empty, too.
 type Addresses struct {
 	mutex sync.Mutex

@@ -23,19 +23,19 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// approver approves the signing requests of joined hosts. It leaves all others to administrators
-// and to Kubernetes' own approver.
+// approver approves the certificate signing requests of joined hosts. It leaves all other requests
+// to administrators and to the Kubernetes approver.
 type approver struct {
 	client   kubernetes.Interface
 	requests certificatelisters.CertificateSigningRequestLister
 	tokens   Tokens
 	register register
-	// dualStack lets the certificate of a kubelet have the IPv6 addresses of its Node, which the
-	// admission plugin of the package has checked.
+	// dualStack allows a kubelet certificate to contain the IPv6 addresses of its Node. The
+	// admission plugin in this package has checked these addresses.
 	dualStack bool
 }
 
-// reconcile approves a signing request if it is one of a joined host.
+// reconcile approves a certificate signing request if it comes from a joined host.
 func (a *approver) reconcile(ctx context.Context, key controller.Key) error {
 	request, err := a.requests.Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -79,7 +79,7 @@ func parse(data []byte) *x509.CertificateRequest {
 	return certificate
 }
 
-// reason returns why a request is approved, or "".
+// reason returns the reason to approve a request, or "" if the request is not approved.
 func (a *approver) reason(ctx context.Context, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) (string, error) {
 	if id, ok := strings.CutPrefix(request.Spec.Username, join.UserPrefix); ok {
 		return a.firstCertificate(ctx, id, request, certificate)
@@ -108,14 +108,14 @@ func (a *approver) reason(ctx context.Context, request *certificatesv1.Certifica
 	return "", nil
 }
 
-// firstCertificate approves the certificate of the node that claimed a token, once.
+// firstCertificate approves, once, the certificate request of the node that claimed a token.
 func (a *approver) firstCertificate(ctx context.Context, id string, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) (string, error) {
 	node, ok := strings.CutPrefix(certificate.Subject.CommonName, userOfNode)
 	if !ok || request.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
 		!slices.Contains(request.Spec.Groups, join.Group) || hasNames(certificate) {
 		return "", nil
 	}
-	// The node can exist because the host joined with another token.
+	// The node might exist because the host has joined with another token.
 	_, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err == nil || !apierrors.IsNotFound(err) {
 		return "", err
@@ -140,8 +140,8 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	return "the node joins with the token " + id, nil
 }
 
-// addresses returns the address with which a host joined, and the IPv6 addresses of its Node if
-// pods have such addresses.
+// addresses returns the address with which a host joined. If pods have IPv6 addresses, it also
+// returns the Node's IPv6 addresses.
 func (a *approver) addresses(ctx context.Context, node, joined string) (addresses []netip.Addr, err error) {
 	address, err := netip.ParseAddr(joined)
 	if err != nil {
@@ -163,8 +163,8 @@ func (a *approver) addresses(ctx context.Context, node, joined string) (addresse
 	return addresses, nil
 }
 
-// servingCertificate approves the kubelet's certificate for the name and the addresses of its host.
-// NodeRestriction has checked the common name.
+// servingCertificate approves the kubelet's serving certificate if its names and addresses are
+// those of the host. NodeRestriction has already checked the common name.
 func servingCertificate(node string, addresses []netip.Addr, certificate *x509.CertificateRequest) (reason string) {
 	if len(certificate.URIs) > 0 || len(certificate.EmailAddresses) > 0 {
 		return ""
@@ -182,9 +182,9 @@ func servingCertificate(node string, addresses []netip.Addr, certificate *x509.C
 	return "the certificate is for the name and the addresses of the node"
 }
 
-// isComponent reports whether a certificate is for a component of a node. Its subject has the user
-// of a component, and the node as the organizational unit, so that the API server can reject it
-// later.
+// isComponent reports whether a certificate request is for a component on a node. Its subject
+// contains the component's user as the common name and the node as the organizational unit, which
+// allows the API server to reject the certificate later.
 func isComponent(node string, host Host, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
 	subject := certificate.Subject
 	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {
@@ -201,7 +201,7 @@ func isComponent(node string, host Host, request *certificatesv1.CertificateSign
 	return false
 }
 
-// hasNames reports whether a certificate has names that only servers need.
+// hasNames reports whether a certificate request contains names that only servers need.
 func hasNames(c *x509.CertificateRequest) bool {
 	return len(c.DNSNames)+len(c.IPAddresses)+len(c.URIs)+len(c.EmailAddresses) > 0
 }

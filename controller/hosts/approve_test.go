@@ -98,7 +98,7 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 }
 
 // TestKubeletCertificateHasIPv6AddressesOfNode checks that a certificate contains IPv6 addresses
-// only if pods have such addresses.
+// only if pods have IPv6 addresses.
 func TestKubeletCertificateHasIPv6AddressesOfNode(t *testing.T) {
 	f := newFixture(t)
 	own, foreign := net.ParseIP("2001:db8::2"), net.ParseIP("2001:db8::3")
@@ -163,8 +163,8 @@ func TestTokenGivesOneCertificate(t *testing.T) {
 	}
 }
 
-// certificate requests the certificate of the node "second" with a token, and reports whether it is
-// approved.
+// certificate requests a certificate for the node "second" with a token, and reports whether the
+// request is approved.
 func (f fixture) certificate(t *testing.T, token join.Token, name string) bool {
 	t.Helper()
 	request := newRequest(t, x509.CertificateRequest{Subject: pkix.Name{CommonName: "system:node:second", Organization: []string{"system:nodes"}}})

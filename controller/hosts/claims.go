@@ -24,13 +24,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// PluginName is the name of the admission plugin in the configuration.
+// PluginName is the admission plugin's name in the configuration.
 const PluginName = "slipway.io/JoinedNode"
 
-// claims is an admission plugin that checks the objects that kubelets of joined hosts write.
-// Kubernetes' NodeRestriction limits a kubelet to its own Node and pods, but lets it write fields
-// that other components trust: subnets and addresses, to which other hosts send packets,
-// finalizers, which delay the removal of the host, and the node group, which gives the host labels.
+// claims is an admission plugin that checks the objects that kubelets on joined hosts write. The
+// Kubernetes NodeRestriction plugin limits a kubelet to its own Node and pods, but allows it to
+// write fields that other components trust: subnets and addresses, to which other hosts send
+// packets; finalizers, which delay the removal of the host; and the node group, which determines
+// the host's labels.
 type claims struct {
 	*admission.Handler
 	Options
@@ -52,17 +53,17 @@ func newClaims(o Options) *claims {
 	return &claims{Handler: admission.NewHandler(admission.Create, admission.Update), Options: o}
 }
 
-// SetExternalKubeClientSet stores the client that reads nodes that the cache does not have yet.
+// SetExternalKubeClientSet stores the client, which reads nodes that are not in the cache yet.
 func (p *claims) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
-// SetExternalKubeInformerFactory stores the lister of nodes.
+// SetExternalKubeInformerFactory stores the node lister.
 func (p *claims) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	nodes := factory.Core().V1().Nodes()
 	p.nodes = nodes.Lister()
 	p.SetReadyFunc(nodes.Informer().HasSynced)
 }
 
-// ValidateInitialization fails without a client and a lister.
+// ValidateInitialization returns an error if the client or the lister is not set.
 func (p *claims) ValidateInitialization() error {
 	if p.client == nil || p.nodes == nil {
 		return fmt.Errorf("initialize admission plugin %s: no client", PluginName)
@@ -70,7 +71,7 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests of joined hosts' kubelets that claim fields of other hosts or of the
+// Validate rejects requests in which a joined host's kubelet claims fields of other hosts or of the
 // platform.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
@@ -90,11 +91,12 @@ func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// CockpitAnnotation is the annotation of a Node with the address of the host's Cockpit, to which
-// the web console links. Only administrators set it: a host could link to a page that it controls.
+// CockpitAnnotation is the Node annotation with the address of the host's Cockpit, to which the web
+// console links. Only administrators may set it, because a host could otherwise make the console
+// link to a page that the host controls.
 const CockpitAnnotation = "slipway.openshift.io/cockpit"
 
-// checkNode checks the Node of a host. The first version of a Node is compared with an empty one.
+// checkNode checks a host's Node. A new Node is compared with an empty Node.
 func (p *claims) checkNode(a admission.Attributes) error {
 	node, ok := a.GetObject().(*corev1.Node)
 	if !ok {
@@ -131,10 +133,10 @@ func (p *claims) checkNode(a admission.Attributes) error {
 	return nil
 }
 
-// foreignLabel returns the first key of a label that differs and is not the kubelet's own, or "".
-// The scheduler selects nodes by such labels, so a host could attract the pods of another project.
-// NodeRestriction checks the labels of Kubernetes. The kubelet adds those of CSI drivers for their
-// topology, which have a prefix, and never changes them.
+// foreignLabel returns the key of the first label that has changed and that the kubelet must not
+// set, or "". The scheduler selects nodes by labels, so a host could otherwise attract another
+// project's pods. NodeRestriction checks the Kubernetes labels. The kubelet adds CSI topology
+// labels, which have a prefix, and never changes them.
 func foreignLabel(labels, old map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		previous, exists := old[key]
@@ -152,21 +154,22 @@ func foreignLabel(labels, old map[string]string) string {
 	return ""
 }
 
-// isKubernetes reports whether NodeRestriction checks the labels with a prefix.
+// isKubernetes reports whether NodeRestriction checks labels with the given prefix.
 func isKubernetes(prefix string) bool {
 	return slices.ContainsFunc([]string{"kubernetes.io", "k8s.io"}, func(domain string) bool {
 		return prefix == domain || strings.HasSuffix(prefix, "."+domain)
 	})
 }
 
-// checkAddress rejects a name or an address of the platform or of another node.
+// checkAddress rejects a name or address that belongs to the platform or to another node.
 func (p *claims) checkAddress(node, text string) error {
 	if slices.Contains(p.Reserved, text) {
 		return fmt.Errorf("%s belongs to the control plane", text)
 	}
 	address, err := netip.ParseAddr(text)
 	if err == nil {
-		// Others compare the text, and a zone names a device of another machine.
+		// Other components compare addresses as strings, and a zone refers to a network interface
+		// on another machine.
 		if canonical := address.Unmap().WithZone(""); canonical.String() != text {
 			return fmt.Errorf("a host cannot have the address %s: write it as %s", text, canonical)
 		}
@@ -196,7 +199,7 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 }
 
 // checkPod checks the mirror pods that a kubelet creates for its static pods, and the addresses in
-// the status of pods. Services, routes and network policies use the labels and addresses of pods.
+// the pod status. Services, routes and network policies use pod labels and addresses.
 func (p *claims) checkPod(ctx context.Context, node string, a admission.Attributes) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -216,7 +219,7 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 	if err == nil && p.hasAddresses(existing, pod) {
 		return nil
 	}
-	// The cache can be older than the subnet of a new node.
+	// The cached Node might not contain the subnet of a new node yet.
 	existing, err = p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -237,8 +240,8 @@ func podAddresses(pod *corev1.Pod) (addresses []string) {
 	return addresses
 }
 
-// hasAddresses reports whether a pod can have its addresses on a node: addresses of the node's
-// subnet or of Pods or, in the network of the host, the host's addresses.
+// hasAddresses reports whether a pod on a node may have its addresses. The addresses must be in the
+// node's subnet or in Pods. For pods in the host network, they must be the host's addresses.
 func (p *claims) hasAddresses(node *corev1.Node, pod *corev1.Pod) bool {
 	for _, text := range podAddresses(pod) {
 		if pod.Spec.HostNetwork {

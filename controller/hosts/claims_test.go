@@ -30,7 +30,7 @@ func joinedNode(name, subnet, address string) *corev1.Node {
 	}
 }
 
-// newTestClaims returns the plugin in a cluster with the hosts "second" and "third".
+// newTestClaims returns the plugin for a cluster with the hosts "second" and "third".
 func newTestClaims(t *testing.T) *claims {
 	t.Helper()
 	third := joinedNode("third", "10.132.0.0/23", "192.0.2.3")
@@ -48,7 +48,7 @@ func newTestClaims(t *testing.T) *claims {
 	return p
 }
 
-// validate sends a request of a node.
+// validate sends a request from a node to the plugin.
 func (p *claims) validate(t *testing.T, node, resource string, old, object runtime.Object) error {
 	t.Helper()
 	operation := admission.Update
@@ -171,7 +171,7 @@ func TestPodAddressMustBelongToNode(t *testing.T) {
 			expectRefusal(t, p.validate(t, "second", "pods", pod("shop", "", tt.pod.Spec.HostNetwork), tt.pod), tt.want)
 		})
 	}
-	// A rejection would keep the pod's status from becoming Failed.
+	// If this request were rejected, the pod's status could not become Failed.
 	expectRefusal(t, p.validate(t, "second", "pods", pod("shop", "10.132.0.7", false), pod("shop", "10.132.0.7", false)), "")
 	expectRefusal(t, p.validate(t, "second", "pods", nil, pod("kube-system", "", true)), "")
 	expectRefusal(t, p.validate(t, "second", "pods", nil, pod("shop", "", true)), "metadata.namespace")

@@ -14,25 +14,27 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// tokenRetention is the time after which an expired token is deleted. Until then, the error for a
-// host contains the reason why it cannot join.
+// tokenRetention is how long an expired token is kept before it is deleted. Until then, the error
+// for a host contains the reason why the host cannot join.
 const tokenRetention = 24 * time.Hour
 
-// Controllers is the component that approves the signing requests of hosts, removes hosts, and
-// deletes expired tokens.
+// Controllers is the component that approves certificate signing requests from hosts, removes hosts
+// and deletes expired tokens.
 type Controllers struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// RemoveMaster removes what the cluster stores about a master, such as its member of etcd.
+	// RemoveMaster removes the data that the cluster stores about a master, such as its etcd
+	// member.
 	RemoveMaster func(ctx context.Context, node, address string) error
-	// DualStack means that pods have IPv6 addresses, and Nodes too if their hosts have one.
+	// DualStack means that pods have IPv6 addresses. Nodes also have IPv6 addresses if their hosts
+	// do.
 	DualStack bool
 }
 
 // Name returns the component's name.
 func (*Controllers) Name() string { return "hosts" }
 
-// Run runs the controllers until ctx ends.
+// Run runs the controllers until ctx is done.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	client := c.Deps.Kube
 	requests := c.Deps.Informers.Certificates().V1().CertificateSigningRequests()
@@ -56,7 +58,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// relevant reports whether a change of a Node can require a step. Nodes change every few seconds.
+// relevant reports whether a Node change can require a step. Nodes change every few seconds.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

@@ -24,38 +24,38 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// Options are the settings of the feature.
+// Options contains the settings of the feature.
 type Options struct {
-	// Authority returns the cluster's certificate authority in PEM.
+	// Authority returns the cluster's CA certificate in PEM format.
 	Authority func() ([]byte, error)
 	// Response returns the response for a joining host.
 	Response func() (join.Response, error)
 	// DNSDomain is the cluster's DNS domain.
 	DNSDomain string
-	// Reserved are names and addresses of the control plane, which no host can have: the certificate
-	// of its kubelet would be valid for them.
+	// Reserved lists the names and addresses of the control plane. A host must not have any of
+	// them, because its kubelet certificate would be valid for them.
 	Reserved []string
-	// Networks are the networks of pods and services, which contain no host.
+	// Networks lists the pod and service networks, which contain no hosts.
 	Networks []netip.Prefix
-	// Pods are the networks of pods if another network plugin assigns their addresses: a pod can then
-	// have any of these addresses on any node. Without Pods, pods have addresses of their node's
-	// subnet.
+	// Pods lists the pod networks if another network plugin assigns pod addresses. In this case, a
+	// pod can have any address in these networks on any node. If Pods is empty, a pod must have an
+	// address in its node's subnet.
 	Pods []netip.Prefix
-	// DualStack derives the IPv6 subnet of a node; optional.
+	// DualStack derives a node's IPv6 subnet. It is optional.
 	DualStack dualstack.Networks
-	// OwnNode is the name of this host's node. Its certificates come from the host itself.
+	// OwnNode is the name of this host's node. This host issues the node's certificates itself.
 	OwnNode string
-	// Addresses, if set, gets the addresses of the hosts from the API server.
+	// Addresses, if set, is filled with the host addresses from the API server.
 	Addresses *Addresses
-	// Master admits a host as a master, and returns the data for it. A repetition for the same host
-	// returns the same. The error can be ErrPreparing or a Refusal.
+	// Master admits a host as a master and returns the data for it. Calling Master again for the
+	// same host returns the same data. The error can be ErrPreparing or a Refusal.
 	Master func(context.Context, join.Request) (*join.Master, error)
 }
 
-// ErrPreparing means that a master is not ready for the request yet, and the host repeats it.
+// ErrPreparing means that a master is not ready for the request yet. The host retries the request.
 var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not continue")
 
-// Feature serves the path at which hosts join, accepts join tokens as bearer tokens, rejects the
+// Feature serves the path at which hosts join, accepts join tokens as bearer tokens, rejects
 // certificates of removed hosts, and checks the objects that joined hosts write.
 func Feature(o Options) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{o.admission()}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
@@ -74,7 +74,8 @@ func Feature(o Options) apiserver.Feature {
 	}}
 }
 
-// bearer authenticates requests with a join token, until all hosts that can use it have joined.
+// bearer authenticates requests that use a join token. It stops accepting a token when all hosts
+// that can use it have joined.
 type bearer struct {
 	tokens   Tokens
 	register register
@@ -113,7 +114,7 @@ func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, b
 	}}, true, nil
 }
 
-// door serves join.Path.
+// door is the HTTP handler for join.Path.
 type door struct {
 	Options
 	client kubernetes.Interface
@@ -151,13 +152,13 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Refusal is an error that a repetition of the request cannot resolve.
+// Refusal is an error that retrying the request cannot resolve.
 type Refusal struct{ error }
 
 // Refuse returns a Refusal.
 func Refuse(format string, values ...any) Refusal { return Refusal{fmt.Errorf(format, values...)} }
 
-// join checks a request and records the host.
+// join checks a join request and records the host.
 func (d *door) join(r *http.Request) (*join.Response, error) {
 	var request join.Request
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
@@ -214,7 +215,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	return &response, err
 }
 
-// record records the host, unless another token has given the name to a host in the meantime.
+// record records the host, unless a host has used the node name with another token in the meantime.
 func (d *door) record(ctx context.Context, token join.Token, request join.Request, group string) error {
 	taken := false
 	err := register{d.client}.change(ctx, request.NodeName, func(h *Host) {
@@ -223,7 +224,7 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 		}
 		h.Pending = h.Pending || h.Token != token.ID
 		h.Address, h.Group, h.Role, h.Token, h.NoRouter = request.Address, group, request.Role, token.ID, request.NoRouter
-		// It gets no certificate with an approval that records the time.
+		// A master requests no certificate, so no approval records the join time. Record it here.
 		if request.Role == join.RoleMaster {
 			h.Joined, h.Pending = now(), false
 		}
@@ -238,7 +239,7 @@ func refuseName(node string) Refusal {
 	return Refuse("another host is joining as %s; set another nodeName in node-config.yaml of this host, or try again in %s if it was this host", node, joinPeriod)
 }
 
-// admit returns the data for a new master, encrypted for it.
+// admit returns the data for a new master, encrypted for that master.
 func (d *door) admit(ctx context.Context, token join.Token, request join.Request) ([]byte, error) {
 	if own := version.Slipway(); request.Version != own {
 		return nil, Refuse("the masters run slipway %s, but the host runs %s; install the same version", own, request.Version)
@@ -262,7 +263,7 @@ func (d *door) admit(ctx context.Context, token join.Token, request join.Request
 	return sealed, nil
 }
 
-// checkHost reports whether the host can be a node of the cluster.
+// checkHost reports whether the host can become a node in the cluster.
 func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	if messages := validation.IsDNS1123Subdomain(request.NodeName); len(messages) > 0 {
 		return Refusal{fmt.Errorf("the host's name %q cannot be the name of a node: %s; set nodeName in node-config.yaml", request.NodeName, messages[0])}
@@ -294,7 +295,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	return nil
 }
 
-// checkReserved reports a name or an address of the platform.
+// checkReserved returns an error if the request uses a name or address of the platform.
 func (d *door) checkReserved(request join.Request) error {
 	name := request.NodeName
 	if name == d.OwnNode || slices.Contains(d.Reserved, name) || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, "."+d.DNSDomain) {
