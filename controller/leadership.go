@@ -10,33 +10,33 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Timing of the elections between masters. A master takes over at most nine seconds after the
-// leader was killed: when the lease has expired, and the next attempt is due.
+// Timing of leader elections between masters. If the leader is killed, another master takes over
+// within nine seconds: when the lease has expired and its next attempt is due.
 const (
 	leadershipDuration = 7 * time.Second
 	leadershipRetry    = time.Second
 )
 
 // Leadership is the component that elects the master that runs a group of components, with one
-// Lease for each group. Its gates admit the components of a group. If a process loses the
-// leadership of a group, it ends, because not all components can stop and start again.
+// Lease per group. The groups' gates start a group's components only on its leader. A process that
+// loses the leadership of a group exits, because not all components can be stopped and restarted.
 type Leadership struct {
-	// Client reads and writes the Leases. Other requests must not delay them.
+	// Client reads and writes the Leases. It must not be delayed by other requests.
 	Client kubernetes.Interface
-	// Identity is the name of this master. It is the same after a restart, so that the next process
-	// leads immediately.
+	// Identity is the name of this master. It stays the same after a restart, so that the next
+	// process becomes the leader immediately.
 	Identity string
 
 	groups []*Group
 }
 
-// Group is a group of components that run on one master.
+// Group is a group of components that run on only one master at a time.
 type Group struct {
 	lease         string
 	lead, standby chan struct{}
 }
 
-// Group returns a group that has a Lease in the namespace kube-system.
+// Group returns a group whose Lease is in the namespace kube-system.
 func (l *Leadership) Group(lease string) *Group {
 	for _, g := range l.groups {
 		if g.lease == lease {
@@ -48,7 +48,8 @@ func (l *Leadership) Group(lease string) *Group {
 	return g
 }
 
-// Wait waits until this process leads the group. It calls standby if another process leads it.
+// Wait blocks until this process leads the group. It calls standby if another process leads the
+// group.
 func (g *Group) Wait(ctx context.Context, standby func()) error {
 	select {
 	case <-g.lead:
@@ -69,11 +70,12 @@ func (g *Group) Wait(ctx context.Context, standby func()) error {
 // Name returns the component's name.
 func (*Leadership) Name() string { return "leadership" }
 
-// ErrLeadershipLost ends a process that led a group.
+// ErrLeadershipLost is the error with which a process exits after it has lost the leadership of a
+// group.
 var ErrLeadershipLost = errors.New("this master has lost a lease, because the API server or etcd did not respond in time; another master continues its work")
 
-// Run takes part in the elections until ctx ends. The components of the groups start after it and
-// stop before it, so that the next leader never overlaps with this one.
+// Run takes part in the elections until ctx is done. The components in the groups start after Run
+// and stop before it, so there are never two leaders at the same time.
 func (l *Leadership) Run(ctx context.Context, ready func()) error {
 	ready()
 	ctx, cancel := context.WithCancelCause(ctx)

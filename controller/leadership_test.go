@@ -37,7 +37,7 @@ func newCandidate(t *testing.T, client *fake.Clientset, identity string) *candid
 	return c
 }
 
-// wait waits in the background for the gate of the candidate's components.
+// wait waits in the background until the candidate leads the group.
 func (c *candidate) wait(ctx context.Context) {
 	go func() {
 		c.admitted.Store(c.group.Wait(ctx, func() { c.standby.Store(true) }) == nil)

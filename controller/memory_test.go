@@ -11,9 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// BenchmarkMemoryOfCachedObjects reports how many bytes of the heap an object of a cache uses: as
-// the API server sends it, and after the transforms of Deps. docs/benchmark.md has the
-// figures.
+// BenchmarkMemoryOfCachedObjects reports the heap size of a cached object, in bytes: as received
+// from the API server, and after the Deps transforms. The results are in docs/benchmark.md.
 func BenchmarkMemoryOfCachedObjects(b *testing.B) {
 	pod := managedPod(b)
 	metadata := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: pod.ObjectMeta}
@@ -56,7 +55,7 @@ func TestTransformsReduceMemory(t *testing.T) {
 	}
 }
 
-// bytesOf returns the bytes of the heap that each of n objects uses.
+// bytesOf returns the average heap size of n objects, in bytes.
 func bytesOf(t testing.TB, n int, create func() (any, error)) float64 {
 	t.Helper()
 	objects := make([]any, n)
@@ -81,7 +80,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// decodePod returns a function that decodes the protobuf form of a pod, as the clients of Deps do.
+// decodePod returns a function that decodes the protobuf encoding of a pod like the Deps clients.
 func decodePod(t testing.TB, pod *corev1.Pod) func() (any, error) {
 	t.Helper()
 	content, err := pod.Marshal()
@@ -106,7 +105,7 @@ func decodeMetadata(t testing.TB, metadata *metav1.PartialObjectMetadata) func()
 	}
 }
 
-// managedPod returns a running pod that a user has applied, with the managed fields that the API
+// managedPod returns a running pod that a user has applied. It has the managed fields that the API
 // server records for the user and for the kubelet.
 func managedPod(t testing.TB) *corev1.Pod {
 	t.Helper()
@@ -132,7 +131,7 @@ func managedPod(t testing.TB) *corev1.Pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// about as long as the JSON of the pod
+	// This value is about as long as the pod's JSON.
 	pod.Annotations[corev1.LastAppliedConfigAnnotation] = fmt.Sprintf("%x", applied)
 	pods := fake.NewClientset().CoreV1().Pods("shop")
 	created, err := pods.Create(t.Context(), pod, metav1.CreateOptions{FieldManager: "kubectl-client-side-apply"})

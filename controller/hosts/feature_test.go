@@ -24,7 +24,7 @@ func (f fixture) door() *door {
 	}, f.client, f.tokens}
 }
 
-// send posts a request to join and returns the status and the body of the response.
+// send posts a join request and returns the response's status code and body.
 func (f fixture) send(t *testing.T, request join.Request) (int, string) {
 	t.Helper()
 	body, err := json.Marshal(request)

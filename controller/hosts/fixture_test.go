@@ -40,7 +40,7 @@ func encodeCertificate(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }
 
-// fixture is a cluster with a node "master" and stored tokens.
+// fixture is a cluster with a node "master" and join tokens.
 type fixture struct {
 	client    kubernetes.Interface
 	tokens    Tokens
@@ -61,14 +61,14 @@ func newFixture(t *testing.T) fixture {
 	return fixture{client, Tokens{client}, register{client}, encodeCertificate(signer), signer, key}
 }
 
-// issue returns a certificate of the cluster for a client.
+// issue returns a client certificate that the cluster's CA has signed.
 func (f fixture) issue(t *testing.T, subject pkix.Name, issued time.Time) *x509.Certificate {
 	t.Helper()
 	template := &x509.Certificate{Subject: subject, NotBefore: issued.Add(-backdating), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	return sign(t, template, f.signer, newKey(t), f.key)
 }
 
-// sign returns the certificate of a key. Without a parent, it is self-signed.
+// sign returns a certificate for a key. Without a parent, the certificate is self-signed.
 func sign(t testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	template.SerialNumber, template.NotAfter = big.NewInt(1), time.Now().Add(time.Hour)
@@ -86,7 +86,7 @@ func sign(t testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.P
 	return cert
 }
 
-// createToken stores a token for one node that is valid for a duration.
+// createToken stores a token that one node can use and that is valid for the given duration.
 func (f fixture) createToken(t *testing.T, valid time.Duration) join.Token {
 	t.Helper()
 	token, err := join.New(f.authority)
@@ -97,7 +97,7 @@ func (f fixture) createToken(t *testing.T, valid time.Duration) join.Token {
 	if err := f.tokens.Create(context.Background(), token, info); err != nil {
 		t.Fatal(err)
 	}
-	// The fake client does not move stringData to data, as the API server does.
+	// Unlike the API server, the fake client does not move stringData to data.
 	secrets := f.client.CoreV1().Secrets(namespace)
 	secret, err := secrets.Get(t.Context(), secretName(token.ID), metav1.GetOptions{})
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// FuzzJoin sends requests of machines on the network to the path at which hosts join. The text
-// TOKEN stands for the token of a node. No request gets a master's keys, and only valid names and
-// addresses are recorded.
+// FuzzJoin sends requests that any machine on the network could send to the path at which hosts
+// join. The text TOKEN stands for a node's token. No request may obtain a master's keys, and only
+// valid names and addresses may be recorded.
 func FuzzJoin(f *testing.F) {
 	authority := encodeCertificate(newCertificate(f, pkix.Name{CommonName: "signer"}, time.Now()))
 	token, err := join.New(authority)

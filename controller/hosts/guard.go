@@ -12,25 +12,25 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// userOfNode is the prefix of the users of nodes, and groupOfNodes is their group.
+// userOfNode is the username prefix of nodes, and groupOfNodes is their group.
 const (
 	userOfNode   = "system:node:"
 	groupOfNodes = "system:nodes"
 )
 
-// refreshInterval limits the age of the register that the guard uses.
+// refreshInterval is the maximum age of the register that the guard uses.
 const refreshInterval = time.Second
 
-// backdating is the time by which certificates are backdated: those of Kubernetes' signers, and
-// those that a master issues to itself.
+// backdating is the time by which certificates are backdated, both those from the Kubernetes
+// signers and those that a master issues to itself.
 const backdating = pki.Backdating
 
-// guard rejects the certificates of removed hosts, and certificates that a host got before it
+// guard rejects the certificates of removed hosts, and certificates that a host obtained before it
 // joined again.
 type guard struct {
 	register register
 	ownNode  string
-	// authority returns the cluster's certificate authority in PEM.
+	// authority returns the cluster's CA certificate in PEM format.
 	authority func() ([]byte, error)
 
 	mu      sync.Mutex
@@ -38,8 +38,8 @@ type guard struct {
 	checked time.Time
 }
 
-// filter rejects requests with revoked certificates. Requests without a certificate of a joined
-// host cost nothing.
+// filter rejects requests with revoked certificates. It adds no cost to requests without a joined
+// host's certificate.
 func (g *guard) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
@@ -67,11 +67,11 @@ func nodeOf(cert *x509.Certificate) string {
 	return ""
 }
 
-// void reports whether the host of a certificate is removed, or joined again after the certificate
-// was issued.
+// void reports whether the host that a certificate belongs to has been removed, or has joined again
+// since the certificate was issued.
 //
-// The time of the removal alone does not decide: for a moment, the host can still request
-// certificates, and they are issued later.
+// Comparing with the removal time is not sufficient: for a moment after its removal, a host can
+// still request certificates, which are issued later.
 func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -85,8 +85,8 @@ func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) b
 }
 
 // isIssued reports whether the cluster has issued a certificate. The guard runs before
-// authentication, and anyone can create a certificate with the name of a removed host: such
-// requests must not make those of other hosts wait for etcd.
+// authentication, and anyone can create a certificate with the name of a removed host. Requests
+// with such certificates must not make requests from other hosts wait for etcd.
 func (g *guard) isIssued(cert *x509.Certificate) bool {
 	data, err := g.authority()
 	if err != nil {
@@ -106,7 +106,7 @@ func (g *guard) refresh(ctx context.Context, maxAge time.Duration) {
 	}
 	hosts, err := g.register.read(ctx)
 	if err != nil {
-		// Nodes continue to work with the previous state while etcd is not available.
+		// While etcd is unavailable, nodes continue to work with the previous state.
 		slog.Warn("the register of removed hosts is not current", "error", err)
 		return
 	}

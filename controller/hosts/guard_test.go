@@ -68,7 +68,7 @@ func (f fixture) guard() *guard {
 	return &guard{register: f.register, ownNode: "master", authority: func() ([]byte, error) { return f.authority, nil }}
 }
 
-// TestForgedCertificateDoesNotCauseReads sends certificates that anyone can create.
+// TestForgedCertificateDoesNotCauseReads sends requests with certificates that anyone can create.
 func TestForgedCertificateDoesNotCauseReads(t *testing.T) {
 	f := newFixture(t)
 	removed := now()
@@ -95,7 +95,7 @@ func TestForgedCertificateDoesNotCauseReads(t *testing.T) {
 	}
 }
 
-// request sends a request with a certificate through the guard, and returns the status.
+// request sends a request with a certificate through the guard and returns the status code.
 func (g *guard) request(t *testing.T, cert *x509.Certificate) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api", nil)
@@ -124,7 +124,7 @@ func TestHostThatJoinsAgainIsAcceptedImmediately(t *testing.T) {
 	}
 }
 
-// TestMasterThatJoinsAgainIsAccepted uses the certificate that a master issues to its own node.
+// TestMasterThatJoinsAgainIsAccepted uses the certificate that a master issues for its own node.
 func TestMasterThatJoinsAgainIsAccepted(t *testing.T) {
 	f, dir := newFixture(t), t.TempDir()
 	removed := metav1.Time{Time: time.Now().Add(-time.Minute).Truncate(time.Second)}

@@ -1,6 +1,6 @@
-// Package hosts lets hosts join a cluster and removes them.
+// Package hosts lets hosts join a cluster and removes hosts from it.
 //
-// A host joins with a token (package pki/join). Its path to credentials:
+// A host joins with a token (package pki/join). It obtains credentials as follows:
 //
 //	slipway up --join               API server
 //	  GET  /slipway/join         →  authority, which the token pins
@@ -8,16 +8,16 @@
 //	  signing request, token     →  certificate of the recorded node
 //	  further signing requests   →  certificates of other components
 //
-// A host that joins as a master gets the private keys of the authorities instead, encrypted for it,
-// and issues its certificates itself.
+// A host that joins as a master receives the private keys of the CAs instead, encrypted for this
+// host, and issues its own certificates.
 //
-// Kubernetes' own signers issue the certificates. Controllers approves the first certificate of a
-// node, its serving certificates, and those of its components. Kubernetes' own approver approves
-// renewals of the node's certificate.
+// The Kubernetes signers issue all other certificates. Controllers approves a node's first
+// certificate, its serving certificates and the certificates of its components. The Kubernetes
+// approver approves renewals of the node certificate.
 //
-// The ConfigMap kube-system/slipway-hosts is the register of hosts that joined. It outlives their
-// Nodes: when a Node is deleted, Controllers records the time, and the API server rejects
-// certificates that the host got before it.
+// The ConfigMap kube-system/slipway-hosts is the register of hosts that have joined. A register
+// entry outlives the host's Node: when a Node is deleted, Controllers records the time, and the API
+// server rejects certificates that the host obtained before that time.
 package hosts
 
 import (
@@ -35,51 +35,51 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// namespace contains tokens and the register.
+// namespace is the namespace of the tokens and the register.
 const namespace = metav1.NamespaceSystem
 
-// registerName is the name of the ConfigMap of the register.
+// registerName is the name of the register's ConfigMap.
 const registerName = "slipway-hosts"
 
-// Host is an entry of the register.
+// Host is a register entry.
 type Host struct {
 	// Address is the host's address at the time of the join.
 	Address string `json:"address"`
 	// Joined is the time of the last join.
 	Joined metav1.Time `json:"joined"`
-	// Role is RoleNode or RoleMaster; "" means RoleNode.
+	// Role is RoleNode or RoleMaster. An empty role means RoleNode.
 	Role string `json:"role,omitempty"`
-	// Group is the node group of the token, or "".
+	// Group is the token's node group, or "".
 	Group string `json:"group,omitempty"`
-	// Token is the ID of the token of the last join. Pending means that this join has no certificate
-	// yet, so that Joined is the time of the previous join.
+	// Token is the ID of the token that was used for the last join. Pending means that no
+	// certificate has been issued for this join yet, so Joined is the time of the previous join.
 	Token   string `json:"token,omitempty"`
 	Pending bool   `json:"pending,omitempty"`
-	// NoRouter means that the host gets no credentials of a router.
+	// NoRouter means that the host receives no router credentials.
 	NoRouter bool `json:"noRouter,omitempty"`
-	// Removed is the time of the last removal. Certificates that were issued before are void.
+	// Removed is the time of the last removal. Certificates that were issued earlier are rejected.
 	Removed *metav1.Time `json:"removed,omitempty"`
 }
 
 // removed reports whether the host was removed and has not joined again.
 func (h Host) removed() bool { return h.Removed != nil && h.Joined.Before(h.Removed) }
 
-// joinPeriod is how long the Node of a host may take to appear after the host has joined.
+// joinPeriod is how long a host's Node may take to appear after the host has joined.
 const joinPeriod = 3 * time.Minute
 
-// isJoining reports whether the host has joined so recently that it might have no Node yet.
+// isJoining reports whether the host joined so recently that its Node might not exist yet.
 func (h Host) isJoining() bool { return !h.removed() && time.Since(h.Joined.Time) < joinPeriod }
 
-// hasJoined reports whether the host has joined with a token and has all its certificates. A host
-// that joined again with another token counts, too.
+// hasJoined reports whether the host has joined with the given token and has received all its
+// certificates. It also returns true if the host has joined again with another token.
 func (h Host) hasJoined(token string) bool {
 	return h.Token != token || !h.Pending && !h.isJoining()
 }
 
-// register reads and writes the entries of hosts.
+// register reads and writes the host entries.
 type register struct{ client kubernetes.Interface }
 
-// read returns the entries by node name.
+// read returns the entries, keyed by node name.
 func (r register) read(ctx context.Context) (map[string]Host, error) {
 	object, err := r.client.CoreV1().ConfigMaps(namespace).Get(ctx, registerName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -91,7 +91,7 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
-// RecordMaster records the first master, so that it can be removed like others.
+// RecordMaster records the first master, so that it can be removed like other masters.
 func RecordMaster(ctx context.Context, client kubernetes.Interface, node, address string) error {
 	return register{client}.change(ctx, node, func(h *Host) {
 		if h.Role != join.RoleMaster || h.removed() {
@@ -112,7 +112,7 @@ func entries(object *corev1.ConfigMap) (map[string]Host, error) {
 	return hosts, nil
 }
 
-// change changes the entry of a host. It creates a missing register.
+// change updates a host's entry. It creates the register if it does not exist.
 func (r register) change(ctx context.Context, name string, change func(*Host)) error {
 	maps := r.client.CoreV1().ConfigMaps(namespace)
 	err := retry.OnError(retry.DefaultBackoff, isConflict, func() error {
@@ -153,5 +153,5 @@ func (r register) change(ctx context.Context, name string, change func(*Host)) e
 
 func isConflict(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
-// now returns the time with the precision of certificates.
+// now returns the current time in whole seconds, which is the precision of certificate times.
 func now() metav1.Time { return metav1.Time{Time: time.Now().Truncate(time.Second)} }

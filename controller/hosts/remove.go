@@ -21,32 +21,34 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// LeaveAnnotation on a Node means that its host leaves the cluster. `slipway leave` sets it.
+// LeaveAnnotation on a Node means that its host is leaving the cluster. `slipway leave` sets the
+// annotation.
 const LeaveAnnotation = "slipway.openshift.io/leave"
 
-// finalizer delays the deletion of a Node until its pods have ended and its certificates are void.
+// finalizer delays the deletion of a Node until its pods have terminated and its certificates are
+// revoked.
 const finalizer = "slipway.openshift.io/host"
 
 const (
-	// drainInterval is the interval of attempts to evict pods.
+	// drainInterval is the interval between attempts to evict pods.
 	drainInterval = time.Second
-	// drainTimeout limits the drain of a Node that an administrator deletes.
+	// drainTimeout is the maximum duration of a drain if an administrator deletes the Node.
 	drainTimeout = time.Minute
-	// voidDelay is the time until all API servers reject the certificates of a removed host: times
-	// are whole seconds, and a request can be in progress.
+	// voidDelay is the time until all API servers reject the certificates of a removed host. It
+	// allows for times in whole seconds and for an in-flight request.
 	voidDelay = 4 * refreshInterval
 )
 
-// remover drains the nodes of hosts that leave, and revokes their certificates.
+// remover drains the nodes of hosts that are leaving and revokes their certificates.
 type remover struct {
 	client   kubernetes.Interface
 	nodes    corelisters.NodeLister
 	register register
-	// removeMaster removes what the cluster stores about a master.
+	// removeMaster removes the data that the cluster stores about a master.
 	removeMaster func(ctx context.Context, node, address string) error
 }
 
-// reconcile performs the next step for the node of a joined host.
+// reconcile performs the next step for a joined host's node.
 func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	hosts, err := r.register.read(ctx)
 	if err != nil {
@@ -58,7 +60,8 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	node, err := r.nodes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
-		// The key of a Node that does not exist comes from its deletion, here before adopt.
+		// The Node does not exist. Its key was enqueued when it was deleted before adopt added the
+		// finalizer.
 		if host.removed() {
 			return nil
 		}
@@ -70,7 +73,7 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	hasFinalizer := slices.Contains(node.Finalizers, finalizer)
 	switch {
 	case node.DeletionTimestamp == nil && host.removed():
-		// A request of the host to create its Node again was in progress during the removal.
+		// During the removal, an in-flight request from the host created its Node again.
 		return r.delete(ctx, node)
 	case node.DeletionTimestamp == nil && !hasFinalizer:
 		return r.adopt(ctx, node, host)
@@ -91,7 +94,7 @@ func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error
 	return r.patch(ctx, node.Name, map[string]any{"metadata": metadata})
 }
 
-// leave drains a node and deletes it when it has no pods.
+// leave drains a node and deletes it when no pods are left.
 func (r *remover) leave(ctx context.Context, node *corev1.Node) error {
 	empty, err := r.drain(ctx, node)
 	if err != nil {
@@ -111,9 +114,9 @@ func (r *remover) delete(ctx context.Context, node *corev1.Node) error {
 	return nil
 }
 
-// finalize drains a deleted Node while its kubelet can still end pods, revokes the certificates
-// of the host, and removes the finalizer when all API servers reject them. Otherwise, the kubelet
-// could create the Node again.
+// finalize drains a deleted Node while its kubelet can still terminate pods, and revokes the host's
+// certificates. It removes the finalizer when all API servers reject these certificates. If the
+// finalizer were removed earlier, the kubelet could create the Node again.
 func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) error {
 	isVoid := host.Removed != nil && !host.Removed.Before(node.DeletionTimestamp)
 	if isVoid {
@@ -147,7 +150,7 @@ func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) er
 	return controller.RequeueAfter(voidDelay)
 }
 
-// void records the removal of a host, so that the API server rejects its certificates.
+// void records that a host has been removed, so that the API server rejects its certificates.
 func (r *remover) void(ctx context.Context, name string) error {
 	return r.register.change(ctx, name, func(h *Host) {
 		removed := now()
@@ -158,9 +161,9 @@ func (r *remover) void(ctx context.Context, name string) error {
 	})
 }
 
-// cancelRequests deletes the signing requests of a removed host that have no certificate.
-// Otherwise, a request that waits until the host joins again could give the removed host a valid
-// certificate.
+// cancelRequests deletes a removed host's certificate signing requests for which no certificate has
+// been issued. Otherwise, a request that is still pending when the host joins again could give the
+// removed host a valid certificate.
 func (r *remover) cancelRequests(ctx context.Context, name string) error {
 	requests := r.client.CertificatesV1().CertificateSigningRequests()
 	list, err := requests.List(ctx, metav1.ListOptions{})
@@ -179,7 +182,8 @@ func (r *remover) cancelRequests(ctx context.Context, name string) error {
 	return nil
 }
 
-// drain cordons a node and evicts its pods. It reports whether none is left that an eviction ends.
+// drain cordons a node and evicts its pods. It reports whether all pods that can be evicted are
+// gone.
 func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err error) {
 	if !node.Spec.Unschedulable {
 		if err := r.patch(ctx, node.Name, map[string]any{"spec": map[string]any{"unschedulable": true}}); err != nil {
@@ -203,7 +207,8 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 			continue
 		}
 		err := r.client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
-		// A disruption budget rejects an eviction with 429 until other pods are ready.
+		// The API server rejects an eviction with status 429 if a PodDisruptionBudget does not
+		// allow it until other pods are ready.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
 			return false, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
@@ -211,8 +216,8 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 	return empty, nil
 }
 
-// stays reports whether a pod remains until its host stops: pods of daemon sets, static pods, and
-// pods that have ended.
+// stays reports whether a pod remains on the node until its host stops. This is the case for daemon
+// set pods, static pods and pods that have terminated.
 func stays(pod *corev1.Pod) bool {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]
 	owner := metav1.GetControllerOf(pod)

@@ -32,7 +32,7 @@ func newRemoval(t *testing.T) removal {
 	return removal{f, &remover{client: f.client, nodes: factory.Core().V1().Nodes().Lister(), register: f.register}, factory}
 }
 
-// reconcile reconciles a node in the cache. A nil node represents a deleted node.
+// reconcile reconciles a node from the cache. A nil node represents a deleted node.
 func (r removal) reconcile(t *testing.T, node *corev1.Node) {
 	t.Helper()
 	store := r.factory.Core().V1().Nodes().Informer().GetStore()
@@ -119,11 +119,11 @@ func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 	}
 }
 
-// TestHostCanBeRemovedInSameSecondAsJoin fails if times of whole seconds make a removal and a join
-// equal, so that the host keeps its certificates.
+// TestHostCanBeRemovedInSameSecondAsJoin fails if the removal and the join have the same time, in
+// whole seconds, and the host therefore keeps its certificates.
 func TestHostCanBeRemovedInSameSecondAsJoin(t *testing.T) {
 	r := newRemoval(t)
-	// The next second has not started when the host is removed.
+	// The host is removed before the next second starts.
 	joined := metav1.Time{Time: now().Add(time.Second)}
 	if err := r.register.change(t.Context(), "second", func(h *Host) { h.Joined = joined }); err != nil {
 		t.Fatal(err)

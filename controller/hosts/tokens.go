@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// Keys of a token's secret. Upstream's bootstrap tokens have the first four, too. Upstream's key
-// token-secret is absent, because it contains the secret itself.
+// Keys in a token's secret. The first four keys are the same as in upstream's bootstrap tokens. The
+// upstream key token-secret is omitted, because it would contain the secret itself.
 const (
 	idKey     = "token-id"
 	expiryKey = "expiration"
@@ -32,14 +32,15 @@ const (
 	roleKey  = "slipway-role"
 	groupKey = "slipway-group"
 	usesKey  = "slipway-uses"
-	// noRouterKey is "true" if hosts get no credentials of a router.
+	// noRouterKey is "true" if hosts receive no router credentials.
 	noRouterKey = "slipway-no-router"
-	// nodesKey contains a JSON object: the names of the nodes that use the token, with the name of
-	// the signing request of each that is approved, or with the hash of the key of a master.
+	// nodesKey contains a JSON object that maps the name of each node that uses the token to the
+	// name of the node's approved certificate signing request or, for a master, to the hash of the
+	// master's key.
 	nodesKey = "slipway-nodes"
 )
 
-// Errors of tokens. Each is a sentence for the administrator of the host that wants to join.
+// Token errors. Each error is a sentence for the administrator of the joining host.
 var (
 	ErrUnknown = errors.New("the token does not exist: it was revoked, or it expired long ago; create another one with `slipway token create` on a master")
 	ErrExpired = errors.New("the token has expired; create another one with `slipway token create` on a master")
@@ -50,9 +51,10 @@ var (
 type TokenInfo struct {
 	ID, Role, Group string
 	Expiry          time.Time
-	// NoRouter means that the hosts run no router, and get no credentials of one.
+	// NoRouter means that the hosts run no router and receive no router credentials.
 	NoRouter bool
-	// Uses is the number of hosts that can join. Nodes are the nodes that have used the token.
+	// Uses is the number of hosts that can join with the token. Nodes lists the nodes that have
+	// used the token.
 	Uses  int
 	Nodes []string
 }
@@ -68,12 +70,12 @@ func (i TokenInfo) State() string {
 	return "valid"
 }
 
-// Tokens stores tokens in secrets of the type of upstream's bootstrap tokens.
+// Tokens stores tokens in secrets of upstream's bootstrap token type.
 type Tokens struct {
 	Client kubernetes.Interface
 }
 
-// Create stores a token. Only the hash of its secret is stored.
+// Create stores a token. It stores only the hash of the token's secret.
 func (t Tokens) Create(ctx context.Context, token join.Token, info TokenInfo) error {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secretName(token.ID)},
@@ -120,7 +122,7 @@ func (t Tokens) Revoke(ctx context.Context, id string) error {
 	return nil
 }
 
-// check returns the secret of a token that is valid, or one of the errors of tokens.
+// check returns the secret for a valid token, or one of the token errors.
 func (t Tokens) check(ctx context.Context, token join.Token) (*corev1.Secret, error) {
 	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(token.ID), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -138,8 +140,9 @@ func (t Tokens) check(ctx context.Context, token join.Token) (*corev1.Secret, er
 	return secret, nil
 }
 
-// claim records that a node uses a token. A node can repeat it until its host has been removed. A
-// master also needs the same key again: another host with the token would get the private keys.
+// claim records that a node uses a token. The node can repeat the claim until its host has been
+// removed. A master must also use the same key when it repeats the claim. Otherwise, another host
+// with the token would receive the private keys.
 func (t Tokens) claim(ctx context.Context, token join.Token, request join.Request, removed bool) error {
 	return t.update(ctx, token.ID, func(secret *corev1.Secret) error {
 		nodes, info := nodesOf(secret), infoOf(secret)
@@ -162,9 +165,10 @@ func (t Tokens) claim(ctx context.Context, token join.Token, request join.Reques
 	})
 }
 
-// approve records that the signing request of a node is approved. It returns false if the node has
-// not claimed the token, or has another signing request: a token gives a node one certificate. The
-// same request can be repeated until the host has been removed.
+// approve records that a node's certificate signing request is approved. It returns false if the
+// node has not claimed the token or another request of the node has been approved: a token grants
+// only one certificate to a node. The approval of the same request can be repeated until the host
+// has been removed.
 func (t Tokens) approve(ctx context.Context, id, node, request string, removed bool) (approved bool, err error) {
 	err = t.update(ctx, id, func(secret *corev1.Secret) error {
 		nodes := nodesOf(secret)
@@ -204,7 +208,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 	info := TokenInfo{
 		ID: string(secret.Data[idKey]), Role: string(secret.Data[roleKey]), Group: string(secret.Data[groupKey]),
 	}
-	// An invalid time is zero, and the token has expired.
+	// An invalid time is parsed as the zero time, so the token has expired.
 	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))
 	info.Uses, _ = strconv.Atoi(string(secret.Data[usesKey]))
 	info.NoRouter, _ = strconv.ParseBool(string(secret.Data[noRouterKey])) // absent in older tokens

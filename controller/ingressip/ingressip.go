@@ -1,10 +1,10 @@
-// Package ingressip allocates addresses for services of type LoadBalancer from a pool, for clusters
-// without a cloud. It writes the address of a service to its status and to its external IPs, and
-// releases it when the service is deleted or its type changes. The administrator must route the
-// addresses to a node.
+// Package ingressip allocates addresses from a pool to services of type LoadBalancer, in clusters
+// without a cloud provider. It writes a service's address to the service's status and external IPs.
+// It releases the address when the service is deleted or its type changes. The administrator must
+// route the addresses to a node.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2; fields and events are those of
-// OpenShift 3's controller.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2. The fields and events are those
+// of OpenShift 3's controller.
 package ingressip
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Reasons of events about services.
+// Event reasons for services.
 const (
-	// RangeFull means that no address in the pool is free.
+	// RangeFull means that the pool has no free address.
 	RangeFull = "IngressIPRangeFull"
-	// Reallocated means that the address of the service is in use or not in the pool, and will be
-	// replaced.
+	// Reallocated means that the service's address is in use by another service or not in the pool,
+	// and will be replaced.
 	Reallocated = "IngressIPReallocated"
 )
 
@@ -42,14 +42,14 @@ const (
 type Addresses struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// Network is the IPv4 pool. Its first and last address are not allocated.
+	// Network is the IPv4 pool. The first and last address in the network are not allocated.
 	Network netip.Prefix
 }
 
 // Name returns the component's name.
 func (*Addresses) Name() string { return "ingress-addresses" }
 
-// Run allocates addresses until ctx ends. It calls ready when the cache contains all services.
+// Run allocates addresses until ctx is done. It calls ready when the cache contains all services.
 func (a *Addresses) Run(ctx context.Context, ready func()) error {
 	services := a.Deps.Informers.Core().V1().Services()
 	events, shutdown := controller.Recorder(ctx, a.Deps.Kube, scheme.Scheme, "ingressip-controller")
@@ -97,14 +97,14 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	return l.ensureAddress(ctx, key, service)
 }
 
-// isManaged reports whether this controller allocates the service's address. A service with a load
-// balancer class has another controller.
+// isManaged reports whether this controller allocates the service's address. Services with a load
+// balancer class are managed by another controller.
 func isManaged(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.LoadBalancerClass == nil
 }
 
-// loadAddresses adds the existing addresses of services to the pool. If two services have the same
-// address, the older one keeps it.
+// loadAddresses adds existing service addresses to the pool. If two services have the same address,
+// the older service keeps it.
 func (l *loop) loadAddresses() error {
 	services, err := l.services.List(labels.Everything())
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *loop) loadAddresses() error {
 	return nil
 }
 
-// release releases the address of a service and enqueues the services that wait for one.
+// release releases a service's address and enqueues the services that are waiting for an address.
 func (l *loop) release(key controller.Key) {
 	for _, waiting := range l.pool.release(key) {
 		l.trigger.Add(waiting)
@@ -155,8 +155,8 @@ func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *c
 	return l.setExternalIP(ctx, service, address)
 }
 
-// removeAddress removes the address that a service had before a change of its type. Addresses of a
-// service with a load balancer class belong to another controller, unless the pool allocated them.
+// removeAddress removes the address that a service had before its type changed. If a service has a
+// load balancer class, its addresses belong to another controller unless the pool allocated them.
 func (l *loop) removeAddress(ctx context.Context, service *corev1.Service) error {
 	if !l.pool.hasAddress(cache.MetaObjectToName(service)) &&
 		(service.Spec.LoadBalancerClass != nil || !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.contains)) {
@@ -172,7 +172,8 @@ func (l *loop) removeAddress(ctx context.Context, service *corev1.Service) error
 	return l.setExternalIP(ctx, service, netip.Addr{})
 }
 
-// setExternalIP makes address the only one of the pool in the external IPs of a service.
+// setExternalIP adds the address to a service's external IPs and removes all other pool addresses
+// from them.
 func (l *loop) setExternalIP(ctx context.Context, service *corev1.Service, address netip.Addr) error {
 	externalIPs := slices.DeleteFunc(slices.Clone(service.Spec.ExternalIPs), func(text string) bool {
 		return l.pool.contains(text) && text != address.String()
@@ -187,7 +188,7 @@ func (l *loop) setExternalIP(ctx context.Context, service *corev1.Service, addre
 	return err
 }
 
-// patch patches a service. It fails if the service has changed since it was read.
+// patch patches a service. It returns an error if the service has changed since it was read.
 func (l *loop) patch(ctx context.Context, service *corev1.Service, change map[string]any, subresources ...string) (*corev1.Service, error) {
 	change["metadata"] = map[string]any{"resourceVersion": service.ResourceVersion, "uid": service.UID}
 	content, err := json.Marshal(change)
@@ -201,7 +202,7 @@ func (l *loop) patch(ctx context.Context, service *corev1.Service, change map[st
 	return updated, nil
 }
 
-// ingressAddress returns the address in the status of a service, if any.
+// ingressAddress returns the address in a service's status, if any.
 func ingressAddress(service *corev1.Service) (address netip.Addr) {
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
 		if address, err := netip.ParseAddr(ingress.IP); err == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// loadBalancer returns a service of type LoadBalancer with an age in hours.
+// loadBalancer returns a service of type LoadBalancer that was created age hours ago.
 func loadBalancer(name string, age int, address string) *corev1.Service {
 	s := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -32,7 +32,8 @@ func loadBalancer(name string, age int, address string) *corev1.Service {
 	return s
 }
 
-// cluster has services and runs the component with the pool 172.29.0.0/30, which has two addresses.
+// cluster contains services and runs the component with the pool 172.29.0.0/30, which has two
+// usable addresses.
 type cluster struct {
 	*testing.T
 	client *fake.Clientset

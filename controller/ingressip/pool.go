@@ -8,13 +8,14 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// pool contains the owners of addresses. It is derived from the services. Only one goroutine uses
-// it.
+// pool tracks which service owns which address. It is derived from the services. It is not safe for
+// concurrent use.
 type pool struct {
 	network   netip.Prefix
 	owners    map[netip.Addr]controller.Key
 	addresses map[controller.Key]netip.Addr
-	// waiting contains services without an address. last is the last allocated address.
+	// waiting contains the services that are waiting for an address. last is the last allocated
+	// address.
 	waiting map[controller.Key]bool
 	last    netip.Addr
 }
@@ -26,7 +27,7 @@ func newPool(network netip.Prefix) *pool {
 	}
 }
 
-// contains reports whether text is an address in the pool's network.
+// contains reports whether text is an IP address in the pool's network.
 func (p *pool) contains(text string) bool {
 	address, err := netip.ParseAddr(text)
 	return err == nil && p.network.Contains(address)
@@ -35,14 +36,14 @@ func (p *pool) contains(text string) bool {
 // hasAddress reports whether a service has an address.
 func (p *pool) hasAddress(key controller.Key) bool { return p.addresses[key].IsValid() }
 
-// usable reports whether an address is in the network and is neither its first nor its last
-// address.
+// usable reports whether an address is in the network and is neither the network's first nor its
+// last address.
 func (p *pool) usable(address netip.Addr) bool {
 	return p.network.Contains(address) && address != p.network.Addr() && p.network.Contains(address.Next())
 }
 
 // claim makes a service the owner of an address. It returns false if the address is not usable or
-// has another owner.
+// is owned by another service.
 func (p *pool) claim(key controller.Key, address netip.Addr) bool {
 	if owner, hasOwner := p.owners[address]; hasOwner && owner != key || !p.usable(address) {
 		return false
@@ -53,9 +54,10 @@ func (p *pool) claim(key controller.Key, address netip.Addr) bool {
 	return true
 }
 
-// allocate returns the requested address if it is free, or else the next free one after the last
-// allocated address, so that a released address is reused as late as possible. If no address is
-// free, the result is invalid and the service waits.
+// allocate returns the requested address if it is free. Otherwise, it returns the next free address
+// after the last allocated address, so that a released address is reused as late as possible. If no
+// address is free, the result is the invalid address and the service is added to the waiting
+// services.
 func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
 	if existing := p.addresses[key]; existing.IsValid() {
 		return existing // was allocated but not written
@@ -75,7 +77,7 @@ func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
 	}
 }
 
-// next returns the next address and wraps around.
+// next returns the next address. It wraps around at the end of the network.
 func (p *pool) next(address netip.Addr) netip.Addr {
 	if next := address.Next(); p.network.Contains(next) {
 		return next
@@ -83,7 +85,7 @@ func (p *pool) next(address netip.Addr) netip.Addr {
 	return p.network.Addr()
 }
 
-// release releases the address of a service and returns the waiting services.
+// release releases a service's address and returns the waiting services.
 func (p *pool) release(key controller.Key) (waiting []controller.Key) {
 	delete(p.waiting, key)
 	if !p.remove(key) {

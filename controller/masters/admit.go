@@ -13,10 +13,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// MemberError means that a member of etcd has the name or the address of a new one.
+// MemberError means that an existing etcd member has the same name or address as the new member.
 type MemberError struct{ Member etcdmember.Member }
 
-// Error names the member and the remedy.
+// Error names the member and the command that removes it.
 func (e MemberError) Error() string {
 	return fmt.Sprintf("etcd already has a member %s at %s; remove the previous host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
 }
@@ -27,8 +27,9 @@ type Adder interface {
 	AddLearner(ctx context.Context, peerURL string) ([]etcdmember.Member, error)
 }
 
-// Admit adds a learner to etcd, and returns the list of members for its first start. A repetition
-// for a learner that has not started returns the same. The error can be a MemberError.
+// Admit adds a learner to etcd and returns the initial member list for the learner's first start.
+// If Admit is called again for a learner that has not started, it returns the same list. The error
+// can be a MemberError.
 func Admit(ctx context.Context, client Adder, name, peerURL string) (cluster string, err error) {
 	members, err := client.List(ctx)
 	if err != nil {
@@ -47,7 +48,7 @@ func Admit(ctx context.Context, client Adder, name, peerURL string) (cluster str
 	return initialCluster(members, name, peerURL), nil
 }
 
-// initialCluster lists members as NAME=URL. The new one has no name yet.
+// initialCluster lists the members as NAME=URL. etcd does not know the new member's name yet.
 func initialCluster(members []etcdmember.Member, newName, newURL string) string {
 	var list []string
 	for _, m := range members {
@@ -63,7 +64,7 @@ func initialCluster(members []etcdmember.Member, newName, newURL string) string 
 	return strings.Join(list, ",")
 }
 
-// Remove removes a master from the members of etcd, and its settings.
+// Remove removes a master's etcd member and settings.
 func Remove(ctx context.Context, members Members, client kubernetes.Interface, node string) error {
 	list, err := members.List(ctx)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// listTimeout limits a request for the API servers.
+// listTimeout is the timeout for listing the API servers.
 const listTimeout = 2 * time.Second
 
-// APIServers returns the host:port addresses of the API servers that are registered.
+// APIServers returns the host:port addresses of the registered API servers.
 func APIServers(ctx context.Context, client kubernetes.Interface, options metav1.GetOptions) (addresses []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -34,8 +34,8 @@ func APIServers(ctx context.Context, client kubernetes.Interface, options metav1
 	return addresses, nil
 }
 
-// CountAPIServers returns the number of API servers that are registered, at least 1. It reads the
-// cache of an API server, so that a login need not wait for etcd.
+// CountAPIServers returns the number of registered API servers, at least 1. It reads from an API
+// server's cache, so that a login does not wait for etcd.
 func CountAPIServers(client kubernetes.Interface) int {
 	addresses, err := APIServers(context.Background(), client, metav1.GetOptions{ResourceVersion: "0"})
 	if err != nil {
@@ -44,7 +44,7 @@ func CountAPIServers(client kubernetes.Interface) int {
 	return max(len(addresses), 1)
 }
 
-// Connections returns a connection like config to each API server.
+// Connections returns a client configuration for each API server, derived from config.
 func Connections(ctx context.Context, config *rest.Config) (servers []*rest.Config, err error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

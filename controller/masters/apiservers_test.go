@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// registered returns the object in which API servers register their addresses.
+// registered returns the EndpointSlice in which API servers register their addresses.
 func registered(addresses ...string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
 		TypeMeta:    metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},

@@ -1,9 +1,9 @@
-// Package masters keeps the members of etcd of a cluster with several masters: it gives learners
-// that have caught up a vote, and expels those that make no progress.
+// Package masters manages the etcd members in a cluster with several masters. It promotes learners
+// that have caught up to voting members, and removes learners that make no progress.
 //
-// A master that joins is a learner first. It has all data, and its loss stops nothing. The number
-// of voters stays odd: the second master remains a learner on standby until a third one has caught
-// up, since two voters fail more often than one.
+// A joining master starts as a learner. It has all data, and losing it does not interrupt the
+// cluster. The number of voters stays odd: the second master remains a standby learner until a
+// third master has caught up, because two voters fail more often than one.
 package masters
 
 import (
@@ -17,18 +17,19 @@ import (
 )
 
 const (
-	// interval is the time between two checks of the members.
+	// interval is the interval between two checks of the members.
 	interval = 2 * time.Second
-	// requestTimeout limits a request to a member.
+	// requestTimeout is the timeout for a request to a member.
 	requestTimeout = 3 * time.Second
-	// startLimit is how long a new member may take to start, and stallLimit how long it can go without
-	// receiving data. A learner that exceeds a limit is expelled.
+	// startLimit is how long a new member may take to start. stallLimit is how long a learner may
+	// go without receiving data. A learner that exceeds either limit is removed.
 	startLimit, stallLimit = time.Minute, 5 * time.Minute
-	// readyShare is the share of the leader's log from which etcd promotes a learner.
+	// readyShare is the fraction of the leader's log that a learner must have before etcd promotes
+	// it.
 	readyShare = 0.9
 )
 
-// Members manages the members of etcd.
+// Members manages the etcd members.
 type Members interface {
 	List(context.Context) ([]etcdmember.Member, error)
 	Promote(ctx context.Context, id uint64) error
@@ -36,23 +37,24 @@ type Members interface {
 	Status(ctx context.Context, url string) (etcdmember.Status, error)
 }
 
-// Membership is the component that promotes and expels members. One master runs it.
+// Membership is the component that promotes and removes members. Only one master runs it.
 type Membership struct {
 	Members Members
 
 	progress map[uint64]progress
 }
 
-// progress is the progress of a learner so far.
+// progress is a learner's progress so far.
 type progress struct {
 	index uint64
-	// since is the time of the last change.
+	// since is the time when index last changed.
 	since time.Time
-	// complete means that the learner had caught up. It is not expelled, because a master can be down.
+	// complete means that the learner has caught up before. Such a learner is not removed, because
+	// a master can be down for a while.
 	complete bool
 }
 
-// learner is a learner with its progress.
+// learner is a learner together with its progress.
 type learner struct {
 	etcdmember.Member
 	progress
@@ -62,7 +64,7 @@ type learner struct {
 // Name returns the component's name.
 func (*Membership) Name() string { return "etcd-members" }
 
-// Run promotes and expels members until ctx ends.
+// Run promotes and removes members until ctx is done.
 func (m *Membership) Run(ctx context.Context, ready func()) error {
 	ready()
 	m.progress = map[uint64]progress{}
@@ -80,7 +82,7 @@ func (m *Membership) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// reconcile promotes and expels members once.
+// reconcile checks the members once, and promotes and removes learners.
 func (m *Membership) reconcile(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*requestTimeout)
 	defer cancel()
@@ -117,7 +119,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// observe requests the progress of the members, and returns the learners.
+// observe requests the members' progress and returns the learners.
 func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, now time.Time) []learner {
 	indexes := map[uint64]uint64{}
 	last := uint64(0)
@@ -156,7 +158,7 @@ func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, n
 	return learners
 }
 
-// expelled returns the learners that make no progress.
+// expelled returns the learners to remove because they make no progress.
 func expelled(learners []learner, now time.Time) []learner {
 	return slices.DeleteFunc(slices.Clone(learners), func(l learner) bool {
 		limit := stallLimit
@@ -167,8 +169,7 @@ func expelled(learners []learner, now time.Time) []learner {
 	})
 }
 
-// promoted returns the learners that get a vote now, so that the number of voters becomes or stays
-// odd.
+// promoted returns the learners to promote now, so that the number of voters becomes or stays odd.
 func promoted(learners []learner, voters int) []learner {
 	ready := slices.DeleteFunc(slices.Clone(learners), func(l learner) bool { return !l.ready })
 	count := 2

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// fakeMembers are members whose indexes a test sets. A member without an index does not respond.
+// fakeMembers is a list of members whose log indexes a test sets. A member without an index does
+// not respond.
 type fakeMembers struct {
 	list    []etcdmember.Member
 	index   map[string]uint64

@@ -17,20 +17,21 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// settingsName is the ConfigMap in kube-system with hashes of the settings of each master, by node.
+// settingsName is the name of the ConfigMap in kube-system that maps each master's node to the
+// hashes of its settings.
 const settingsName = "slipway-masters"
 
-// settingsInterval is the interval of comparisons with other masters.
+// settingsInterval is the interval between comparisons with other masters.
 const settingsInterval = 15 * time.Second
 
-// Settings is the component that compares the settings of the masters. It reports differences in
-// the status of the host, since masters with different settings respond differently to the same
+// Settings is the component that compares the settings of all masters. It reports differences in
+// the host's status, because masters with different settings respond differently to the same
 // request.
 type Settings struct {
 	Client kubernetes.Interface
 	// Node is the name of this master's node.
 	Node string
-	// Values are hashes of its settings by key.
+	// Values maps setting keys to hashes of this master's settings.
 	Values map[string]string
 	// Differences returns the keys whose values differ.
 	Differences func(a, b map[string]string) []string
@@ -44,7 +45,7 @@ func (*Settings) Name() string { return "shared-settings" }
 // Notes sets the function that reports differences.
 func (s *Settings) Notes(note func(string)) { s.note = note }
 
-// Run compares settings until ctx ends.
+// Run compares settings until ctx is done.
 func (s *Settings) Run(ctx context.Context, ready func()) error {
 	ready()
 	last := ""
@@ -67,7 +68,8 @@ func (s *Settings) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// compare publishes the settings of this master. It returns the differences to others as text.
+// compare publishes this master's settings. It returns a text that describes how they differ from
+// the settings of other masters.
 func (s *Settings) compare(ctx context.Context) (string, error) {
 	data, err := s.publish(ctx)
 	if err != nil {
@@ -86,7 +88,7 @@ func (s *Settings) compare(ctx context.Context) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// publish stores the settings of this master and returns the settings of all masters.
+// publish stores this master's settings and returns the settings of all masters.
 func (s *Settings) publish(ctx context.Context) (map[string]string, error) {
 	own, err := json.Marshal(s.Values)
 	if err != nil {
@@ -123,7 +125,7 @@ func (s *Settings) publish(ctx context.Context) (map[string]string, error) {
 	return data, nil
 }
 
-// forget removes the settings of a master that is removed.
+// forget removes the settings of a removed master.
 func forget(ctx context.Context, client kubernetes.Interface, node string) error {
 	maps := client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	err := retry.OnError(retry.DefaultBackoff, isConflict, func() error {

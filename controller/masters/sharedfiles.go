@@ -26,32 +26,34 @@ import (
 	"github.com/slipway-platform/slipway/internal/filelock"
 )
 
-// filesName is the Secret in kube-system with the files that a command has changed on one master.
+// filesName is the name of the Secret in kube-system that contains the files that a command has
+// changed on one master.
 const filesName = "slipway-shared-files"
 
-// filesResync is the time until a file is written again after a failure.
+// filesResync is the delay after which writing a file is retried.
 const filesResync = time.Minute
 
-// SharedFiles keeps files of all masters equal: passwords, and the keys that encrypt secrets.
-// Change edits a file of this master and stores it in a Secret. As a component, SharedFiles writes
-// the files that other masters have stored. A file that an administrator edits manually is kept
-// until its next Change.
+// SharedFiles keeps files in sync across all masters: passwords, and the keys that encrypt secrets.
+// Change edits a file on this master and stores it in a Secret. As a component, SharedFiles writes
+// the files that other masters have stored. If an administrator edits a file manually, the edited
+// file is kept until the file's next Change.
 type SharedFiles struct {
 	Client kubernetes.Interface
-	// Files are the files by their key in the Secret.
+	// Files maps keys in the Secret to files.
 	Files map[string]SharedFile
-	// Seal encrypts a file for the Secret, with a key that only masters have. Open decrypts it.
+	// Seal encrypts a file for the Secret, with a key that only masters have. Open decrypts the
+	// file.
 	Seal, Open func([]byte) ([]byte, error)
-	// Record is the path of the file with the versions that this master has written or stored. The
-	// file Record.lock excludes other processes, such as `slipway htpasswd`.
+	// Record is the path to the file that records which versions this master has written or stored.
+	// The lock file Record.lock excludes other processes, such as `slipway htpasswd`.
 	Record string
 }
 
-// SharedFile is a file that all masters have.
+// SharedFile is a file that is the same on all masters.
 type SharedFile struct {
-	// Path is its absolute path.
+	// Path is the file's absolute path.
 	Path string
-	// Write, if set, applies the content of another master to the file. Otherwise, the content
+	// Write, if set, applies another master's content to the file. If Write is nil, the content
 	// replaces the file.
 	Write func(content []byte) error
 }
@@ -66,7 +68,7 @@ func (f SharedFile) write(content []byte) error {
 // Name returns the component's name.
 func (*SharedFiles) Name() string { return "shared-files" }
 
-// Run writes files until ctx ends.
+// Run writes files until ctx is done.
 func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, filesResync, informers.WithNamespace(metav1.NamespaceSystem),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {
@@ -95,7 +97,7 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// lock waits until no other process and no other goroutine changes the files.
+// lock blocks until no other process or goroutine is changing the files.
 func (f *SharedFiles) lock() (unlock func(), err error) {
 	unlock, err = filelock.Lock(f.Record+".lock", filelock.Exclusive)
 	if err != nil {
@@ -104,8 +106,8 @@ func (f *SharedFiles) lock() (unlock func(), err error) {
 	return unlock, nil
 }
 
-// apply writes the files whose version in the Secret differs from this master's. The caller holds
-// the lock.
+// apply writes the files whose version in the Secret differs from the version on this master. The
+// caller must hold the lock.
 func (f *SharedFiles) apply(secret *corev1.Secret) error {
 	for key, file := range f.Files {
 		sealed, stored := secret.Data[key]
@@ -133,8 +135,9 @@ func (f *SharedFiles) apply(secret *corev1.Secret) error {
 	return nil
 }
 
-// Change calls edit, which changes a file of this master, and stores the file for the others. If
-// another master changes the file at the same time, edit is called again with that change.
+// Change calls edit, which changes a file on this master, and stores the file for the other
+// masters. If another master changes the file at the same time, Change applies that change and
+// calls edit again.
 func (f *SharedFiles) Change(ctx context.Context, key string, edit func() error) error {
 	isConflict := func(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 	return retry.OnError(retry.DefaultBackoff, isConflict, func() error { return f.tryChange(ctx, key, edit) })
@@ -187,7 +190,7 @@ func (f *SharedFiles) tryChange(ctx context.Context, key string, edit func() err
 	return f.record(versions, key, content)
 }
 
-// versions returns the recorded versions by key.
+// versions returns the recorded versions, keyed by file key.
 func (f *SharedFiles) versions() (map[string]string, error) {
 	versions := map[string]string{}
 	data, err := os.ReadFile(f.Record)

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// reverse is a cipher whose output a test can read.
+// reverse is a cipher whose output is readable in tests.
 func reverse(content []byte) ([]byte, error) {
 	content = slices.Clone(content)
 	slices.Reverse(content)
 	return content, nil
 }
 
-// newFiles returns the files of a master with the file "users".
+// newFiles returns the shared files of a master. The only file is "users".
 func newFiles(t *testing.T, client *fake.Clientset) *SharedFiles {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +53,7 @@ func content(t *testing.T, p *SharedFiles) string {
 	return string(data)
 }
 
-// add adds a line to the file of a master.
+// add adds a line to a master's file.
 func add(t *testing.T, p *SharedFiles, line string) {
 	t.Helper()
 	if err := p.Change(t.Context(), "users", func() error { write(t, p, content(t, p)+line+"\n"); return nil }); err != nil {
@@ -73,7 +73,8 @@ func TestFilesReachAllMasters(t *testing.T) {
 		t.Errorf("the Secret is not sealed: %q, %v", secret.Data, err)
 	}
 
-	// first does not run: it has not read this change when it writes its own.
+	// The component first is not running, so it has not read this change when it writes its own
+	// change.
 	add(t, second, "eve")
 	add(t, first, "joe")
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "ann\nbob\neve\njoe\n")
@@ -90,8 +91,8 @@ func TestManualEditIsKeptUntilNextChange(t *testing.T) {
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "edited\neve\n")
 }
 
-// TestCommandExcludesComponent changes a file as a command does: in a process other than the
-// component's. The component gets the change immediately.
+// TestCommandExcludesComponent changes a file in a process other than the component's process, as a
+// command does. The component receives the change immediately.
 func TestCommandExcludesComponent(t *testing.T) {
 	component := newFiles(t, fake.NewClientset())
 	command := &SharedFiles{Client: component.Client, Files: component.Files, Record: component.Record, Seal: reverse, Open: reverse}

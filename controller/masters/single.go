@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Single replaces the election of a leader on the only master. It ends when another master joins,
-// so that the control plane restarts as one of several.
+// Single replaces the leader election on the only master. Run returns when another master joins, so
+// that the control plane restarts as one of several masters.
 type Single struct {
 	// Expanded is closed when another master joins.
 	Expanded <-chan struct{}

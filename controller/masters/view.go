@@ -14,20 +14,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// Path is the path of a View, for users whose roles name it.
+// Path is the URL path of a View. Users need a role that grants access to this path.
 const Path = "/slipway/cluster"
 
-// viewTimeout limits the collection of a View. A member that does not respond takes a few seconds.
+// viewTimeout is the timeout for collecting a View. A member that does not respond delays the View
+// by a few seconds.
 const viewTimeout = 30 * time.Second
 
-// View is the state of the masters.
+// View describes the state of the masters.
 type View struct {
 	Members []MemberView `json:"etcd"`
 	Leaders []LeaderView `json:"leaders"`
 }
 
-// MemberView is a member of etcd. Behind is the number of log entries that it has yet to apply, and
-// Size the size of its database in bytes. A member with a problem has no other values.
+// MemberView describes an etcd member. Behind is the number of log entries that the member has not
+// applied yet. Size is the size of the member's database, in bytes. If a member has a problem, the
+// other values are not set.
 type MemberView struct {
 	Name    string `json:"name"`
 	Role    string `json:"role"`
@@ -38,13 +40,14 @@ type MemberView struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// LeaderView is the master that runs a group of components.
+// LeaderView identifies the master that runs a group of components.
 type LeaderView struct {
 	Group  string `json:"group"`
 	Master string `json:"master"`
 }
 
-// Feature serves a View at Path. groups are the groups of components that one master runs.
+// Feature serves a View at Path. groups lists the groups of components that only one master runs at
+// a time.
 func Feature(members etcdmember.Client, groups []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		view := apiserver.View(Path, viewTimeout, http.StatusServiceUnavailable, func(ctx context.Context, _ *http.Request) (any, error) {
@@ -73,7 +76,7 @@ func Read(ctx context.Context, members etcdmember.Client, client kubernetes.Inte
 	return view, nil
 }
 
-// MemberViews returns the views of members.
+// MemberViews converts member states to views.
 func MemberViews(states []etcdmember.State) (views []MemberView) {
 	last := etcdmember.LastIndex(states)
 	for _, s := range states {

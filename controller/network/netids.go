@@ -18,12 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// netIDs keeps a NetNamespace for each project, and changes its network ID on request. Only one
-// goroutine uses it.
+// netIDs maintains a NetNamespace for each project and changes the project's network ID on request.
+// It is not safe for concurrent use.
 //
-// A NetNamespace has the annotation networkplugin.ProjectUIDAnnotation, so that a new project of
-// the same name does not inherit the network of a deleted one. An administrator can create a
-// NetNamespace without it for a future project.
+// A NetNamespace has the annotation networkplugin.ProjectUIDAnnotation, so that a new project does
+// not inherit the network of a deleted project with the same name. An administrator can create a
+// NetNamespace without the annotation for a future project.
 type netIDs struct {
 	client      networktyped.NetNamespaceInterface
 	kube        coreclient.NamespaceInterface
@@ -31,14 +31,15 @@ type netIDs struct {
 	namespaces  corelisters.NamespaceLister
 	multitenant bool // requests for changes apply
 
-	// ofProject contains the ID of each NetNamespace as this instance has last read or written it,
-	// and projects the number of NetNamespaces with an ID. They are nil until load.
+	// ofProject contains the ID in each NetNamespace as this instance last read or wrote it.
+	// projects contains the number of NetNamespaces that have each ID. Both maps are nil until load
+	// is called.
 	ofProject map[string]uint32
 	projects  map[uint32]int
 }
 
-// load reads the IDs that exist. The cache can be older than the last change by a previous
-// instance.
+// load reads the existing IDs from the API server, because the cache might not contain the last
+// change by a previous instance.
 func (n *netIDs) load(ctx context.Context) error {
 	list, err := n.client.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -88,8 +89,8 @@ func (n *netIDs) reconcile(ctx context.Context, key controller.Key) error {
 	return n.change(ctx, existing, project)
 }
 
-// settled reports whether the caches show that a project needs no change. Without it, a start would
-// send two requests for each project. If the caches are old, a further event follows.
+// settled reports whether the caches show that a project needs no change. Without this check, each
+// start would send two requests per project. If the caches are stale, another event follows.
 func (n *netIDs) settled(project string) bool {
 	namespace, err := n.namespaces.Get(project)
 	if err != nil {
@@ -106,8 +107,8 @@ func (n *netIDs) settled(project string) bool {
 	return exists && id == cached.NetID
 }
 
-// removeOrphan deletes the NetNamespace of a deleted project. Until the next start, it keeps a
-// NetNamespace that an administrator has created for a future project.
+// removeOrphan deletes the NetNamespace of a deleted project. It keeps a NetNamespace that an
+// administrator has created for a future project until the next start.
 func (n *netIDs) removeOrphan(ctx context.Context, project string, existing *networkv1.NetNamespace) error {
 	if existing == nil {
 		return nil
@@ -118,7 +119,7 @@ func (n *netIDs) removeOrphan(ctx context.Context, project string, existing *net
 	return n.remove(ctx, existing)
 }
 
-// remove deletes a NetNamespace unless it has been replaced.
+// remove deletes a NetNamespace unless another NetNamespace has replaced it.
 func (n *netIDs) remove(ctx context.Context, namespace *networkv1.NetNamespace) error {
 	err := n.client.Delete(ctx, namespace.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(namespace.UID))})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -128,7 +129,7 @@ func (n *netIDs) remove(ctx context.Context, namespace *networkv1.NetNamespace) 
 	return nil
 }
 
-// create creates the NetNamespace of a new project.
+// create creates the NetNamespace for a new project.
 func (n *netIDs) create(ctx context.Context, project *corev1.Namespace) (err error) {
 	id := networkplugin.GlobalID
 	if project.Name != metav1.NamespaceDefault {
@@ -146,8 +147,8 @@ func (n *netIDs) create(ctx context.Context, project *corev1.Namespace) (err err
 	return nil
 }
 
-// change records the project of a NetNamespace, and applies the request in its annotation, which it
-// removes.
+// change records the project of a NetNamespace. It applies the change that the NetNamespace's
+// annotation requests and removes this annotation.
 func (n *netIDs) change(ctx context.Context, namespace *networkv1.NetNamespace, project *corev1.Namespace) error {
 	changed := namespace.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, networkplugin.ProjectUIDAnnotation, string(project.UID))
@@ -171,7 +172,7 @@ func (n *netIDs) change(ctx context.Context, namespace *networkv1.NetNamespace, 
 	return nil
 }
 
-// changedID returns the ID of a project after a change.
+// changedID returns a project's ID after a change.
 func (n *netIDs) changedID(namespace *networkv1.NetNamespace, change networkplugin.Change) (uint32, error) {
 	switch change.Action {
 	case networkplugin.Global:
@@ -189,7 +190,7 @@ func (n *netIDs) changedID(namespace *networkv1.NetNamespace, change networkplug
 	return n.free()
 }
 
-// free returns the lowest ID that no project has.
+// free returns the lowest ID that no project uses.
 func (n *netIDs) free() (uint32, error) {
 	for id := networkplugin.FirstID; id <= networkplugin.LastID; id++ {
 		if n.projects[id] == 0 {
@@ -199,14 +200,14 @@ func (n *netIDs) free() (uint32, error) {
 	return 0, fmt.Errorf("all network IDs are in use; delete projects, or join their networks")
 }
 
-// set records the ID of a project.
+// set records a project's ID.
 func (n *netIDs) set(project string, id uint32) {
 	n.release(project)
 	n.ofProject[project] = id
 	n.projects[id]++
 }
 
-// release removes the record of a project. Its ID is free if no other project has it.
+// release removes a project's record. The project's ID becomes free if no other project uses it.
 func (n *netIDs) release(project string) {
 	id, exists := n.ofProject[project]
 	if !exists {

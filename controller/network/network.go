@@ -1,15 +1,16 @@
-// Package network keeps the objects of the pod network (network.openshift.io): the ClusterNetwork
-// "default", which has the settings of the configuration, a HostSubnet for each node, and a
-// NetNamespace with a network ID for each project. It also allocates the subnets of nodes, which
-// are the spec.podCIDR of Nodes. A new Node also gets its IPv6 subnet in spec.podCIDRs, if pods
-// have such addresses. Components do not depend on it: they derive the subnet (package dualstack).
+// Package network maintains the objects of the pod network (network.openshift.io): the
+// ClusterNetwork "default", which contains the configured settings, a HostSubnet for each node, and
+// a NetNamespace with a network ID for each project. It also allocates node subnets and stores them
+// in spec.podCIDR of Nodes. If pods have IPv6 addresses, a new Node also gets its IPv6 subnet in
+// spec.podCIDRs. Components do not depend on this field: they derive the subnet (package
+// dualstack).
 //
-// Administrators change the network of a project with an annotation of its NetNamespace, which
-// `oc adm pod-network` sets. The nodes enforce the result (see package network/policy).
+// Administrators change a project's network with an annotation on its NetNamespace, which `oc adm
+// pod-network` sets. The nodes enforce the result (see package network/policy).
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking; OpenShift
-// Container Platform 3.9 Architecture, OpenShift SDN. The order of subnets and IDs is that of
-// OpenShift 3.11.
+// Container Platform 3.9 Architecture, OpenShift SDN. Subnets and IDs are allocated in the same
+// order as in OpenShift 3.11.
 package network
 
 import (
@@ -30,23 +31,23 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Controllers is the component that keeps the objects of the pod network. Only one instance of a
-// cluster may run at a time.
+// Controllers is the component that maintains the pod network objects. Only one instance may run in
+// a cluster at a time.
 type Controllers struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// Client changes the objects of the pod network.
+	// Client changes the pod network objects.
 	Client networkclient.Interface
-	// Network is the content of the ClusterNetwork "default". Its first entry is the network of pods.
+	// Network is the content of the ClusterNetwork "default". Its first entry is the pod network.
 	Network networkv1.ClusterNetwork
-	// DualStack has the IPv6 addresses of pods; optional.
+	// DualStack contains the pods' IPv6 networks. It is optional.
 	DualStack dualstack.Networks
 }
 
 // Name returns the component's name.
 func (*Controllers) Name() string { return "pod-network" }
 
-// Run keeps the objects until ctx ends.
+// Run maintains the objects until ctx is done.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	subnets, err := newSubnetOrder(c.Network.ClusterNetworks[0])
 	if err != nil {
@@ -66,10 +67,11 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	manager := controller.Manager{
 		{Name: "cluster network", Workers: 1, Reconcile: c.reconcileNetwork, Watches: []controller.Watch{
 			{Informer: objects.ClusterNetworks().Informer()},
-			// Every cluster has this namespace, so its event creates an object that does not exist.
+			// Every cluster has this namespace, so its event creates the ClusterNetwork if it does
+			// not exist.
 			{Informer: namespaces.Informer(), Keys: onlyDefault},
 		}},
-		// One worker each, because allocations have no lock.
+		// Use one worker each, because allocations are not locked.
 		{Name: "host subnets", Workers: 1, Reconcile: hosts.reconcile, Watches: []controller.Watch{
 			{Informer: nodes.Informer(), Changed: nodeChanged}, {Informer: objects.HostSubnets().Informer()},
 		}},
@@ -82,7 +84,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// onlyDefault returns the key of the ClusterNetwork "default" for the namespace "default".
+// onlyDefault returns the key of the ClusterNetwork "default" if the object is the namespace
+// "default".
 func onlyDefault(object any) []controller.Key {
 	if namespace, ok := object.(*corev1.Namespace); ok && namespace.Name == metav1.NamespaceDefault {
 		return []controller.Key{{Name: networkv1.ClusterNetworkDefault}}
@@ -90,8 +93,8 @@ func onlyDefault(object any) []controller.Key {
 	return nil
 }
 
-// nodeChanged reports whether a change of a Node can require a change of its HostSubnet. Nodes
-// change every few seconds.
+// nodeChanged reports whether a Node change can require a HostSubnet change. Nodes change every few
+// seconds.
 func nodeChanged(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	return before.Spec.PodCIDR != after.Spec.PodCIDR || before.UID != after.UID || addressOf(before) != addressOf(after)
@@ -125,7 +128,7 @@ func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) 
 	return wrap(err, "update ClusterNetwork %q", key.Name)
 }
 
-// wrap adds the attempted action to an error, if there is one.
+// wrap adds the attempted action to a non-nil error.
 func wrap(err error, format string, args ...any) error {
 	if err == nil {
 		return nil
