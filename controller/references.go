@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Live takes the result of a lister. It reports whether the object exists and is not being deleted.
+// Live takes a lister's result and reports whether the object exists and is not being deleted.
 func Live[T metav1.Object](object T, err error) (T, bool, error) {
 	if err != nil {
 		if apierrors.IsNotFound(err) {
@@ -19,9 +19,9 @@ func Live[T metav1.Object](object T, err error) (T, bool, error) {
 	return object, object.GetDeletionTimestamp() == nil, nil
 }
 
-// WatchReferences returns a Watch that enqueues the objects that refer to a changed object. It adds
-// the index to referrers, the informer of the referring objects. references returns the names of
-// the objects that an object refers to, as namespace/name.
+// WatchReferences returns a Watch that enqueues the objects that reference a changed object. It
+// adds an index to referrers, the informer for the referencing objects. references returns the
+// names of the objects that an object references, as namespace/name.
 func WatchReferences(
 	referrers cache.SharedIndexInformer, index string, references func(object any) []string, objects cache.SharedIndexInformer,
 ) (Watch, error) {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Manager is a group of controllers that start and end together. Each has its own queue and
-// workers.
+// Manager is a group of controllers that start and stop together. Each controller has its own queue
+// and workers.
 type Manager []Controller
 
-// Run reconciles until ctx ends and all workers have returned. It calls ready when all controllers
-// run. The caller must start the informers. A controller starts when the informers in its Watches
-// and Reads have synced.
+// Run reconciles until ctx is done and all workers have returned. It calls ready when all
+// controllers are running. The caller must start the informers. A controller starts when the
+// informers in its Watches and Reads have synced.
 func (m Manager) Run(ctx context.Context, ready func()) error {
 	var runners []*runner
 	defer func() {
@@ -106,7 +106,7 @@ func (r *runner) watch() error {
 	return nil
 }
 
-// close removes the event handlers and shuts the queue down.
+// close removes the event handlers and shuts down the queue.
 func (r *runner) close() {
 	for _, remove := range r.remove {
 		remove()
@@ -115,7 +115,7 @@ func (r *runner) close() {
 	r.queue.ShutDown()
 }
 
-// run processes the queue until ctx ends.
+// run processes the queue until ctx is done.
 func (r *runner) run(ctx context.Context, started func()) {
 	synced := cache.WaitForCacheSync(ctx.Done(), r.synced...)
 	started()
@@ -123,7 +123,7 @@ func (r *runner) run(ctx context.Context, started func()) {
 		return
 	}
 	defer context.AfterFunc(ctx, r.queue.ShutDown)()
-	// A goroutine exists for each key only, because most controllers are idle.
+	// Start goroutines only for queued keys, because most controllers are idle.
 	var workers sync.WaitGroup
 	defer workers.Wait()
 	for slots := make(chan struct{}, r.Workers); ; {
@@ -197,7 +197,7 @@ func (r *runner) work(ctx context.Context, key Key) {
 	}
 }
 
-// reconcile recovers panics, so that other controllers continue.
+// reconcile recovers from panics, so that other controllers continue.
 func (r *runner) reconcile(ctx context.Context, key Key) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -10,14 +10,15 @@ import (
 	events "k8s.io/client-go/tools/record"
 )
 
-// Factory is a shared informer factory of any API group.
+// Factory is a shared informer factory for any API group.
 type Factory interface {
 	Start(stop <-chan struct{})
 	Shutdown()
 }
 
-// Start starts the informers of factories, which run until ctx ends. The caller must call shutdown
-// after its controllers have ended. shutdown waits for the informers.
+// Start starts the informers that the factories have created. They run until ctx is done. The
+// caller must call shutdown after its controllers have stopped. shutdown waits until the informers
+// have stopped.
 func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	for _, factory := range factories {
 		factory.Start(ctx.Done())
@@ -29,8 +30,8 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	}
 }
 
-// Recorder returns an event recorder for a component and the object types of scheme. The caller
-// must call shutdown at the end.
+// Recorder returns an event recorder for a component and the object types in scheme. The caller
+// must call shutdown when the recorder is no longer used.
 func Recorder(ctx context.Context, client kubernetes.Interface, scheme *runtime.Scheme, component string) (recorder events.EventRecorder, shutdown func()) {
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
 	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: client.CoreV1().Events("")})

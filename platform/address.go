@@ -8,11 +8,12 @@ import (
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
-// OfflineDevice is the network device with the address of a machine that has no other.
+// OfflineDevice is the name of the network device that has the local address of a machine without
+// another address.
 const OfflineDevice = "slipway-offline"
 
-// findAddress finds the machine's address, and its IPv6 address if pods have such addresses. A
-// machine without one gets a local address, so that a cluster runs without a network.
+// findAddress finds the machine's IPv4 address and, if pods have IPv6 addresses, its IPv6 address.
+// A machine without an address gets a local address, so that a cluster can run without a network.
 func (h *Host) findAddress() error {
 	preferred := h.Node.NodeIP
 	address, err := hostaddr.HostAddress(preferred, h.ignoredDevices()...)
@@ -29,8 +30,8 @@ func (h *Host) findAddress() error {
 	return err
 }
 
-// publicAddress returns the address at which other machines reach this one. A machine with only an
-// IPv6 address has a local IPv4 address.
+// publicAddress returns the address at which other machines reach this machine. If the machine has
+// only an IPv6 address, its IPv4 address is a local address.
 func (h *Host) publicAddress() netip.Addr {
 	if h.address == hostaddr.OfflineAddress && h.second.IsValid() {
 		return h.second
@@ -38,7 +39,8 @@ func (h *Host) publicAddress() netip.Addr {
 	return h.address
 }
 
-// ignoredDevices returns Slipway's network devices, whose addresses are not the machine's.
+// ignoredDevices returns the network devices that Slipway creates. Their addresses are not the
+// machine's addresses.
 func (h *Host) ignoredDevices() []string {
 	return []string{h.Node.Slipway.Bridge, h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice}
 }
@@ -52,7 +54,7 @@ func (h *Host) names() []string {
 	return names
 }
 
-// apiURL returns the URL of the API server under one of the machine's names.
+// apiURL returns the API server URL that uses one of the machine's names.
 func (h *Host) apiURL(name string) string {
 	_, port := h.Master.APIAddress()
 	return "https://" + net.JoinHostPort(name, strconv.Itoa(port))

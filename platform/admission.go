@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// setAdmission configures the admission plugins of the API server. Slipway's plugins can follow
-// changes of the configuration; upstream reads the configurations of the others from a file.
+// setAdmission configures the API server's admission plugins. Slipway's plugins can apply
+// configuration changes at run time. Upstream reads the configuration of all other plugins from a
+// file.
 func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	plugins, err := h.Master.AdmissionPlugins()
 	if err != nil {
@@ -38,10 +39,10 @@ func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	return adjustment, nil
 }
 
-// pluginKey returns the setting that configures a plugin.
+// pluginKey returns the configuration key for a plugin.
 func pluginKey(name string) string { return "admissionConfig.pluginConfig." + name }
 
-// pluginConfigs returns the configurations of plugins by name.
+// pluginConfigs returns the plugin configurations, keyed by plugin name.
 func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.PluginConfig {
 	configs := map[string]apiserver.PluginConfig{}
 	for _, plugin := range plugins {
@@ -50,7 +51,7 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 	return configs
 }
 
-// networks returns the addresses that services can have, and the addresses of the platform.
+// networks returns the networks of service addresses and of the platform's addresses.
 func (h *Host) networks() reach.Networks {
 	networks := reach.Networks{
 		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),

@@ -98,7 +98,7 @@ func (h *Host) apiServer() (component.Component, error) {
 }
 
 // features returns Slipway's additions to the API server, in the order in which discovery lists the
-// groups, and the adjustments that apply changes of the configuration.
+// groups. It also returns the adjustments that apply configuration changes.
 func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	users, userAdjustments, err := h.userFeatures()
 	if err != nil {
@@ -147,13 +147,13 @@ func (h *Host) ansibleOptions() ansible.Options {
 	}
 }
 
-// serviceAccountKeys returns the key file that signs the tokens of service accounts, and the key
-// files that verify them.
+// serviceAccountKeys returns the key file that signs service account tokens, and the key files that
+// verify them.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
 }
 
-// auditFile returns the path of the audit log, or "" if it is disabled.
+// auditFile returns the path to the audit log, or "" if auditing is disabled.
 func (h *Host) auditFile() string {
 	if !h.Master.AuditConfig.Enabled {
 		return ""
@@ -161,7 +161,7 @@ func (h *Host) auditFile() string {
 	return h.Master.AuditConfig.AuditFilePath
 }
 
-// audit returns the settings of auditConfig, or nil if it is disabled.
+// audit returns the audit settings from auditConfig, or nil if auditing is disabled.
 func (h *Host) audit() (*kube.Audit, error) {
 	c := h.Master.AuditConfig
 	if !c.Enabled {

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// nodeURL returns the address of the API in the kubeconfigs of a master's node: the API server of
-// the same host or, with several masters, the balancer.
+// nodeURL returns the API server URL in the kubeconfigs of a master's node. With one master, it is
+// the API server on the same host. With several masters, it is the balancer.
 func (h *Host) nodeURL() string {
 	if h.SeveralMasters() {
 		return "https://" + h.Node.Slipway.BalancerAddress
@@ -18,8 +18,9 @@ func (h *Host) nodeURL() string {
 	return h.apiURL("127.0.0.1")
 }
 
-// balancer connects the components of the node to the API servers of all masters. The node of the
-// only master needs none, and restarts when the cluster gets others.
+// balancer returns the component that connects the node's components to the API servers of all
+// masters. The node of the only master needs no balancer. It restarts when other masters join the
+// cluster.
 func (h *Host) balancer() (component.Component, error) {
 	_, port := h.Master.APIAddress()
 	if h.Joined() {
@@ -43,7 +44,7 @@ func (h *Host) balancer() (component.Component, error) {
 	})
 }
 
-// newBalancer connects a balancer to the API servers.
+// newBalancer configures the connection from a balancer to the API servers.
 func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
 	config, err := readKubeconfig(h.credentials.ProxyKubeconfig)
 	if err != nil {
@@ -52,14 +53,15 @@ func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
 	return b, b.Connect(config)
 }
 
-// saveMembers stores the addresses of the API servers in the record of a joined host.
+// saveMembers stores the API server addresses in a joined host's membership record.
 func (h *Host) saveMembers(servers []string) error {
 	next := *h.membership
 	next.Masters = servers
 	return next.Write(h.membershipFile())
 }
 
-// mastersFile contains the addresses of the API servers that the node of a master last knew.
+// mastersFile returns the file that contains the last known API server addresses on a master's
+// node.
 func (h *Host) mastersFile() balancer.ServerFile {
 	return balancer.ServerFile(h.path("node", "masters.json"))
 }

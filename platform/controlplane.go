@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// controlPlaneTable lists what `slipway control-plane` runs.
+// controlPlaneTable lists the components that `slipway control-plane` runs.
 func controlPlaneTable() []entry {
 	afterAPI := []string{"apiserver"}
 	led := []string{"informers", "leadership"}
@@ -89,7 +89,7 @@ func (h *Host) etcd() (component.Component, error) {
 	return etcd, nil
 }
 
-// informers returns the caches of the controllers.
+// informers returns the component that runs the controllers' shared caches.
 func (h *Host) informers() (component.Component, error) { return h.deps, nil }
 
 func (h *Host) controllers() (component.Component, error) {
@@ -139,13 +139,14 @@ func (h *Host) scheduler() (component.Component, error) {
 	}}}, nil
 }
 
-// decodePolicy reads the policy of a ConfigMap.
+// decodePolicy decodes a scheduler policy from a ConfigMap.
 func decodePolicy(name string, data []byte) (scheduler.Settings, error) {
 	policy, configuration, err := config.DecodeSchedulerPolicy(name, data)
 	return scheduler.Settings{Policy: policy, Configuration: configuration}, err
 }
 
-// descheduler evicts pods by a policy, if there is one.
+// descheduler returns the component that evicts pods according to a policy, if a policy is
+// configured.
 func (h *Host) descheduler() (component.Component, error) {
 	settings := h.Master.Slipway.Descheduler
 	if settings.PolicyConfigFile == "" {
@@ -174,7 +175,7 @@ func (h *Host) bootstrap() (component.Component, error) {
 	return &bootstrap.Objects{Deps: h.deps, Without: without}, nil
 }
 
-// certificates renews certificates before they expire.
+// certificates returns the component that renews certificates before they expire.
 func (h *Host) certificates() (component.Component, error) {
 	return &pki.Renewer{
 		Spec:     func() (pki.Spec, error) { return h.pkiSpec(), nil },
@@ -182,7 +183,7 @@ func (h *Host) certificates() (component.Component, error) {
 	}, nil
 }
 
-// pkiSpec describes the credentials of this host.
+// pkiSpec describes this host's credentials.
 func (h *Host) pkiSpec() pki.Spec {
 	return pki.Spec{
 		Dir:             h.PKIDir(),
@@ -200,8 +201,8 @@ func (h *Host) pkiSpec() pki.Spec {
 	}
 }
 
-// ReplaceKeys issues all keys and certificates of this host again, and returns their number and
-// their directory.
+// ReplaceKeys reissues all keys and certificates of this host. It returns their number and their
+// directory.
 func (h *Host) ReplaceKeys() (count int, dir string, err error) {
 	if err := h.findAddress(); err != nil {
 		return 0, "", err
@@ -215,7 +216,7 @@ func (h *Host) ReplaceKeys() (count int, dir string, err error) {
 	return len(credentials.Issued), spec.Dir, nil
 }
 
-// configuration applies changes of the configuration files.
+// configuration returns the component that applies changes to the configuration files.
 func (h *Host) configuration() (component.Component, error) {
 	files := []string{config.MasterFile(h.DataDir), config.NodeFile(h.DataDir)}
 	for _, file := range []string{h.file, h.Scheduler.File} {

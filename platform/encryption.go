@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// encryptionConfig returns the file with the encryption configuration of the cluster; "" if the
-// cluster has none or an administrator configured another one.
+// encryptionConfig returns the path to the cluster's encryption configuration. It returns "" if the
+// cluster has none or if an administrator has configured another file.
 func (h *Host) encryptionConfig() (string, error) {
 	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
 		return "", nil
@@ -23,7 +23,8 @@ func (h *Host) encryptionConfig() (string, error) {
 	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)
 }
 
-// encryptionRewriter encrypts objects that the cluster stored before its current key.
+// encryptionRewriter returns the component that encrypts objects that were stored before the
+// current key was introduced.
 func (h *Host) encryptionRewriter() (component.Component, error) {
 	file, err := h.encryptionConfig()
 	if err != nil {

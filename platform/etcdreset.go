@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/recovery"
 )
 
-// ownEtcd returns the member of etcd of this host.
+// ownEtcd returns this host's etcd member.
 func (h *Host) ownEtcd() (recovery.Etcd, error) {
 	own := recovery.Etcd{
 		Client: h.EtcdMembers(), Dir: h.Master.EtcdDirectory(), Name: h.Node.NodeName,
@@ -25,8 +25,8 @@ func (h *Host) ownEtcd() (recovery.Etcd, error) {
 	return own, nil
 }
 
-// LostMembers returns the other members of etcd, after checks that this host can continue without
-// them. With force, they may respond.
+// LostMembers returns the other etcd members after checking that this host can continue without
+// them. If force is set, it does not check that the other members are unreachable.
 func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member, error) {
 	own, err := h.ownEtcd()
 	if err != nil {
@@ -35,16 +35,16 @@ func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member
 	return own.Lost(ctx, force)
 }
 
-// ResetEtcd records that etcd continues with the data of this host alone. It takes effect at the
-// next start of the control plane. From then on, this host runs the registry, even if another
+// ResetEtcd records that etcd is to continue with only this host's data. The reset takes effect
+// when the control plane next starts. From then on, this host runs the registry, even if another
 // master ran it before.
 func (h *Host) ResetEtcd() error { return h.writeCluster(record.Cluster{Complete: true, Reset: true}) }
 
-// etcdResetDone records the end of a reset.
+// etcdResetDone records that a reset is complete.
 func (h *Host) etcdResetDone() error {
 	slog.Warn("etcd continues with the data of this host alone")
 	return h.writeCluster(record.Cluster{Complete: true})
 }
 
-// EtcdResetPending reports whether the control plane has not finished a reset.
+// EtcdResetPending reports whether the control plane has not completed a reset yet.
 func (h *Host) EtcdResetPending() bool { return h.cluster != nil && h.cluster.Reset }

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// cluster has the project default and runs the component until stop.
+// cluster contains the project default. It runs the component until stop is called.
 type cluster struct {
 	*testing.T
 	kube    *fake.Clientset
@@ -35,7 +35,7 @@ type cluster struct {
 func newCluster(t *testing.T, plugin string) *cluster {
 	t.Helper()
 	c := &cluster{t, fake.NewClientset(), networkfake.NewClientset(), plugin}
-	// The fake sends no bookmark after the initial objects of a watch, so reflectors must list.
+	// The fake client sends no bookmark after a watch's initial objects, so reflectors must list.
 	c.network.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
 		if action.(clienttesting.WatchActionImpl).ListOptions.SendInitialEvents != nil {
 			return true, nil, apierrors.NewBadRequest("no initial events")
@@ -46,7 +46,7 @@ func newCluster(t *testing.T, plugin string) *cluster {
 	return c
 }
 
-// run runs the component in a subtest, which ends it.
+// run runs the component in a subtest and stops it at the end of the subtest.
 func (c *cluster) run(name string, test func(c *cluster)) {
 	c.Helper()
 	c.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func (c *cluster) deleteProject(name string) {
 	c.must(c.kube.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{}))
 }
 
-// ids waits until the projects have network IDs, such as "default=0 shop=10".
+// ids waits until the projects have the given network IDs, such as "default=0 shop=10".
 func (c *cluster) ids(want string) {
 	c.Helper()
 	eventually.Equal(c, "network IDs", func() string {
@@ -108,7 +108,7 @@ func (c *cluster) ids(want string) {
 	}, want)
 }
 
-// request requests a change of a project's network.
+// request requests a change to a project's network.
 func (c *cluster) request(project, change string) {
 	c.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, networkv1.ChangePodNetworkAnnotation, change)
@@ -141,13 +141,13 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 		c.request("c", "isolate")
 		c.ids("b=10 c=12 d=11 default=0")
 	})
-	// While no control plane runs, projects are created and deleted.
+	// Projects are created and deleted while no control plane is running.
 	c.deleteProject("b")
 	c.deleteProject("d")
 	c.project("e")
 	c.request("c", "join:default")
 	c.run("after a restart", func(c *cluster) {
-		// The changes have the order of the queue.
+		// The changes are processed in queue order.
 		eventually.True(c, "network IDs", func() bool {
 			list, err := c.network.NetworkV1().NetNamespaces().List(context.Background(), metav1.ListOptions{})
 			return err == nil && len(list.Items) == 3
@@ -167,7 +167,8 @@ func TestNewProjectDoesNotInheritNetworkOfDeletedProject(t *testing.T) {
 		c.request("shared", "global")
 		c.ids("default=0 shared=0")
 	})
-	// The controller sees both at the same time: no master leads, or its queue is long.
+	// The controller observes both changes at the same time, because no master is the leader or its
+	// queue is long.
 	c.deleteProject("shared")
 	c.projectWithUID("shared", "second")
 	c.run("second project", func(c *cluster) { c.ids("default=0 shared=10") })
@@ -228,7 +229,7 @@ func TestDefaultNetworkFollowsConfiguration(t *testing.T) {
 	c.run("changed", func(c *cluster) { eventually.Equal(c, "network", plugin, networkplugin.Subnet+rest) })
 }
 
-// node creates a node with an address.
+// node creates a node with an address and a subnet.
 func (c *cluster) node(name, address, subnet string) {
 	c.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.NodeSpec{PodCIDR: subnet}}
@@ -237,8 +238,8 @@ func (c *cluster) node(name, address, subnet string) {
 	c.must(err)
 }
 
-// subnets waits until the HostSubnets are these, such as "one 192.0.2.1 10.128.0.0/23", and checks
-// that the nodes agree.
+// subnets waits until the HostSubnets match, such as "one 192.0.2.1 10.128.0.0/23", and checks that
+// the nodes have the same subnets.
 func (c *cluster) subnets(want ...string) {
 	c.Helper()
 	eventually.Equal(c, "subnets", func() string {
@@ -269,7 +270,7 @@ func TestNodesGetSubnets(t *testing.T) {
 		c.subnets("old 192.0.2.1 10.128.2.0/23", "three 192.0.2.3 10.129.0.0/23", "two 192.0.2.2 10.128.0.0/23")
 		c.must(c.kube.CoreV1().Nodes().Delete(c.Context(), "two", metav1.DeleteOptions{}))
 		c.subnets("old 192.0.2.1 10.128.2.0/23", "three 192.0.2.3 10.129.0.0/23")
-		// A host that is not a node.
+		// This HostSubnet is for a host that is not a node.
 		ghost := &networkv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: "f5", Annotations: map[string]string{
 			networkv1.AssignHostSubnetAnnotation: "true", networkv1.FixedVNIDHostAnnotation: "0",
 		}}, Host: "f5", HostIP: "192.0.2.9"}
@@ -279,7 +280,7 @@ func TestNodesGetSubnets(t *testing.T) {
 		c.node("four", "192.0.2.4", "")
 		c.subnets("f5 192.0.2.9 10.128.0.0/23", "four 192.0.2.4 10.130.0.0/23", "old 192.0.2.1 10.128.2.0/23", "three 192.0.2.3 10.129.0.0/23")
 	})
-	// While no control plane runs, a node is removed and another one gets its address.
+	// While no control plane is running, a node is removed and another node gets its address.
 	c.must(c.kube.CoreV1().Nodes().Delete(t.Context(), "three", metav1.DeleteOptions{}))
 	c.node("five", "192.0.2.3", "")
 	c.run("after a restart", func(c *cluster) {
@@ -293,11 +294,11 @@ func TestOrderOfSubnets(t *testing.T) {
 		hostBits uint32
 		want     map[int]string // by number
 	}{
-		// The example of the guide.
+		// This is the example in the guide.
 		{"10.1.0.0/16", 6, map[int]string{0: "10.1.0.0/26", 1: "10.1.1.0/26", 255: "10.1.255.0/26", 256: "10.1.0.64/26", 257: "10.1.1.64/26", 1023: "10.1.255.192/26"}},
 		{"10.128.0.0/14", 9, map[int]string{0: "10.128.0.0/23", 1: "10.129.0.0/23", 3: "10.131.0.0/23", 4: "10.128.2.0/23", 511: "10.131.254.0/23"}},
 		{"10.1.0.0/16", 8, map[int]string{0: "10.1.0.0/24", 1: "10.1.1.0/24", 255: "10.1.255.0/24"}},
-		// The numbers are within an octet.
+		// The subnet numbers are within one octet.
 		{"10.1.2.0/24", 6, map[int]string{0: "10.1.2.0/26", 1: "10.1.2.64/26", 3: "10.1.2.192/26"}},
 	} {
 		order, err := newSubnetOrder(networkv1.ClusterNetworkEntry{CIDR: tt.cidr, HostSubnetLength: tt.hostBits})
@@ -324,7 +325,7 @@ func TestFreeReturnsErrorWithoutFreeSubnet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One subnet is in use, and a network of another size overlaps the other.
+	// One subnet is in use, and a network of a different size overlaps the other subnet.
 	if subnet, err := order.free([]string{"10.1.2.0/25", "10.1.2.192/28"}); err == nil || !strings.Contains(err.Error(), "remove nodes") {
 		t.Errorf("subnet %s, %v, want an error", subnet, err)
 	}

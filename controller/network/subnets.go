@@ -21,11 +21,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// hostSubnets allocates the subnets of nodes, and keeps a HostSubnet for each node.
+// hostSubnets allocates node subnets and maintains a HostSubnet for each node.
 //
-// A HostSubnet with the annotation NodeUIDAnnotation belongs to a Node and is deleted with it. An
-// administrator creates others for hosts that are not nodes. They keep their subnet, or request one
-// with the annotation AssignHostSubnetAnnotation.
+// A HostSubnet with the annotation NodeUIDAnnotation belongs to a Node and is deleted with that
+// Node. An administrator creates other HostSubnets for hosts that are not nodes. Such a HostSubnet
+// specifies its subnet, or requests one with the annotation AssignHostSubnetAnnotation.
 type hostSubnets struct {
 	kube   kubernetes.Interface
 	client networktyped.HostSubnetInterface
@@ -35,7 +35,7 @@ type hostSubnets struct {
 	dualStack dualstack.Networks
 }
 
-// reconcile makes a HostSubnet match the subnet of its node.
+// reconcile makes a HostSubnet match its node's subnet.
 func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
 	subnet, err := h.client.Get(ctx, key.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -61,9 +61,9 @@ func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
 	return h.describe(ctx, node, subnet)
 }
 
-// allocate assigns a subnet to a node that has none. It returns the current Node.
+// allocate assigns a subnet to a node that has no subnet. It returns the current Node.
 func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, error) {
-	// The cache can be older than a previous allocation.
+	// The cache might not contain a previous allocation yet.
 	nodes, err := h.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
@@ -109,7 +109,7 @@ func (h *hostSubnets) others(ctx context.Context) (cidrs []string, err error) {
 	return cidrs, nil
 }
 
-// describe creates or updates the HostSubnet of a node.
+// describe creates or updates a node's HostSubnet.
 func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing *networkv1.HostSubnet) error {
 	address := addressOf(node)
 	if address == "" {
@@ -118,7 +118,7 @@ func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing 
 	desired := &networkv1.HostSubnet{Host: node.Name, HostIP: address, Subnet: node.Spec.PodCIDR}
 	desired.Name, desired.Annotations = node.Name, map[string]string{networkv1.NodeUIDAnnotation: string(node.UID)}
 	if existing != nil && existing.Subnet != desired.Subnet {
-		// The subnet of a HostSubnet is immutable.
+		// A HostSubnet's subnet is immutable.
 		if err := h.remove(ctx, existing); err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func (h *hostSubnets) reconcileOther(ctx context.Context, subnet *networkv1.Host
 	return wrap(err, "update HostSubnet %q", subnet.Name)
 }
 
-// remove deletes a HostSubnet unless it has been replaced.
+// remove deletes a HostSubnet unless another HostSubnet has replaced it.
 func (h *hostSubnets) remove(ctx context.Context, subnet *networkv1.HostSubnet) error {
 	err := h.client.Delete(ctx, subnet.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(subnet.UID))})
 	if apierrors.IsNotFound(err) {
@@ -183,7 +183,7 @@ func belongsToNode(subnet *networkv1.HostSubnet) bool {
 	return subnet.Annotations[networkv1.NodeUIDAnnotation] != ""
 }
 
-// addressOf returns the IPv4 address of a node, or "" if the kubelet has not reported it.
+// addressOf returns a node's IPv4 address, or "" if the kubelet has not reported one.
 func addressOf(node *corev1.Node) string {
 	for _, status := range node.Status.Addresses {
 		if address, err := netip.ParseAddr(status.Address); err == nil && address.Is4() && status.Type == corev1.NodeInternalIP {
@@ -193,7 +193,7 @@ func addressOf(node *corev1.Node) string {
 	return ""
 }
 
-// subnetOrder is the order in which the subnets of a network are allocated.
+// subnetOrder defines the order in which a network's subnets are allocated.
 type subnetOrder struct {
 	network  netip.Prefix
 	hostBits int
@@ -207,7 +207,8 @@ func newSubnetOrder(entry networkv1.ClusterNetworkEntry) (subnetOrder, error) {
 	return subnetOrder{network.Masked(), int(entry.HostSubnetLength)}, nil
 }
 
-// free returns the first subnet that overlaps none of the given ones. It ignores invalid ones.
+// free returns the first subnet that does not overlap any of the given subnets. It ignores invalid
+// subnets.
 func (o subnetOrder) free(used []string) (netip.Prefix, error) {
 	taken := map[netip.Prefix]bool{}
 	var irregular []netip.Prefix // of another size
@@ -235,15 +236,15 @@ func (o subnetOrder) free(used []string) (netip.Prefix, error) {
 	return netip.Prefix{}, fmt.Errorf("all subnets of %s with %d bits are in use; remove nodes", o.network, o.hostBits)
 }
 
-// subnets returns all subnets in OpenShift 3's order.
+// subnets returns all subnets in the same order as OpenShift 3.
 //
-// If the number of a subnet is in two octets of the address, the subnets whose part of the lower
-// octet is zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. Thus,
-// for as long as possible, an octet identifies the pods of one host.
+// If the subnet number spans two octets of the address, subnets whose bits in the lower octet are
+// zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. Therefore, for
+// as long as possible, an octet identifies the pods on one host.
 func (o subnetOrder) subnets() iter.Seq[netip.Prefix] {
 	subnetBits := 32 - o.network.Bits() - o.hostBits
 	base := binary.BigEndian.Uint32(o.network.Addr().AsSlice())
-	// lowBits is the length of the part in the lower octet.
+	// lowBits is the number of subnet bits in the lower octet.
 	lowBits := 8 - o.hostBits%8
 	if o.hostBits%8 == 0 || (o.hostBits-1)/8 == (o.hostBits+subnetBits-1)/8 {
 		lowBits = 0

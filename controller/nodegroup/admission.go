@@ -16,19 +16,19 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// PluginName is the name of the admission plugin in the configuration.
+// PluginName is the admission plugin's name in the configuration.
 const PluginName = "slipway.io/NodeGroup"
 
-// Feature checks the ConfigMaps of node groups. check reports the problems of a configuration that
-// do not depend on the host.
+// Feature validates node group ConfigMaps. check validates the parts of a configuration that do not
+// depend on the host.
 func Feature(check func(content []byte) error) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{Name: PluginName, New: func(io.Reader) (admission.Interface, error) {
 		return newGroups(check), nil
 	}}}}
 }
 
-// groups is an admission plugin. A ConfigMap of a node group changes hosts, so that permission to
-// write ConfigMaps, which a role for projects contains, is not enough.
+// groups is an admission plugin. Because a node group's ConfigMap changes hosts, permission to
+// write ConfigMaps, which a project role grants, is not sufficient.
 type groups struct {
 	*admission.Handler
 	check      func(content []byte) error
@@ -47,7 +47,7 @@ func newGroups(check func([]byte) error) *groups {
 // SetAuthorizer stores the API server's authorizer.
 func (g *groups) SetAuthorizer(a authorizer.Authorizer) { g.authorizer = a }
 
-// ValidateInitialization fails without an authorizer.
+// ValidateInitialization returns an error if no authorizer is set.
 func (g *groups) ValidateInitialization() error {
 	if g.authorizer == nil {
 		return fmt.Errorf("initialize admission plugin %s: no authorizer", PluginName)
@@ -55,14 +55,14 @@ func (g *groups) ValidateInitialization() error {
 	return nil
 }
 
-// remover is the controller that empties a deleted project. Who may delete the project may delete
-// its ConfigMaps: nodes keep the configuration that they have.
+// remover is the controller that deletes the contents of a deleted project. A user who may delete
+// the project may also delete its ConfigMaps, because nodes keep their current configuration.
 const remover = "system:serviceaccount:kube-system:namespace-controller"
 
-// Validate rejects an invalid configuration, and changes by users who may not change nodes.
+// Validate rejects invalid configurations, and changes by users who may not change nodes.
 func (g *groups) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	inProject := a.GetResource().GroupResource() == corev1.Resource("configmaps") && a.GetNamespace() == nodegroup.Namespace
-	// A request that deletes a collection has no name.
+	// A request that deletes a collection contains no name.
 	if !inProject || a.GetName() != "" && !strings.HasPrefix(a.GetName(), nodegroup.Prefix) {
 		return nil
 	}

@@ -1,8 +1,9 @@
-// Package nodegroup gives the nodes of a node group the labels and the configuration of the group's
-// ConfigMap (see package internal/nodegroup).
+// Package nodegroup applies the labels and the configuration in a node group's ConfigMap to the
+// group's nodes (see package internal/nodegroup).
 //
-// The nodes of a group get a new configuration one after the other. The next one gets it when the
-// previous node has restarted with it. If a node rejects it, the others keep the previous one.
+// A new configuration is rolled out to a group's nodes one at a time. The next node receives the
+// configuration when the previous node has restarted with it. If a node rejects the configuration,
+// the other nodes keep the previous configuration.
 package nodegroup
 
 import (
@@ -27,10 +28,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// lostTimeout is the time after which the others no longer wait for a node that is not ready.
+// lostTimeout is how long a node may be not ready before the rollout continues without it.
 const lostTimeout = 10 * time.Minute
 
-// Controllers is the component that gives nodes the configuration of their groups.
+// Controllers is the component that applies the node group configurations to nodes.
 type Controllers struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
@@ -39,7 +40,7 @@ type Controllers struct {
 // Name returns the component's name.
 func (*Controllers) Name() string { return "node-groups" }
 
-// Run runs the controller until ctx ends.
+// Run runs the controller until ctx is done.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	nodes := c.Deps.Informers.Core().V1().Nodes()
 	factory := informers.NewSharedInformerFactoryWithOptions(c.Deps.Kube, 0, informers.WithNamespace(nodegroup.Namespace))
@@ -57,7 +58,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// groupOf returns the key of the ConfigMap of a node's group.
+// groupOf returns the key of the ConfigMap for a node's group.
 func groupOf(object any) []controller.Key {
 	node, ok := object.(*corev1.Node)
 	if !ok || node.Annotations[nodegroup.GroupAnnotation] == "" {
@@ -66,7 +67,7 @@ func groupOf(object any) []controller.Key {
 	return []controller.Key{{Namespace: nodegroup.Namespace, Name: node.Annotations[nodegroup.GroupAnnotation]}}
 }
 
-// relevant reports whether a change of a Node can require a step. Nodes change every few seconds.
+// relevant reports whether a Node change can require a step. Nodes change every few seconds.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	for _, key := range []string{
@@ -79,15 +80,15 @@ func relevant(old, new any) bool {
 	return ready(before) != ready(after) || !labels.Equals(before.Labels, after.Labels)
 }
 
-// rollout reconciles the nodes of one group.
+// rollout reconciles the nodes in a group.
 type rollout struct {
 	client     kubernetes.Interface
 	nodes      corelisters.NodeLister
 	configMaps corelisters.ConfigMapLister
 }
 
-// reconcile performs the next step for a group. Nodes keep the configuration of a ConfigMap that is
-// deleted.
+// reconcile performs the next step for a group. If the ConfigMap is deleted, nodes keep its
+// configuration.
 func (r *rollout) reconcile(ctx context.Context, key controller.Key) error {
 	if !strings.HasPrefix(key.Name, nodegroup.Prefix) {
 		return nil
@@ -119,7 +120,7 @@ func (r *rollout) reconcile(ctx context.Context, key controller.Key) error {
 	return r.next(ctx, nodes, nodegroup.Desired(object.Name, content), nodegroup.Hash(content))
 }
 
-// members returns the nodes of a group, sorted by name.
+// members returns the nodes in a group, sorted by name.
 func (r *rollout) members(group string) ([]*corev1.Node, error) {
 	all, err := r.nodes.List(labels.Everything())
 	if err != nil {
@@ -132,7 +133,7 @@ func (r *rollout) members(group string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// next names the configuration for the next node, if it is its turn.
+// next sets the desired configuration of the next node when it is that node's turn.
 func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash string) error {
 	var candidate *corev1.Node
 	wait := false
@@ -165,7 +166,7 @@ func (r *rollout) annotate(ctx context.Context, node *corev1.Node, desired strin
 	return r.patch(ctx, node.Name, map[string]any{"annotations": map[string]string{nodegroup.DesiredAnnotation: desired}})
 }
 
-// label gives a node the labels of its group, and removes labels that the group no longer has.
+// label adds a group's labels to a node and removes labels that the group no longer has.
 func (r *rollout) label(ctx context.Context, node *corev1.Node, desired map[string]string) error {
 	changes := map[string]any{}
 	for _, key := range strings.Split(node.Annotations[nodegroup.LabelsAnnotation], ",") {
@@ -213,7 +214,7 @@ func ready(node *corev1.Node) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// lost reports whether a node has not been ready for a long time.
+// lost reports whether a node has been not ready for longer than lostTimeout.
 func lost(node *corev1.Node) bool {
 	condition := readyCondition(node)
 	return condition != nil && condition.Status != corev1.ConditionTrue && time.Since(condition.LastTransitionTime.Time) > lostTimeout

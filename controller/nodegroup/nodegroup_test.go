@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// fixture is a cluster with nodes of the group node-config-infra.
+// fixture is a cluster with nodes in the group node-config-infra.
 type fixture struct {
 	t       *testing.T
 	client  *fake.Clientset
@@ -63,8 +63,8 @@ func (f *fixture) setNode(name string, change func(*corev1.Node)) {
 	}
 }
 
-// reconcile reconciles the group with a content of its ConfigMap. It returns the nodes for which
-// the content is the desired configuration.
+// reconcile reconciles the group with the given ConfigMap content. It returns the nodes that have
+// this content as their desired configuration.
 func (f *fixture) reconcile(content string) (named []string) {
 	f.t.Helper()
 	nodes, err := f.client.CoreV1().Nodes().List(f.t.Context(), metav1.ListOptions{})
@@ -81,7 +81,7 @@ func (f *fixture) reconcile(content string) (named []string) {
 	if err := core.ConfigMaps().Informer().GetStore().Add(configMap); err != nil {
 		f.t.Fatal(err)
 	}
-	// The error can be a delay.
+	// The error might only be a requeue delay.
 	_ = f.rollout.reconcile(f.t.Context(), controller.Key{Namespace: "openshift-node", Name: "node-config-infra"})
 	if nodes, err = f.client.CoreV1().Nodes().List(f.t.Context(), metav1.ListOptions{}); err != nil {
 		f.t.Fatal(err)

@@ -14,22 +14,22 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// Service of the integrated registry.
+// The service of the integrated registry.
 const (
 	registryNamespace = registryname.Namespace
 	registryName      = registryname.Service
 )
 
-// dockercfgInfix is part of the names of credentials. The annotations tokenName and tokenValue
-// contain the name and value of their token.
+// dockercfgInfix is part of credential secret names. The annotations tokenName and tokenValue
+// contain the name and value of the token.
 const (
 	dockercfgInfix = "-dockercfg-"
 	tokenName      = "openshift.io/token-secret.name"
 	tokenValue     = "openshift.io/token-secret.value"
 )
 
-// ensureCredentials creates or updates the registry credentials for a token, with an entry for each
-// host of the registry.
+// ensureCredentials creates or updates the registry credentials for a token. They contain an entry
+// for each registry host.
 func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.ServiceAccount, token *corev1.Secret) (*corev1.Secret, error) {
 	value := token.Data[corev1.ServiceAccountTokenKey]
 	content, err := encodeDockercfg(s.registryHosts(), string(value))
@@ -52,7 +52,7 @@ func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.Service
 					corev1.ServiceAccountNameKey: account.Name, corev1.ServiceAccountUIDKey: string(account.UID),
 					tokenName: token.Name, tokenValue: string(value),
 				},
-				// Deletion of the token also deletes its credentials. Deletion of the account
+				// Deleting the token also deletes its credentials. Deleting the service account
 				// deletes the token.
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(token, corev1.SchemeGroupVersion.WithKind("Secret"))},
 			},
@@ -76,7 +76,7 @@ func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.Service
 	return updated, nil
 }
 
-// registryHosts returns the host names of the registry, and its address if the service exists.
+// registryHosts returns the registry's host names and, if the registry service exists, its address.
 func (s *Secrets) registryHosts() []string {
 	hosts := append([]string{registryname.Address}, s.Hosts...)
 	if s.Domain != "" {
@@ -89,7 +89,7 @@ func (s *Secrets) registryHosts() []string {
 	return hosts
 }
 
-// encodeDockercfg returns a .dockercfg file. The password for each host is the token.
+// encodeDockercfg returns a .dockercfg file in which the token is the password for each host.
 func encodeDockercfg(hosts []string, token string) ([]byte, error) {
 	type entry struct {
 		Username string `json:"username"`

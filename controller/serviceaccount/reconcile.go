@@ -18,10 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// createdBy marks token secrets of this controller. OpenShift 3 uses the same value.
+// createdBy is the annotation that marks token secrets created by this controller. OpenShift 3 uses
+// the same value.
 const createdBy, creator = "kubernetes.io/created-by", "openshift.io/create-dockercfg-secrets"
 
-// reconcile creates the token and the credentials of an account, and then adds references to them.
+// reconcile creates a service account's token and credentials, and then references them in the
+// service account.
 func (s *Secrets) reconcile(ctx context.Context, key controller.Key) error {
 	if key.Namespace == metav1.NamespaceSystem {
 		return nil
@@ -41,8 +43,8 @@ func (s *Secrets) reconcile(ctx context.Context, key controller.Key) error {
 	return ignoreExpected(s.updateReferences(ctx, account, token.Name, credentials.Name))
 }
 
-// ignoreExpected ignores errors due to the deletion of the account or project. It requeues
-// conflicts, because a conflict about a quota does not cause a later event here.
+// ignoreExpected ignores errors that occur because the service account or project is being deleted.
+// It requeues conflicts, because a quota conflict triggers no later event for this controller.
 func ignoreExpected(err error) error {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -53,8 +55,9 @@ func ignoreExpected(err error) error {
 	return err
 }
 
-// ensureToken returns the token secret of an account, or creates one for Kubernetes to fill. Its
-// name is random because a revoked token would become valid again under the same name.
+// ensureToken returns a service account's token secret. If there is none, ensureToken creates a
+// secret that Kubernetes fills in. The secret has a random name, because a revoked token would
+// become valid again under the same name.
 func (s *Secrets) ensureToken(ctx context.Context, account *corev1.ServiceAccount) (*corev1.Secret, error) {
 	is := func(secret *corev1.Secret) bool {
 		return belongsTo(secret, account) && rank(account, secret) < rankOther
@@ -77,14 +80,14 @@ func (s *Secrets) ensureToken(ctx context.Context, account *corev1.ServiceAccoun
 	return created, nil
 }
 
-// lookup is the result of find. secret is nil if none matches.
+// lookup is the result of find. If no secret matches, secret is nil.
 type lookup struct {
 	secret *corev1.Secret
 	err    error
 }
 
-// find returns a matching secret of an account from the cache, or from the server because the cache
-// might not contain a new secret yet.
+// find returns a matching secret of a service account. It reads the cache first and falls back to
+// the API server, because the cache might not contain a new secret yet.
 func (s *Secrets) find(ctx context.Context, informer cache.SharedIndexInformer, secretType corev1.SecretType, account *corev1.ServiceAccount, is func(*corev1.Secret) bool) lookup {
 	cached, err := informer.GetIndexer().ByIndex(byAccount, account.Namespace+"/"+account.Name)
 	if err != nil {
@@ -108,7 +111,8 @@ func (s *Secrets) find(ctx context.Context, informer cache.SharedIndexInformer, 
 	return lookup{secret: preferred(account, secrets, is)}
 }
 
-// preferred returns the secret with the best rank, then with the first name.
+// preferred returns the secret with the lowest rank. If several secrets have the same rank,
+// preferred returns the first one by name.
 func preferred(account *corev1.ServiceAccount, secrets []*corev1.Secret, is func(*corev1.Secret) bool) *corev1.Secret {
 	fitting := slices.DeleteFunc(slices.Clone(secrets), func(secret *corev1.Secret) bool { return !is(secret) })
 	if len(fitting) == 0 {
@@ -119,7 +123,7 @@ func preferred(account *corev1.ServiceAccount, secrets []*corev1.Secret, is func
 	})
 }
 
-// Ranks of a secret. The lowest one is preferred.
+// Secret ranks. The lowest rank is preferred.
 const (
 	rankReferenced = iota
 	rankCreated
@@ -136,20 +140,21 @@ func rank(account *corev1.ServiceAccount, secret *corev1.Secret) int {
 	return rankOther
 }
 
-// belongsTo reports whether a secret belongs to this account, not to a deleted account of the same
-// name, and is not being deleted.
+// belongsTo reports whether a secret belongs to this service account rather than to a deleted
+// account with the same name, and is not being deleted.
 func belongsTo(secret *corev1.Secret, account *corev1.ServiceAccount) bool {
 	uid := secret.Annotations[corev1.ServiceAccountUIDKey]
 	return secret.Annotations[corev1.ServiceAccountNameKey] == account.Name && (uid == "" || uid == string(account.UID)) && secret.DeletionTimestamp == nil
 }
 
-// generateName returns the prefix of a secret's name, short enough for the random suffix.
+// generateName returns a prefix for a secret name. The prefix leaves room for the random suffix.
 func generateName(account *corev1.ServiceAccount, kind string) string {
 	const longest = 253 - 5
 	return account.Name[:min(len(account.Name), longest-len(kind))] + kind
 }
 
-// updateReferences adds the secrets to the account and removes references to outdated credentials.
+// updateReferences adds references to the secrets to a service account and removes references to
+// outdated credentials.
 func (s *Secrets) updateReferences(ctx context.Context, account *corev1.ServiceAccount, token, credentials string) error {
 	stale := func(name string) bool {
 		return name != credentials && strings.HasPrefix(name, generateName(account, dockercfgInfix)) && s.isOutdated(account, name, token)
@@ -174,7 +179,8 @@ func (s *Secrets) updateReferences(ctx context.Context, account *corev1.ServiceA
 	return nil
 }
 
-// isOutdated reports whether credentials do not exist or contain a token other than the account's.
+// isOutdated reports whether credentials do not exist or contain a token other than the service
+// account's current token.
 func (s *Secrets) isOutdated(account *corev1.ServiceAccount, credentials, token string) bool {
 	secret, err := corelisters.NewSecretLister(s.credentials.GetIndexer()).Secrets(account.Namespace).Get(credentials)
 	return apierrors.IsNotFound(err) || err == nil && secret.Annotations[tokenName] != "" && secret.Annotations[tokenName] != token

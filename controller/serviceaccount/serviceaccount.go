@@ -1,8 +1,8 @@
-// Package serviceaccount creates the secrets of service accounts in OpenShift 3: an API token, and
-// credentials for the integrated registry, which contain the token. Kubernetes fills token secrets
-// and deletes them with their account, but does not create them.
+// Package serviceaccount creates the secrets that service accounts have in OpenShift 3: an API
+// token, and credentials for the integrated registry, which contain this token. Kubernetes fills in
+// token secrets and deletes them with their service account, but does not create them.
 //
-// Source: OpenShift 3.11 Cluster Administration, 9.3; the names, types and annotations are those of
+// Source: OpenShift 3.11 Cluster Administration, 9.3. The names, types and annotations are those of
 // OpenShift 3.
 package serviceaccount
 
@@ -21,15 +21,15 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Secrets creates the secrets of service accounts and replaces deleted ones. Accounts in
-// kube-system have none: they belong to Kubernetes' own controllers, which request tokens that
-// expire.
+// Secrets creates secrets for service accounts and replaces deleted secrets. It skips service
+// accounts in kube-system, because these belong to the Kubernetes controllers, which request tokens
+// that expire.
 type Secrets struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// Domain is the cluster domain, for a further host name of the registry.
+	// Domain is the cluster domain, which is used for an additional registry host name.
 	Domain string
-	// Hosts are further hosts of the registry, with ports.
+	// Hosts lists additional registry hosts, including their ports.
 	Hosts []string
 
 	client                                  kubernetes.Interface
@@ -39,7 +39,7 @@ type Secrets struct {
 // Name returns the component's name.
 func (s *Secrets) Name() string { return "service-account-secrets" }
 
-// Run creates secrets until ctx ends. It calls ready when its caches are complete.
+// Run creates secrets until ctx is done. It calls ready when its caches have synced.
 func (s *Secrets) Run(ctx context.Context, ready func()) error {
 	client := s.Deps.Kube
 	s.client = client
@@ -77,7 +77,7 @@ func (s *Secrets) controller() controller.Controller {
 	}
 }
 
-// byAccount is the index of secrets by their account, as namespace/name.
+// byAccount is an index that maps service accounts, as namespace/name, to their secrets.
 const byAccount = "account"
 
 func accountIndex(object any) ([]string, error) {
@@ -106,7 +106,7 @@ func withFieldSelector(field, value string) informers.SharedInformerOption {
 	})
 }
 
-// services returns the cache with the registry's service.
+// services returns a lister for the cache that contains the registry's service.
 func (s *Secrets) services() corelisters.ServiceLister {
 	return corelisters.NewServiceLister(s.registry.GetIndexer())
 }

@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cluster is the controller with a server without field selectors. refresh updates the caches.
+// cluster runs the controller with a fake API server that ignores field selectors. refresh updates
+// the caches.
 type cluster struct {
 	*Secrets
 	t      *testing.T
@@ -61,7 +62,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	return &cluster{s, t, server}
 }
 
-// refresh updates the caches. It also fills new tokens, like Kubernetes.
+// refresh updates the caches. Like Kubernetes, it also fills in new token secrets.
 func (c *cluster) refresh() {
 	c.t.Helper()
 	ctx := context.Background()

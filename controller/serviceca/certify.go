@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Annotations, without their prefixes. Services have the first one as a request and the next three
-// as a result. Secrets have the last three.
+// Annotations, without their prefixes. On services, the first annotation is a request and the next
+// three are results. Secrets have the last three annotations.
 const (
 	secretName     = "serving-cert-secret-name"
 	signedBy       = "serving-cert-signed-by"
@@ -32,11 +32,12 @@ const (
 	serviceName    = "originating-service-name"
 )
 
-// maxFailures is the maximum failure count. Retries continue after that, every few minutes.
+// maxFailures is the highest recorded failure count. Retries continue after that, at intervals of a
+// few minutes.
 const maxFailures = 10
 
-// permanentError is an error that persists until a user changes an object. Its text is shown to the
-// service's owner.
+// permanentError is an error that persists until a user changes an object. The service owner sees
+// its text.
 type permanentError struct{ error }
 
 // certify ensures that a service has a valid certificate.
@@ -69,7 +70,7 @@ func (c *Certificates) certify(ctx context.Context, key controller.Key) error {
 	return controller.RequeueAfter(recheckInterval)
 }
 
-// asPermanentError reports whether retries alone cannot resolve an error.
+// asPermanentError reports whether an error cannot be resolved by retrying.
 func asPermanentError(err error) (error, bool) {
 	if permanent, ok := errors.AsType[permanentError](err); ok {
 		return permanent.error, true
@@ -77,7 +78,7 @@ func asPermanentError(err error) (error, bool) {
 	return err, apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
 }
 
-// ensureSecret creates or updates the secret of a service.
+// ensureSecret creates or updates a service's certificate secret.
 func (c *Certificates) ensureSecret(ctx context.Context, service *corev1.Service, signer *signer) error {
 	secrets, name := c.client.CoreV1().Secrets(service.Namespace), annotation(service.Annotations, secretName)
 	if messages := validation.NameIsDNSSubdomain(name, false); len(messages) > 0 {
@@ -112,14 +113,14 @@ func (c *Certificates) ensureSecret(ctx context.Context, service *corev1.Service
 	return err
 }
 
-// serviceHosts returns the host names of a service.
+// serviceHosts returns a service's host names.
 func (c *Certificates) serviceHosts(service *corev1.Service) []string {
 	host := service.Name + "." + service.Namespace + ".svc"
 	return []string{host, host + "." + cmp.Or(c.Domain, "cluster.local")}
 }
 
-// setCertificate writes a certificate and OpenShift's annotations to a secret. It replaces an
-// owner reference to a deleted service of the same name.
+// setCertificate writes a certificate and OpenShift's annotations to a secret. It replaces an owner
+// reference to a deleted service with the same name.
 func setCertificate(secret *corev1.Secret, service *corev1.Service, cert *certificate) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
@@ -139,7 +140,7 @@ func setCertificate(secret *corev1.Secret, service *corev1.Service, cert *certif
 	}), owner)
 }
 
-// recordFailure annotates a service with an error and requeues it with back-off.
+// recordFailure records an error in a service's annotations and requeues the service with backoff.
 func (c *Certificates) recordFailure(ctx context.Context, service *corev1.Service, cause error) error {
 	count, err := strconv.Atoi(annotation(service.Annotations, failureCount))
 	if err != nil || count < 0 {
@@ -152,7 +153,7 @@ func (c *Certificates) recordFailure(ctx context.Context, service *corev1.Servic
 	return controller.RequeueAfter(min(time.Second<<count, 5*time.Minute))
 }
 
-// annotate sets annotations of a service under each prefix. nil removes one.
+// annotate sets a service's annotations under each prefix. A nil value removes an annotation.
 func (c *Certificates) annotate(ctx context.Context, service *corev1.Service, values map[string]any) error {
 	changes := map[string]any{}
 	for _, prefix := range prefixes() {

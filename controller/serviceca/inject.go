@@ -16,18 +16,18 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// BundleMap is the ConfigMap with the service CA bundle in each namespace. BundleKey is its key and
-// the name of the file in pods.
+// BundleMap is the name of the ConfigMap that contains the service CA bundle in each namespace.
+// BundleKey is the key in the ConfigMap and the file name in pods.
 const (
 	BundleMap = "openshift-service-ca.crt"
 	BundleKey = "service-ca.crt"
 )
 
-// injectBundle is the annotation, without prefix, that requests the CA bundle if its value is
+// injectBundle is the annotation, without its prefix, that requests the CA bundle if its value is
 // "true".
 const injectBundle = "inject-cabundle"
 
-// target is a resource whose objects may request the CA bundle, as resource.version.group.
+// target is a resource whose objects can request the CA bundle, as resource.version.group.
 type target string
 
 const configMaps target = "configmaps.v1."
@@ -44,8 +44,8 @@ func (t target) resource() schema.GroupVersionResource {
 	return *resource
 }
 
-// inject returns a function that writes the CA bundle to an object of a resource if the object
-// requests it.
+// inject returns a reconcile function for a resource. The function writes the CA bundle to an
+// object if the object requests it.
 func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) error {
 	return func(ctx context.Context, key controller.Key) error {
 		cached, exists, err := c.injected[tgt].GetStore().GetByKey(key.String())
@@ -71,7 +71,8 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // its change enqueues it again
 		}
-		// Examples of invalid objects are an immutable object, and an object that skips verification.
+		// The object cannot be updated, for example because it is immutable or because it disables
+		// TLS verification.
 		if err == nil || apierrors.IsInvalid(err) {
 			return controller.RequeueAfter(recheckInterval)
 		}
@@ -87,8 +88,8 @@ func (c *Certificates) bundle() (string, error) {
 	return string(bundle), nil
 }
 
-// injectBundleInto sets the CA bundle in an object, depending on its kind. It returns false if
-// nothing has changed.
+// injectBundleInto sets the CA bundle in the fields that depend on the object's kind. It returns
+// false if nothing has changed.
 func injectBundleInto(object *unstructured.Unstructured, bundle string) (changed bool) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(bundle))
 	switch object.GetKind() {
@@ -117,8 +118,7 @@ func setString(object map[string]any, value string, path ...string) (changed boo
 	return err == nil && present != value && unstructured.SetNestedField(object, value, path...) == nil
 }
 
-// ensureBundleMap creates the ConfigMap of a namespace, with the annotation that requests the CA
-// bundle.
+// ensureBundleMap creates a namespace's ConfigMap, with the annotation that requests the CA bundle.
 func (c *Certificates) ensureBundleMap(ctx context.Context, key controller.Key) error {
 	object, exists, err := c.namespaces.GetStore().GetByKey(key.Namespace)
 	if err != nil || !exists || object.(*corev1.Namespace).DeletionTimestamp != nil {

@@ -1,10 +1,10 @@
-// Package serviceca issues certificates for services and distributes the CA bundle that verifies
-// them. An annotation of a service names the secret for its certificate and key. An annotation of a
-// ConfigMap, an APIService, a CustomResourceDefinition or a webhook configuration requests the CA
-// bundle. Each namespace has the bundle in the ConfigMap openshift-service-ca.crt, which is mounted
-// into pods.
+// Package serviceca issues serving certificates for services and distributes the CA bundle that
+// verifies them. An annotation on a service specifies the secret for its certificate and key. An
+// annotation on a ConfigMap, an APIService, a CustomResourceDefinition or a webhook configuration
+// requests the CA bundle. Each namespace contains the bundle in the ConfigMap
+// openshift-service-ca.crt, which is mounted into pods.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, section on TLS; annotations, types and
+// Source: OpenShift Container Platform 3.9 Architecture, section on TLS. The annotations, types and
 // keys are those of OpenShift 3.11.
 package serviceca
 
@@ -19,12 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Certificates issues certificates for services and distributes the CA bundle.
+// Certificates is the component that issues serving certificates for services and distributes the
+// CA bundle.
 type Certificates struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
-	// CertFile and KeyFile are the signer's, in PEM. BundleFile contains the certificates of the
-	// current and previous signers. All files are read again for each use.
+	// CertFile and KeyFile are the paths to the signer's certificate and key, in PEM format.
+	// BundleFile contains the certificates of the current and previous signers. All files are read
+	// again for each use.
 	CertFile, KeyFile, BundleFile string
 	// Domain is the cluster domain. The default is cluster.local.
 	Domain string
@@ -41,11 +43,11 @@ type Certificates struct {
 // Name returns the component's name.
 func (*Certificates) Name() string { return "service-certificates" }
 
-// recheckInterval is the interval of checks of each object, because the signer or the bundle might
-// have been replaced.
+// recheckInterval is the interval between checks of each object. The checks are necessary because
+// the signer or the bundle might have been replaced.
 const recheckInterval = time.Hour
 
-// Run issues certificates until ctx ends. It calls ready when its caches are complete.
+// Run issues certificates until ctx is done. It calls ready when its caches have synced.
 func (c *Certificates) Run(ctx context.Context, ready func()) error {
 	c.client, c.dynamic = c.Deps.Kube, c.Deps.Dynamic
 	if err := c.createInformers(); err != nil {
@@ -62,12 +64,12 @@ func (c *Certificates) now() time.Time {
 	return time.Now()
 }
 
-// prefixes returns the prefixes of annotations: OpenShift 3's and its successor.
+// prefixes returns the annotation prefixes of OpenShift 3 and its successor.
 func prefixes() []string {
 	return []string{"service.alpha.openshift.io/", "service.beta.openshift.io/"}
 }
 
-// annotation returns the value of an annotation with any of its prefixes.
+// annotation returns the value of an annotation that has any of the prefixes.
 func annotation(annotations map[string]string, name string) string {
 	for _, prefix := range prefixes() {
 		if value := annotations[prefix+name]; value != "" {

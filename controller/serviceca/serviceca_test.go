@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// cluster is the controller of services with a server in memory. Each step fills the cache first.
+// cluster runs the service controller with a fake API server. Each step fills the cache first.
 type cluster struct {
 	*Certificates
 	t      *testing.T
@@ -107,8 +107,8 @@ func (c *cluster) step() error {
 	return c.certify(context.Background(), controller.Key{Namespace: "shop", Name: "web"})
 }
 
-// servedCertificate returns the certificate in the secret after verification against the bundle for
-// a host.
+// servedCertificate returns the certificate in the secret after verifying it for a host against the
+// bundle.
 func (c *cluster) servedCertificate(host string) *x509.Certificate {
 	c.t.Helper()
 	bundle, err := os.ReadFile(c.BundleFile)

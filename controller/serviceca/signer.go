@@ -17,22 +17,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// signer signs certificates of services.
+// signer signs serving certificates for services.
 type signer struct {
 	cert *x509.Certificate
 	key  crypto.PrivateKey
 	now  time.Time
 }
 
-// lifetime is the lifetime of a certificate as in OpenShift 3: two years, or until the signer
-// expires.
+// lifetime is the maximum lifetime of a certificate: two years, as in OpenShift 3. A certificate
+// never outlives the signer.
 const lifetime = 2 * 365 * 24 * time.Hour
 
-// renewalDivisor makes a certificate due for renewal after two thirds of its lifetime.
+// renewalDivisor determines when a certificate is renewed: when one third of its lifetime remains.
 const renewalDivisor = 3
 
-// maxCommonName is the maximum length of a common name (RFC 5280, ub-common-name). Current clients
-// use the list of names.
+// maxCommonName is the maximum length of a common name, in characters (RFC 5280, ub-common-name).
+// Current clients use the subject alternative names.
 const maxCommonName = 64
 
 func (c *Certificates) loadSigner() (*signer, error) {
@@ -45,13 +45,13 @@ func (c *Certificates) loadSigner() (*signer, error) {
 
 func (s *signer) name() string { return s.cert.Subject.CommonName }
 
-// certificate contains the chain of a certificate and its key in PEM.
+// certificate contains a certificate chain and its key in PEM format.
 type certificate struct {
 	chain, key []byte
 	expiry     time.Time
 }
 
-// issue issues a certificate for hosts.
+// issue issues a certificate for the given hosts.
 func (s *signer) issue(hosts []string) (*certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -89,8 +89,8 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// isCurrent reports whether a secret contains a certificate for hosts from this signer that is not
-// due for renewal.
+// isCurrent reports whether a secret contains a certificate for the given hosts that this signer
+// has issued and that is not due for renewal.
 func (s *signer) isCurrent(data map[string][]byte, hosts []string) bool {
 	pair, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
 	if err != nil {

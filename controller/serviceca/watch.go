@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// bySecret is the index of services by their requested secret, as namespace/name.
+// bySecret is an index that maps requested secrets, as namespace/name, to services.
 const bySecret = "secret"
 
-// createInformers creates the caches. Those of objects that request the CA bundle contain only
-// metadata.
+// createInformers creates the caches. The caches for objects that request the CA bundle contain
+// only metadata.
 func (c *Certificates) createInformers() error {
 	core := c.Deps.Informers.Core().V1()
 	c.services, c.namespaces, c.secrets = core.Services().Informer(), core.Namespaces().Informer(), c.Deps.TLSSecrets
@@ -69,8 +69,8 @@ func serviceKey(object any) []controller.Key {
 	})
 }
 
-// secretNameChanged reports whether a service requests a different secret than before. It ignores
-// changes by this controller.
+// secretNameChanged reports whether a service now requests a different secret. It ignores changes
+// that this controller makes.
 func secretNameChanged(old, new any) bool {
 	before, wasOne := old.(*corev1.Service)
 	after, isOne := new.(*corev1.Service)

@@ -1,8 +1,9 @@
-// Package unidle scales up idle services. When an event reports a connection to an idle service, it
-// restores the replicas that `oc idle` has removed, and removes the annotations.
+// Package unidle scales up the workloads of idle services. When an event reports a connection to an
+// idle service, unidle restores the replicas that `oc idle` has removed, and removes the idling
+// annotations.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
-// annotations and the event are those of its unidling controller.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications. The
+// annotations and the event are those of OpenShift's unidling controller.
 package unidle
 
 import (
@@ -32,7 +33,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// Services is the component that scales up idle services.
+// Services is the component that scales up the workloads of idle services.
 type Services struct {
 	// Deps has the shared clients and caches.
 	Deps *controller.Deps
@@ -44,7 +45,8 @@ func (*Services) Name() string { return "unidling" }
 // minBackoff is short because most errors are conflicts with another writer.
 const minBackoff = 50 * time.Millisecond
 
-// Run scales up idle services until ctx ends. It calls ready when the cache contains all events.
+// Run scales up the workloads of idle services until ctx is done. It calls ready when the cache
+// contains all events.
 func (s *Services) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(s.Deps.Kube, 0, informers.WithTweakListOptions(func(options *metav1.ListOptions) {
 		options.FieldSelector = "reason=" + idling.NeedPods
@@ -58,7 +60,7 @@ func (s *Services) Run(ctx context.Context, ready func()) error {
 	return set.Run(ctx, ready)
 }
 
-// serviceKeys returns the service of an event.
+// serviceKeys returns the key of the service that an event is about.
 func serviceKeys(object any) []controller.Key {
 	event, ok := object.(*corev1.Event)
 	if !ok || event.InvolvedObject.Kind != "Service" {
@@ -103,8 +105,8 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	return l.removeMarks(ctx, key.Namespace, targets)
 }
 
-// removeMarks removes the annotations from every service whose targets are all among the given
-// ones.
+// removeMarks removes the idling annotations from each service whose targets are all among the
+// given targets.
 func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idling.Target) error {
 	services := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("services")).Namespace(namespace)
 	endpoints := l.objects.Resource(corev1.SchemeGroupVersion.WithResource("endpoints")).Namespace(namespace)
@@ -127,7 +129,8 @@ func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idli
 			continue
 		}
 		err = removeAnnotations(ctx, endpoints, service.GetName())
-		// The service is last: after an earlier error, the service is still idle and is retried.
+		// The service is updated last, so that after an earlier error the service is still idle and
+		// is retried.
 		if err == nil {
 			err = removeAnnotations(ctx, services, service.GetName())
 		}
@@ -136,7 +139,7 @@ func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idli
 	return errors.Join(errs...)
 }
 
-// isNeeded reports whether an event is as new as the given time or newer.
+// isNeeded reports whether there is an event that is not older than the given time.
 func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
 	events, err := l.events.Events(key.Namespace).List(labels.Everything())
 	for _, event := range events {
@@ -147,8 +150,8 @@ func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
 	return false, err
 }
 
-// isBefore reports whether an event is older than a time. An event without EventTime, for example
-// from another proxy, has a resolution of one second.
+// isBefore reports whether an event is older than the given time. An event without EventTime, for
+// example from another proxy, has a resolution of one second.
 func isBefore(event *corev1.Event, since time.Time) bool {
 	if event.EventTime.IsZero() {
 		return event.LastTimestamp.Time.Before(since.Truncate(time.Second))
@@ -156,8 +159,8 @@ func isBefore(event *corev1.Event, since time.Time) bool {
 	return event.EventTime.Time.Before(since)
 }
 
-// scalable contains the resources that may be scaled up. Every user who can edit a service can
-// write other resources to its annotation.
+// scalable contains the resources that may be scaled up. The list is necessary because any user who
+// can edit a service can write other resources to its annotation.
 var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 	{Kind: "DeploymentConfig"}:                          appsv1.GroupVersion.WithResource("deploymentconfigs"),
@@ -168,8 +171,8 @@ var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: kubeappsv1.GroupName, Kind: "StatefulSet"}:  kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"),
 }
 
-// scaleUp restores the replicas in the target's own annotation. A user who can edit only the
-// service must not be able to scale a target that is not idle.
+// scaleUp restores the replica count that the target's own annotation specifies. A user who can
+// edit only the service must not be able to scale a target that is not idle.
 func (l *loop) scaleUp(ctx context.Context, namespace string, target idling.Target) error {
 	resource, ok := scalable[schema.GroupKind{Group: target.Group, Kind: target.Kind}]
 	if !ok {
@@ -199,7 +202,7 @@ func (l *loop) scaleUp(ctx context.Context, namespace string, target idling.Targ
 	return nil
 }
 
-// removeAnnotations removes the annotations of idling from an object.
+// removeAnnotations removes the idling annotations from an object.
 func removeAnnotations(ctx context.Context, client dynamic.ResourceInterface, name string) error {
 	object, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -214,8 +217,8 @@ func removeAnnotations(ctx context.Context, client dynamic.ResourceInterface, na
 	return applyPatch(ctx, client, name, annotationPatch(object))
 }
 
-// annotationPatch returns a patch that removes the annotations of idling. It fails if the object
-// has changed since it was read.
+// annotationPatch returns a patch that removes the idling annotations. The patch is rejected if the
+// object has changed since it was read.
 func annotationPatch(object *unstructured.Unstructured) map[string]any {
 	return map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),

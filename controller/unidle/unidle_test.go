@@ -44,7 +44,7 @@ func (r reader) add(resource, kind, name string, annotations map[string]any, rep
 	}
 }
 
-// state returns the replicas of an object and whether it is idle.
+// state returns an object's replica count and whether the object is idle.
 func (r reader) state(resource, name string) string {
 	r.t.Helper()
 	object, err := r.in(resource).Get(r.t.Context(), name, metav1.GetOptions{})
@@ -148,7 +148,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// conflictTransport returns a conflict for the first change of endpoints.
+// conflictTransport returns a conflict for the first endpoints update.
 type conflictTransport struct {
 	http.RoundTripper
 	refused bool

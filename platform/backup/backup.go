@@ -1,11 +1,11 @@
-// Package backup writes the files of a host to an archive, and restores them. An archive is a
-// compressed tar file of these entries, in this order:
+// Package backup writes a host's files to an archive and restores them. An archive is a compressed
+// tar file that contains the following entries, in this order:
 //
 //	backup.json  the Manifest
 //	data/...     files below the data directory
 //	files/...    other files, by their absolute paths
 //
-// Files, directories and symbolic links keep owners, modes and times.
+// The archive preserves the owners, modes and times of files, directories and symbolic links.
 package backup
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// The names of entries.
+// Entry names.
 const (
 	manifestName  = "backup.json"
 	dataPrefix    = "data/"
@@ -34,18 +34,19 @@ const (
 
 // Manifest describes an archive.
 type Manifest struct {
-	// Format is the version of the format.
+	// Format is the version of the archive format.
 	Format int `json:"format"`
-	// Slipway is the version that wrote the archive, Node the name of the host's node.
+	// Slipway is the Slipway version that wrote the archive. Node is the name of the host's node.
 	Slipway string    `json:"slipway"`
 	Node    string    `json:"node"`
 	Created time.Time `json:"created"`
-	// Snapshot is the snapshot of etcd, relative to the data directory; "" for a host without etcd.
+	// Snapshot is the path to the etcd snapshot, relative to the data directory. It is empty for a
+	// host without etcd.
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
-// Write writes files and directories to a new archive of mode 0600. It omits sources that do not
-// exist. replaced maps paths of files to the files with their content, such as a snapshot.
+// Write writes files and directories to a new archive with mode 0600. It omits sources that do not
+// exist. replaced maps a file's path to the file that provides its content, such as a snapshot.
 func Write(path string, manifest Manifest, dataDir string, sources []string, replaced map[string]string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("write backup: %q already exists", path)
@@ -101,7 +102,7 @@ func (w *writer) all(manifest Manifest, sources []string, replaced map[string]st
 	return nil
 }
 
-// tree writes a file, or a directory with everything below it.
+// tree writes a file, or a directory and everything below it.
 func (w *writer) tree(root string) error {
 	return filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
@@ -114,7 +115,8 @@ func (w *writer) tree(root string) error {
 	})
 }
 
-// entry writes one file, directory or link as path, with the content and attributes of source.
+// entry writes a file, directory or link under the name for path, with the content and attributes
+// of source.
 func (w *writer) entry(path, source string) error {
 	info, err := os.Lstat(source)
 	if err != nil || w.written[path] {
@@ -146,12 +148,12 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other growing files are cut at their size at the start.
+	// Logs and other growing files are truncated to the size that they had at the start.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }
 
-// name returns the name of the entry of a file.
+// name returns the entry name for a file.
 func (w *writer) name(path string) string {
 	relative, err := filepath.Rel(w.dataDir, path)
 	if err == nil && filepath.IsLocal(relative) {

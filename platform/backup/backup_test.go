@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// write creates a file with its directories.
+// write creates a file and its parent directories.
 func write(t *testing.T, path, content string, mode os.FileMode) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
@@ -21,7 +21,7 @@ func write(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-// save writes the archive of a host with files inside and outside of its data directory.
+// save writes an archive of a host that has files inside and outside its data directory.
 func save(t *testing.T) (archive, dataDir, outside string) {
 	t.Helper()
 	dataDir, outside = t.TempDir(), filepath.Join(t.TempDir(), "users")

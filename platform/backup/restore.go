@@ -16,21 +16,21 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// markerName is a file in a data directory whose restore is not complete.
+// markerName is a file that exists in a data directory while a restore is incomplete.
 const markerName = "restoring"
 
-// maxCompared is the size in bytes of the largest file outside of the data directory that a restore
-// accepts if it already exists.
+// maxCompared is the maximum size, in bytes, of an existing file outside the data directory that a
+// restore accepts.
 const maxCompared = 1 << 20
 
-// Interrupted reports whether the restore of a data directory was started and is not complete.
+// Interrupted reports whether a restore of the data directory has started but is not complete.
 func Interrupted(dataDir string) bool {
 	_, err := os.Lstat(filepath.Join(dataDir, markerName))
 	return err == nil
 }
 
-// CheckEmpty reports a host that has a cluster or is a member of one. The configuration of an
-// installation does not count.
+// CheckEmpty returns an error if the host has a cluster or is a member of one. The configuration
+// files of an installation are ignored.
 func CheckEmpty(dataDir string) error {
 	if Interrupted(dataDir) {
 		return nil
@@ -43,8 +43,8 @@ func CheckEmpty(dataDir string) error {
 	return nil
 }
 
-// Read reads a complete archive, so that its checksum is verified, and returns its manifest. It
-// reports files outside of the data directory that exist with different content.
+// Read reads a complete archive, which verifies its checksum, and returns its manifest. It returns
+// an error for files outside the data directory that already exist with different content.
 func Read(path string) (Manifest, error) {
 	var manifest Manifest
 	var conflicts []error
@@ -70,7 +70,7 @@ func Read(path string) (Manifest, error) {
 	return manifest, errors.Join(conflicts...)
 }
 
-// same reports whether a file does not exist, or has the content of an entry.
+// same reports whether a file does not exist or has the same content as an entry.
 func same(path string, header *tar.Header, content io.Reader) bool {
 	existing, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +83,9 @@ func same(path string, header *tar.Header, content io.Reader) bool {
 	return err == nil && bytes.Equal(stored, existing)
 }
 
-// Restore writes the files of an archive that Read has accepted, and calls finish. Until it has
-// returned nil, the data directory is Interrupted, and Restore can be repeated.
+// Restore writes the files in an archive that Read has accepted, and then calls finish. Until
+// Restore has returned nil, Interrupted returns true for the data directory, and Restore can be
+// repeated.
 func Restore(path, dataDir string, finish func() error) error {
 	if err := os.MkdirAll(dataDir, 0o700); err != nil {
 		return fmt.Errorf("create data directory: %w", err)
@@ -125,7 +126,7 @@ func Restore(path, dataDir string, finish func() error) error {
 	return atomicfile.SyncFolder(dataDir)
 }
 
-// walk calls visit for each entry of an archive.
+// walk calls visit for each entry in an archive.
 func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -152,7 +153,7 @@ func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 	}
 }
 
-// target returns the path of an entry.
+// target returns the path to which an entry is restored.
 func target(dataDir, name string) (string, error) {
 	for prefix, root := range map[string]string{dataPrefix: dataDir, filesPrefix: "/"} {
 		relative, hasPrefix := strings.CutPrefix(name, prefix)
@@ -163,7 +164,7 @@ func target(dataDir, name string) (string, error) {
 	return "", errors.New("it is not an entry of a backup")
 }
 
-// extract writes an entry with its owner, mode and time.
+// extract writes an entry with its owner, mode and modification time.
 func extract(path string, header *tar.Header, content io.Reader) error {
 	mode := header.FileInfo().Mode().Perm()
 	if header.Typeflag == tar.TypeDir {
