@@ -26,18 +26,19 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Host is this machine as the configuration describes it: the paths, addresses and names with which
-// components are created. No other type derives them from the configuration.
+// Host is this machine as the configuration describes it. It provides the paths, addresses and
+// names that are used to create components. No other type derives them from the configuration.
 type Host struct {
 	*config.Config
 	file string // the configuration file of the command line, absolute, or ""
-	// membership is nil unless the host joined the cluster of another host.
+	// membership is nil unless the host has joined another host's cluster.
 	membership *record.Membership
 	// cluster is nil unless this host is one of several masters.
 	cluster *record.Cluster
-	// leadership elects the master that runs the controllers; nil if this is the only one.
+	// leadership elects the master that runs the controllers. It is nil if this is the only master.
 	leadership *controller.Leadership
-	// expand closes expanded when another master joins the only one, which ends the control plane.
+	// expand closes expanded when a second master joins the only master, which stops the control
+	// plane.
 	expand   func()
 	expanded chan struct{}
 
@@ -48,29 +49,31 @@ type Host struct {
 	allReady    chan struct{} // closed when all components of the process are ready
 
 	drivers func() *flexvolume.Registry
-	// attachments are the attachments of this process, which several components share.
+	// attachments returns this process's volume attachments, which several components share.
 	attachments func() *volumeplugin.Attachments
-	// recorder gives other servers of the process the authentication and audit log of the API server.
+	// recorder provides the API server's authentication and audit log to other servers in the
+	// process.
 	recorder *apiserver.Recorder
-	// registries reads registries that users name, with one pool of connections and memory.
+	// registries reads from registries that users specify. All reads share one connection pool and
+	// one memory limit.
 	registries func() *registryclient.Pool
-	// programs unpacks the small programs at its first call.
+	// programs unpacks the embedded programs when it is first called.
 	programs func() (payload.Programs, error)
-	// usage is the usage of nodes and pods, which the API server serves.
+	// usage is the resource usage of nodes and pods that the API server serves.
 	usage *metrics.Usage
-	// dnsNames are the DNS names in egress firewalls, which the DNS server of pods resolves.
+	// dnsNames contains the DNS names in egress firewalls, which the pods' DNS server resolves.
 	dnsNames *policy.Names
-	// tunnel is the VXLAN device of the node, which two components share.
+	// tunnel is the node's VXLAN device, which two components share.
 	tunnel *vxlan.Tunnel
-	// deps are the clients and caches that the controllers of the control plane share.
+	// deps contains the clients and caches that the control plane's controllers share.
 	deps *controller.Deps
-	// hostAddresses are the addresses of all hosts of the cluster, which users must not reach through
-	// the platform.
+	// hostAddresses contains the addresses of all hosts in the cluster. Users must not reach these
+	// addresses through the platform.
 	hostAddresses *hosts.Addresses
 }
 
-// Load reads the configuration of a host. file is a configuration file that replaces the files of
-// the data directory, or "".
+// Load reads a host's configuration. If file is not empty, it replaces the configuration files in
+// the data directory.
 func Load(dataDir, file string) (*Host, error) {
 	c, err := config.Load(dataDir, file)
 	if err != nil {
@@ -79,7 +82,7 @@ func Load(dataDir, file string) (*Host, error) {
 	return New(c, file)
 }
 
-// New returns the host that a configuration describes.
+// New returns the host that the configuration describes.
 func New(c *config.Config, file string) (*Host, error) {
 	h := &Host{
 		Config: c, allReady: make(chan struct{}), expanded: make(chan struct{}),
@@ -117,7 +120,7 @@ func New(c *config.Config, file string) (*Host, error) {
 	return h, nil
 }
 
-// DriverSettings returns the settings of a FlexVolume driver.
+// DriverSettings returns the settings for a FlexVolume driver.
 func (h *Host) DriverSettings(driver string) flexvolume.Settings {
 	configured := h.Node.Slipway.FlexVolume[driver]
 	settings := flexvolume.Settings{
@@ -131,7 +134,7 @@ func (h *Host) DriverSettings(driver string) flexvolume.Settings {
 	return settings
 }
 
-// connect creates the clients and caches of the controllers.
+// connect creates the controllers' clients and caches.
 func (h *Host) connect() error {
 	config, err := readKubeconfig(h.credentials.MasterKubeconfig)
 	if err != nil {
@@ -148,19 +151,19 @@ func (h *Host) connect() error {
 	return nil
 }
 
-// limitedConfig returns the configuration of a client of the control plane with its own limit of
-// requests a second.
+// limitedConfig returns a control plane client configuration that has its own rate limit, in
+// requests per second.
 func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 	config := rest.CopyConfig(h.deps.Config)
 	config.RateLimiter, config.QPS, config.Burst = nil, qps, burst
 	return config
 }
 
-// AdminClient returns the connection of the administrator to the API server.
+// AdminClient returns the administrator's client configuration for the API server.
 func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
 
-// StatusClient returns the connection of this host that reads its nodes: the administrator's, or on
-// a host that joined, the node's.
+// StatusClient returns the client configuration with which this host reads nodes. It is the
+// administrator's configuration or, on a joined host, the node's.
 func (h *Host) StatusClient() (*rest.Config, error) {
 	if h.Joined() {
 		return readKubeconfig(h.member().Files().NodeKubeconfig)

@@ -42,7 +42,7 @@ func TestConfigurationSupportsAllFlexVolumeOperations(t *testing.T) {
 	}
 }
 
-// loadHost returns a host with a configuration of its control plane.
+// loadHost returns a host with the given control plane configuration.
 func loadHost(t *testing.T, master string) *Host {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")

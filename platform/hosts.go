@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// hosts returns the controllers of hosts that join this one.
+// hosts returns the controllers for hosts that join this host's cluster.
 func (h *Host) hosts() (component.Component, error) {
 	return &hosts.Controllers{Deps: h.deps, RemoveMaster: h.removeMaster, DualStack: h.Master.DualStack().Enabled()}, nil
 }
 
-// hostOptions returns the settings with which hosts join this one.
+// hostOptions returns the settings for hosts that join this host's cluster.
 func (h *Host) hostOptions() hosts.Options {
 	pods := h.Master.PodNetworks()
 	var claimable []netip.Prefix

@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/platform/membership"
 )
 
-// Join adds this host, which must not have a cluster, to the cluster of a master, and returns its
-// role. The token determines whether it becomes a node or a master. url is the address of the
-// master's API server. After a failure, the host has not joined, or the error explains how to
+// Join adds this host to a master's cluster and returns the host's role. The host must not have a
+// cluster. The token determines whether it becomes a node or a master. url is the URL of the
+// master's API server. If Join fails, either the host has not joined or the error explains how to
 // continue. The next Load reads the result.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	host := membership.Host{

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// storageLimits returns the objects that the clients of local storage may change.
+// storageLimits returns the objects that the local storage clients may change.
 func storageLimits() storageclient.Limits {
 	finalizers, annotations := provision.ClaimMetadata()
 	return storageclient.Limits{
@@ -28,10 +28,10 @@ func storageLimits() storageclient.Limits {
 	}
 }
 
-// capacityNamespace is the namespace of the CSIStorageCapacity objects of local storage.
+// capacityNamespace is the namespace of the CSIStorageCapacity objects for local storage.
 const capacityNamespace = "openshift-infra"
 
-// localStorage returns the component for volumes on the node's own disk.
+// localStorage returns the component that provides volumes on the node's own disk.
 func (h *Host) localStorage() (component.Component, error) {
 	settings := h.Node.Slipway.LocalStorage
 	client, err := readKubeconfig(h.credentials.StorageKubeconfig)
@@ -65,7 +65,7 @@ func (h *Host) localStorage() (component.Component, error) {
 			func(ctx context.Context) error { return caches.Run(ctx, func() {}) },
 		},
 	}
-	// It can fail for a while, for instance because its disk is not mounted yet.
+	// The component might fail for a while, for example because its disk is not mounted yet.
 	return &component.Optional{Component: storage.Name(), ReadyFirst: true, Serve: func(ctx context.Context, ready func(), _ func(string)) error {
 		err := embedded.Run(ctx, ready)
 		if ctx.Err() == nil {
@@ -77,22 +77,22 @@ func (h *Host) localStorage() (component.Component, error) {
 	}}, nil
 }
 
-// localController returns the controller of the volumes of one node.
+// localController returns the controller for one node's volumes.
 func localController(client *rest.Config, socket, nodeName string) *csi.Controller {
 	return &csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: nodeName,
 		Features: csi.Features(csi.Options{
 			Capacity: capacity.Options{Namespace: capacityNamespace},
-			// A call of a driver in this process is cheap.
+			// Calls to a driver in this process are cheap, so retry often.
 			Provision: provision.Options{RetryMax: 15 * time.Second},
 		}),
 		Object: local.Spec(),
 	}
 }
 
-// localStorageLabel is the label of nodes with local storage. It stays while the node restarts, so
-// that pods wait for the driver. A node whose local storage is disabled or fails loses it.
+// localStorageLabel is the label on nodes with local storage. It remains while the node restarts,
+// so that pods wait for the driver. It is removed if the node's local storage is disabled or fails.
 const localStorageLabel = "slipway.openshift.io/local-storage"
 
-// removeLabelTimeout limits the removal of the label after local storage has failed.
+// removeLabelTimeout is the timeout for removing the label after local storage has failed.
 const removeLabelTimeout = 10 * time.Second

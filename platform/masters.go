@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errIncomplete means that a join was interrupted. Without this error, the host would start a
-// separate cluster with the keys of the other one.
+// errIncomplete means that a join was interrupted. If the host started in this state, it would
+// create a separate cluster with the keys of the cluster that it was joining.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
 
 func (h *Host) clusterFile() string { return h.path("master", "cluster.json") }
@@ -31,17 +31,17 @@ func (h *Host) SeveralMasters() bool { return h.cluster != nil }
 
 func (h *Host) writeCluster(c record.Cluster) error { return c.Write(h.clusterFile()) }
 
-// usesRemoteRegistry reports whether another master runs the registry for this one.
+// usesRemoteRegistry reports whether this host uses a registry that another master runs.
 func (h *Host) usesRemoteRegistry() bool {
 	return h.cluster != nil && h.cluster.Registry != "" && !h.sharesRegistry()
 }
 
-// peerURL returns the address of this host's etcd for other members.
+// peerURL returns the URL at which other members reach this host's etcd.
 func (h *Host) peerURL() string {
 	return "https://" + hostaddr.Reachable(h.Master.EtcdPeerAddress(), h.address)
 }
 
-// EtcdMembers returns the client that manages the members of etcd.
+// EtcdMembers returns the client that manages etcd members.
 func (h *Host) EtcdMembers() etcdmember.Client {
 	files := pki.FilesIn(h.PKIDir())
 	return etcdmember.Client{
@@ -49,11 +49,12 @@ func (h *Host) EtcdMembers() etcdmember.Client {
 	}
 }
 
-// EtcdEndpoint returns the address of this host's member for clients on the same host.
+// EtcdEndpoint returns the address at which clients on this host reach its etcd member.
 func (h *Host) EtcdEndpoint() string { return h.Master.EtcdEndpoint(h.SeveralMasters()) }
 
 // elections returns the component that elects the master that runs the controllers. On the only
-// master it waits until another master joins. Then the control plane restarts as one of several.
+// master, the component waits until another master joins. Then the control plane restarts as one of
+// several masters.
 func (h *Host) elections() (component.Component, error) {
 	if h.leadership != nil {
 		return h.leadership, nil
@@ -61,7 +62,7 @@ func (h *Host) elections() (component.Component, error) {
 	return masters.Single{Expanded: h.expanded}, nil
 }
 
-// etcdMembers returns the component that promotes and expels members of etcd.
+// etcdMembers returns the component that promotes and removes etcd members.
 func (h *Host) etcdMembers() (component.Component, error) {
 	if h.cluster == nil {
 		return component.Disabled("etcd-members"), nil
@@ -69,7 +70,7 @@ func (h *Host) etcdMembers() (component.Component, error) {
 	return &masters.Membership{Members: h.EtcdMembers()}, nil
 }
 
-// etcdMaintenance returns the component that keeps the files of etcd small.
+// etcdMaintenance returns the component that keeps etcd's files small.
 func (h *Host) etcdMaintenance() (component.Component, error) {
 	settings := h.Master.Slipway.EtcdMaintenance
 	if settings.Disabled {
@@ -98,7 +99,8 @@ func (h *Host) sharedSettings() (component.Component, error) {
 	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
 }
 
-// admitMaster adds a host as a learner to etcd, and returns the data that it needs as a master.
+// admitMaster adds a host to etcd as a learner and returns the data that the host needs as a
+// master.
 func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
 	if h.file != "" {
 		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that the other masters can use it, too", h.file, config.MasterFile(h.DataDir))
@@ -106,7 +108,7 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	if h.cluster == nil {
 		return nil, h.becomeOneOfSeveral(ctx)
 	}
-	// The host gets this master's configuration, and thus its port.
+	// The host receives this master's configuration, and therefore uses the same port.
 	_, port, err := net.SplitHostPort(h.Master.EtcdPeerAddress())
 	if err != nil {
 		return nil, fmt.Errorf("read address of etcd: %w", err)
@@ -126,8 +128,8 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	return &join.Master{Etcd: cluster, Files: files}, nil
 }
 
-// becomeOneOfSeveral records that the cluster gets several masters, and ends the control plane,
-// which then restarts. The error is ErrPreparing.
+// becomeOneOfSeveral records that the cluster will have several masters, and stops the control
+// plane, which then restarts. If this succeeds, the error is ErrPreparing.
 func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
 	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
 		return err
@@ -139,7 +141,7 @@ func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
 	return hosts.ErrPreparing
 }
 
-// sharedFiles returns the private keys that masters share, and the files of their configuration.
+// sharedFiles returns the private keys and configuration files that all masters share.
 func (h *Host) sharedFiles() (map[string][]byte, error) {
 	paths := pki.SharedFiles(h.PKIDir())
 	paths = append(paths, h.DeveloperPassword())
@@ -150,7 +152,7 @@ func (h *Host) sharedFiles() (map[string][]byte, error) {
 	return membership.SharedFiles(h.DataDir, h.clusterFile(), paths)
 }
 
-// removeMaster removes a master from the members of etcd, and its address from OAuth clients.
+// removeMaster removes a master's etcd member, and removes the master's address from OAuth clients.
 func (h *Host) removeMaster(ctx context.Context, node, address string) error {
 	if err := masters.Remove(ctx, h.EtcdMembers(), h.deps.Kube, node); err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 
 func (h *Host) membershipFile() string { return h.path("node", "membership.json") }
 
-// Joined reports whether the host joined the cluster of another host. It then runs no control
-// plane.
+// Joined reports whether the host has joined another host's cluster as a node. In this case, it
+// runs no control plane.
 func (h *Host) Joined() bool { return h.membership != nil }
 
-// member describes the credentials of a joined host.
+// member describes a joined host's credentials.
 func (h *Host) member() pki.Member {
 	m := pki.Member{Dir: h.PKIDir(), URL: h.apiURL("127.0.0.1"), NodeName: h.Node.NodeName}
 	m.Router = h.membership != nil && h.membership.Router
 	return m
 }
 
-// prepareMember is prepare for a joined host.
+// prepareMember is the variant of prepare for a joined host.
 func (h *Host) prepareMember() error {
 	m := h.member()
 	if err := m.Check(); err != nil {
@@ -30,17 +30,17 @@ func (h *Host) prepareMember() error {
 	return h.writeRegistryHosts()
 }
 
-// memberTable lists what `slipway node` runs on a joined host.
+// memberTable lists the components that `slipway node` runs on a joined host.
 func memberTable() []entry {
 	return append(nodeTable(), entry{"certificates", []string{"balancer"}, (*Host).memberCertificates, ""})
 }
 
-// memberCertificates renews the certificates of a joined host.
+// memberCertificates returns the component that renews a joined host's certificates.
 func (h *Host) memberCertificates() (component.Component, error) {
 	return &node.Certificates{Member: h.member()}, nil
 }
 
-// Processes returns every process of the host with its components. None of these is running.
+// Processes returns all processes on the host and their components, all marked as not running.
 func (h *Host) Processes() []supervisor.ProcessStatus {
 	runtime := supervisor.ProcessStatus{Name: Containerd, State: component.Stopped, Components: statusOf([]entry{{name: Containerd}})}
 	if h.Joined() {

@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// network returns the agent that connects the pods of the node, or its replacement if the
-// administrator's CNI plugin connects the pods.
+// network returns the agent that connects the node's pods to the network. If the administrator's
+// CNI plugin connects pods, network returns a replacement for the agent.
 func (h *Host) network() (component.Component, error) {
 	dnsIP, err := netip.ParseAddr(h.dnsHost())
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *Host) network() (component.Component, error) {
 	}, nil
 }
 
-// agentClients returns the clients of the components that connect pods.
+// agentClients returns the clients for the components that connect pods.
 func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, error) {
 	client, err := clientFor(h.credentials.AgentKubeconfig)
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, er
 	return client, network, nil
 }
 
-// networkPolicy returns the component that enforces network policies for the pods of the node.
+// networkPolicy returns the component that enforces network policies for the node's pods.
 func (h *Host) networkPolicy() (component.Component, error) {
 	if h.Master.HasOtherNetwork() {
 		return component.Disabled("network-policy"), nil
@@ -107,7 +107,7 @@ func (h *Host) networkPolicy() (component.Component, error) {
 	}, nil
 }
 
-// bandwidth returns the component that limits the bandwidth of the pods of the node.
+// bandwidth returns the component that limits the bandwidth of the node's pods.
 func (h *Host) bandwidth() (component.Component, error) {
 	if h.Master.HasOtherNetwork() {
 		return component.Disabled("bandwidth"), nil
@@ -122,7 +122,7 @@ func (h *Host) bandwidth() (component.Component, error) {
 	}, nil
 }
 
-// podNetwork returns the controllers of the objects of the pod network.
+// podNetwork returns the controllers for the pod network objects.
 func (h *Host) podNetwork() (component.Component, error) {
 	client, err := networkclient.NewForConfig(h.deps.Config)
 	if err != nil {
@@ -143,20 +143,20 @@ func (h *Host) egressIPs() (component.Component, error) {
 	return &allocator.Allocator{Client: client}, nil
 }
 
-// networkFeatures returns the API group of the pod network, and warnings about policies that the
-// network plugin does not enforce.
+// networkFeatures returns the pod network's API group, and warnings about policies that the network
+// plugin does not enforce.
 func (h *Host) networkFeatures() []apiserver.Feature {
 	group := networkapi.Feature(h.Master.NetworkObject(), h.Master.DualStack())
 	return append([]apiserver.Feature{group}, unenforced.Network(h.Master.NetworkConfig.NetworkPluginName)...)
 }
 
-// clusterNetworks returns the IPv4 networks of pods and services.
+// clusterNetworks returns the IPv4 pod and service networks.
 func (h *Host) clusterNetworks() policy.Networks {
 	pods, _ := h.Master.ClusterNetwork()
 	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
 }
 
-// secondNetworks returns the IPv6 networks of pods and services, if there are any.
+// secondNetworks returns the IPv6 pod and service networks, if any.
 func (h *Host) secondNetworks() policy.Networks {
 	networks := h.Master.DualStack()
 	if !networks.Enabled() {
@@ -165,7 +165,7 @@ func (h *Host) secondNetworks() policy.Networks {
 	return policy.Networks{Pods: networks.IPv6, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
 }
 
-// PodNetwork returns the network namespace of a pod of this host.
+// PodNetwork returns the network namespace of a pod on this host.
 func (h *Host) PodNetwork(ctx context.Context, namespace, name string) (*netnamespace.Namespace, error) {
 	path, err := sandbox.Network(ctx, h.ContainerdSocket(), namespace, name)
 	if err != nil {
@@ -178,7 +178,7 @@ func (h *Host) cniStateDir() string { return h.path("cni", "state") }
 
 func (h *Host) cniConfDir() string { return h.path("cni", "conf") }
 
-// dns returns the DNS server of pods.
+// dns returns the component that runs the pods' DNS server.
 func (h *Host) dns() (component.Component, error) {
 	client, err := readKubeconfig(h.credentials.DNSKubeconfig)
 	if err != nil {
@@ -190,7 +190,8 @@ func (h *Host) dns() (component.Component, error) {
 	}, nil
 }
 
-// masterDNS returns the DNS server for clients outside of pods, if dnsConfig is set.
+// masterDNS returns the component that runs the DNS server for clients outside pods, if dnsConfig
+// is set.
 func (h *Host) masterDNS() (component.Component, error) {
 	settings := h.Master.DNSConfig
 	if settings == nil {
@@ -215,7 +216,8 @@ func (h *Host) dnsHost() string {
 	return host
 }
 
-// idling holds connections to idle services, unless enableUnidling is false.
+// idling returns the component that holds connections to idle services, unless enableUnidling is
+// false.
 func (h *Host) idling() (component.Component, error) {
 	client, err := clientFor(h.credentials.IdlingKubeconfig)
 	if err != nil {
@@ -223,7 +225,8 @@ func (h *Host) idling() (component.Component, error) {
 	}
 	policed := h.isolation()
 	if h.Master.HasOtherNetwork() {
-		// The plugin can have policies, which a connection through the host would bypass.
+		// The network plugin might enforce policies that a connection through the host would
+		// bypass.
 		policed = func(context.Context, netip.Addr, netip.Addr) (bool, error) { return true, nil }
 	}
 	enabled := h.Node.EnableUnidling
@@ -232,8 +235,8 @@ func (h *Host) idling() (component.Component, error) {
 	}, nil
 }
 
-// isolation returns the function that reports whether policies can restrict packets from a pod to
-// an address, which is of the same IP family.
+// isolation returns a function that reports whether policies can restrict packets from a pod to an
+// address. The two addresses must belong to the same IP family.
 func (h *Host) isolation() func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	first, second := policy.Isolation(h.PolicyTable(), h.clusterNetworks()), policy.Isolation(h.PolicyTable(), h.secondNetworks())
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
@@ -244,13 +247,14 @@ func (h *Host) isolation() func(ctx context.Context, from, to netip.Addr) (bool,
 	}
 }
 
-// unidling scales up the workloads of services when a node reports a connection.
+// unidling returns the component that scales up the workloads of idle services when a node reports
+// a connection.
 func (h *Host) unidling() (component.Component, error) {
 	return &unidle.Services{Deps: h.deps}, nil
 }
 
-// ingressAddresses assigns addresses to services of type LoadBalancer, if there is a network for
-// them.
+// ingressAddresses returns the component that assigns addresses to services of type LoadBalancer,
+// if a network for these addresses is configured.
 func (h *Host) ingressAddresses() (component.Component, error) {
 	network := h.Master.IngressNetwork()
 	if !network.IsValid() {
@@ -259,7 +263,7 @@ func (h *Host) ingressAddresses() (component.Component, error) {
 	return &ingressip.Addresses{Deps: h.deps, Network: network}, nil
 }
 
-// clientFor returns a client with the credentials of a kubeconfig.
+// clientFor returns a client that uses a kubeconfig's credentials.
 func clientFor(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := readKubeconfig(kubeconfig)
 	if err != nil {

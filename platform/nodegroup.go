@@ -7,12 +7,12 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// nodeGroups returns the controller that gives nodes the configuration of their groups.
+// nodeGroups returns the controller that applies node group configurations to nodes.
 func (h *Host) nodeGroups() (component.Component, error) {
 	return &nodegroup.Controllers{Deps: h.deps}, nil
 }
 
-// checkGroup checks the configuration of a node group.
+// checkGroup validates a node group's configuration.
 func checkGroup(content []byte) error {
 	_, err := config.DecodeGroup(content)
 	return err
@@ -32,7 +32,8 @@ func (h *Host) nodeConfig() (component.Component, error) {
 	}, nil
 }
 
-// mergeGroup adds the configuration of a node group to this host's, and checks the result.
+// mergeGroup merges a node group's configuration into this host's configuration and validates the
+// result.
 func (h *Host) mergeGroup(applied, group []byte) (*nodeconfig.Change, error) {
 	file, err := h.MergeGroup(applied, group)
 	if err != nil {

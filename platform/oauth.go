@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/provider"
 )
 
-// userFeatures returns the API groups of users and tokens, and the OAuth server with the web
-// console unless the configuration names another one.
+// userFeatures returns the user and token API groups. It also returns the OAuth server with the web
+// console, unless the configuration specifies another OAuth server.
 func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) {
 	features := []apiserver.Feature{user.Feature(), groupoauth.Feature()}
 	if h.Master.OAuthConfig == nil {
@@ -60,7 +60,7 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 	return append(features, server.Feature(), console), []reload.Adjustment{adjustment}, nil
 }
 
-// oauthConfig returns the settings of the OAuth server in a configuration.
+// oauthConfig returns the OAuth server settings in a configuration.
 func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
 	var providers []provider.Config
 	for _, p := range from.Master.IdentityProviders() {
@@ -74,8 +74,8 @@ func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
 	return settings, err
 }
 
-// clientDir returns the directory of this program, which contains the clients that `make oc-all`
-// builds, or "" if it is unknown.
+// clientDir returns the directory of the running program, which contains the clients that `make
+// oc-all` builds. It returns "" if the directory is unknown.
 func (h *Host) clientDir() string {
 	program, err := os.Executable()
 	if err != nil {
@@ -84,8 +84,8 @@ func (h *Host) clientDir() string {
 	return filepath.Dir(program)
 }
 
-// ConsoleURL returns the address of the web console for browsers, or "" without an OAuth server.
-// Before the address of the machine is known, it is an address for browsers on the machine.
+// ConsoleURL returns the web console URL for browsers, or "" if there is no OAuth server. Until the
+// machine's address is known, the URL works only in browsers on the machine itself.
 func (h *Host) ConsoleURL() string {
 	switch {
 	case h.Master.OAuthConfig == nil:
@@ -96,7 +96,7 @@ func (h *Host) ConsoleURL() string {
 	return h.publicURL() + console.Path
 }
 
-// publicURL returns the address of the API server for browsers and clients.
+// publicURL returns the API server URL for browsers and clients.
 func (h *Host) publicURL() string {
 	if configured := h.Master.OAuthConfig.MasterPublicURL; configured != "" {
 		return strings.TrimRight(configured, "/")

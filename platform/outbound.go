@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// RegistryNames returns the names of the registry.
+// RegistryNames returns the registry's names.
 func (h *Host) RegistryNames() registryname.Names {
 	policy := h.Master.ImagePolicyConfig
 	return registryname.Names{
@@ -16,7 +16,7 @@ func (h *Host) RegistryNames() registryname.Names {
 	}
 }
 
-// outbound returns the dialer for connections to servers that users name.
+// outbound returns the dialer for connections to servers that users specify.
 func (h *Host) outbound() *outbound.Dialer {
 	settings := h.Master.Slipway.Outbound
 	policy := outbound.Policy{
@@ -31,8 +31,8 @@ func (h *Host) outbound() *outbound.Dialer {
 	return outbound.New(policy)
 }
 
-// configuredRegistries returns the registries that the configuration names: the cluster's own, and
-// the ones that it allows for imports.
+// configuredRegistries returns the registries in the configuration: the cluster's own registry and
+// the registries from which imports are allowed.
 func (h *Host) configuredRegistries() []string {
 	allowed := h.Master.ImportRegistries()
 	if h.Master.Slipway.Registry.Disabled {

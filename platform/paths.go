@@ -14,59 +14,60 @@ func (h *Host) path(names ...string) string {
 	return filepath.Join(append([]string{h.DataDir}, names...)...)
 }
 
-// MasterFile returns the file with the configuration of the control plane.
+// MasterFile returns the path to the control plane configuration.
 func (h *Host) MasterFile() string { return cmp.Or(h.file, config.MasterFile(h.DataDir)) }
 
-// NodeFile returns the file with the configuration of the node.
+// NodeFile returns the path to the node configuration.
 func (h *Host) NodeFile() string { return cmp.Or(h.file, config.NodeFile(h.DataDir)) }
 
-// RunDir returns the directory of files that are only valid until the next boot.
+// RunDir returns the directory for files that are valid only until the next boot.
 func (h *Host) RunDir() string { return h.Node.Slipway.RunDirectory }
 
-// Socket returns the socket of the supervisor.
+// Socket returns the path to the supervisor's socket.
 func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock") }
 
 func (h *Host) etcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
-// ContainerdState returns containerd's directory of state that is only valid until the next boot.
+// ContainerdState returns the directory for containerd state that is valid only until the next
+// boot.
 func (h *Host) ContainerdState() string { return filepath.Join(h.RunDir(), "containerd") }
 
-// ContainerdSocket returns the socket of containerd.
+// ContainerdSocket returns the path to containerd's socket.
 func (h *Host) ContainerdSocket() string { return filepath.Join(h.RunDir(), "containerd.sock") }
 
-// imageSocket returns the socket of the service that pulls the images of pods.
+// imageSocket returns the path to the socket of the service that pulls pod images.
 func (h *Host) imageSocket() string { return filepath.Join(h.RunDir(), "images.sock") }
 
-// LogFile returns the log of a process.
+// LogFile returns the path to a process's log.
 func (h *Host) LogFile(process string) string { return h.path("log", process+".log") }
 
-// versionFile returns the record of the version of Kubernetes of the control plane that was ready
-// last.
+// versionFile returns the file that records the Kubernetes version of the last control plane that
+// became ready.
 func (h *Host) versionFile() upgrade.VersionFile {
 	return upgrade.VersionFile(h.path("master", "kubernetes-version"))
 }
 
-// AdminKubeconfig returns the kubeconfig of the administrator.
+// AdminKubeconfig returns the path to the administrator's kubeconfig.
 func (h *Host) AdminKubeconfig() string { return h.path("admin.kubeconfig") }
 
-// PKIDir returns the directory of certificates and keys.
+// PKIDir returns the directory that contains certificates and keys.
 func (h *Host) PKIDir() string { return h.path("pki") }
 
-// DeveloperPassword returns the file with the first password of the user developer.
+// DeveloperPassword returns the path to the file with the initial password of the user developer.
 func (h *Host) DeveloperPassword() string { return h.path("developer.password") }
 
-// DriverCopies returns the directory in which a process keeps last-good copies of FlexVolume
+// DriverCopies returns the directory in which a process keeps the last working copies of FlexVolume
 // drivers.
 func (h *Host) DriverCopies(process string) string { return h.path("flexvolume", process) }
 
 // RouterDir returns the working directory of the node's router.
 func (h *Host) RouterDir() string { return filepath.Join(h.RunDir(), "router") }
 
-// podLogs returns the directory of the output of containers.
+// podLogs returns the directory that contains the output of containers.
 func (h *Host) podLogs() string { return filepath.Join(h.Node.VolumeDirectory, "pod-logs") }
 
-// platformCgroup returns the parent of the cgroups of all processes, next to the kubelet's cgroup
-// of pods.
+// platformCgroup returns the parent cgroup of all platform processes. It is a sibling of the
+// kubelet's pod cgroup.
 func (h *Host) platformCgroup() string { return path.Join(h.Node.Slipway.CgroupRoot, "platform") }
 
 func (h *Host) cgroup(process string) string { return path.Join(h.platformCgroup(), process) }
@@ -76,5 +77,5 @@ func (h *Host) PolicyTable() string { return h.Node.Slipway.NFTTable + "-policy"
 
 func (h *Host) policySocket() string { return h.path("cni", "policy.sock") }
 
-// IdleTable returns the nftables table of connections to idle services.
+// IdleTable returns the name of the nftables table for connections to idle services.
 func (h *Host) IdleTable() string { return h.Node.Slipway.NFTTable + "-idle" }

@@ -1,8 +1,9 @@
-// Package platform is the composition root: tables of the components that run in each process of a
-// host, and how each is created from the configuration. What a component does is in the folder of
-// its feature.
+// Package platform is the composition root. It contains tables of the components that run in each
+// of a host's processes, and creates each component from the configuration. What a component does
+// is implemented in the folder of its feature.
 //
 // A host runs a supervisor (`slipway run`) and three processes: the control plane, containerd and
-// the node. The kubelet and the service proxy end their process on some errors, which must not end
-// etcd; containerd is a separate program. The tables are in controlplane.go and node.go.
+// the node. The node has its own process because the kubelet and the service proxy exit on some
+// errors, which must not stop etcd. containerd is a separate program. The tables are in
+// controlplane.go and node.go.
 package platform

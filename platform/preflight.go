@@ -9,17 +9,17 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// The minimum resources of a host before it starts, in bytes.
+// The minimum resources that a host needs before it starts, in bytes.
 const (
 	minMemoryBytes = 1536 << 20
 	minDiskBytes   = 2 << 30
 )
 
-// errPreflight is the error after the printed table.
+// errPreflight is the error that is returned after the problems have been printed.
 var errPreflight = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
 
-// Preflight checks the machine and prints all problems. A problem that prevents the cluster from
-// working is an error; a warning is not.
+// Preflight checks the machine and prints all problems. It returns an error if a problem prevents
+// the cluster from working. Warnings do not cause an error.
 func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	requirements, err := h.requirements()
 	if err != nil {
@@ -35,18 +35,18 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// MachineProblems returns the problems that this program has on the machine while the host runs.
+// MachineProblems returns the machine's problems for this program while the host is running.
 func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error) {
 	requirements, err := h.requirements()
 	if err != nil {
 		return nil, err
 	}
-	// The running host uses them, and most of the memory.
+	// The running host itself uses the ports, the sockets and most of the memory.
 	requirements.Ports, requirements.Sockets, requirements.Memory = nil, nil, 0
 	return preflight.Run(ctx, requirements, preflight.ThisMachine()), nil
 }
 
-// requirements returns the requirements of this host on its machine.
+// requirements returns this host's requirements on its machine.
 func (h *Host) requirements() (preflight.Requirements, error) {
 	bindingsOf := h.Bindings
 	switch {

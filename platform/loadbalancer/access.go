@@ -20,20 +20,22 @@ import (
 )
 
 const (
-	// accountNamespace and accountName are the service account of load balancers. Its token is in a
-	// Secret of the same name.
+	// accountNamespace and accountName identify the load balancers' service account. Its token is
+	// in a Secret with the same name.
 	accountNamespace, accountName = "openshift-infra", "load-balancer"
-	// roleName is the name of the Role and its RoleBinding in the namespace of the API servers.
+	// roleName is the name of the Role and its RoleBinding in the API servers' namespace.
 	roleName = "slipway:load-balancer"
 )
 
 const (
-	// tokenInterval and tokenTimeout limit the wait for the token of a new account.
+	// tokenInterval and tokenTimeout are the poll interval and the timeout when waiting for a new
+	// account's token.
 	tokenInterval, tokenTimeout = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Kubeconfig returns a kubeconfig for load balancers, with each master as a cluster. Its account
-// may only read the addresses of the API servers. The account is created if it does not exist.
+// Kubeconfig returns a kubeconfig for load balancers that contains each master as a cluster. The
+// kubeconfig's service account may only read the API server addresses. The account is created if it
+// does not exist.
 func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []byte, servers []masters.Server) ([]byte, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("create kubeconfig: no API server is registered")
@@ -59,7 +61,7 @@ func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []by
 	return content, nil
 }
 
-// createAccount creates the objects of the account that do not exist, and restores its rights.
+// createAccount creates the missing objects of the service account and restores its permissions.
 func createAccount(ctx context.Context, client kubernetes.Interface) error {
 	inInfra := metav1.ObjectMeta{Namespace: accountNamespace, Name: accountName}
 	inDefault := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: roleName}
@@ -95,7 +97,7 @@ func createAccount(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// token waits for the token of the account.
+// token waits for the service account's token.
 func token(ctx context.Context, client kubernetes.Interface) (token string, err error) {
 	err = wait.PollUntilContextTimeout(ctx, tokenInterval, tokenTimeout, true, func(ctx context.Context) (bool, error) {
 		secret, err := client.CoreV1().Secrets(accountNamespace).Get(ctx, accountName, metav1.GetOptions{})

@@ -1,6 +1,6 @@
-// Package loadbalancer runs a load balancer in front of the API of several masters, on a host
-// outside of the cluster. It follows the list of the masters with a kubeconfig that permits nothing
-// else.
+// Package loadbalancer runs a load balancer in front of the API servers of several masters, on a
+// host outside the cluster. It watches the list of masters with a kubeconfig that grants no other
+// permissions.
 package loadbalancer
 
 import (
@@ -22,30 +22,31 @@ import (
 	"github.com/slipway-platform/slipway/router/masters"
 )
 
-// localAddress is the address, on this host alone, at which the load balancer itself reaches a
-// serving master.
+// localAddress is the loopback address at which the load balancer itself reaches a healthy master.
 const localAddress = "127.0.0.1:8442"
 
-// LoadBalancer is the component that runs HAProxy and follows the masters.
+// LoadBalancer is the component that runs HAProxy and watches the list of masters.
 type LoadBalancer struct {
-	// Dir contains the kubeconfig, the last list of masters, and HAProxy's files.
+	// Dir is the directory that contains the kubeconfig, the last list of masters and HAProxy's
+	// files.
 	Dir string
-	// Program is the path of HAProxy, and User its account or "".
+	// Program is the path to the HAProxy program. User is HAProxy's user account, or "".
 	Program, User string
-	// Listen is the address for clients, Stats the address of the statistics.
+	// Listen is the address on which clients connect. Stats is the address of the statistics page.
 	Listen, Stats string
-	// Local is the address at which a serving master is reached, by default 127.0.0.1:8442.
+	// Local is the address at which the load balancer itself reaches a healthy master. The default
+	// is 127.0.0.1:8442.
 	Local string
 }
 
-// KubeconfigFile returns the path of the kubeconfig in a load balancer's directory.
+// KubeconfigFile returns the path to the kubeconfig in a load balancer's directory.
 func KubeconfigFile(dir string) string { return filepath.Join(dir, "kubeconfig") }
 
 // Name returns the component's name.
 func (*LoadBalancer) Name() string { return "load-balancer" }
 
-// Run balances until ctx ends. It calls ready when HAProxy serves. If no master responds, it uses
-// the masters of its last run.
+// Run balances connections until ctx is done. It calls ready when HAProxy accepts connections. If
+// no master responds, Run uses the list of masters from its last run.
 func (l *LoadBalancer) Run(ctx context.Context, ready func()) error {
 	kubeconfig, err := clientcmd.LoadFromFile(KubeconfigFile(l.Dir))
 	if errors.Is(err, os.ErrNotExist) {
@@ -89,7 +90,8 @@ func (l *LoadBalancer) Run(ctx context.Context, ready func()) error {
 	return runAll(ctx, ready, proxy.Run, follower.Run)
 }
 
-// runAll runs parts until ctx ends or one of them fails. It calls ready when all are.
+// runAll runs all parts until ctx is done or one part fails. It calls ready when all parts are
+// ready.
 func runAll(ctx context.Context, ready func(), parts ...func(context.Context, func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,10 +117,10 @@ func runAll(ctx context.Context, ready func(), parts ...func(context.Context, fu
 	return nil
 }
 
-// masterNames are the names of masters by host:port.
+// masterNames maps the host:port addresses of masters to their names.
 type masterNames map[string]string
 
-// serversOf returns the masters of a kubeconfig: each is a cluster.
+// serversOf returns the masters in a kubeconfig. Each cluster in the kubeconfig is a master.
 func serversOf(kubeconfig *clientcmdapi.Config) (masterNames, error) {
 	names := masterNames{}
 	for name, cluster := range kubeconfig.Clusters {
@@ -134,7 +136,7 @@ func serversOf(kubeconfig *clientcmdapi.Config) (masterNames, error) {
 	return names, nil
 }
 
-// addresses returns the sorted addresses.
+// addresses returns the masters' addresses, sorted.
 func (n masterNames) addresses() (list []string) {
 	for address := range n {
 		list = append(list, address)
@@ -143,7 +145,8 @@ func (n masterNames) addresses() (list []string) {
 	return list
 }
 
-// servers returns the masters with addresses. The name of a master that joined later is its host.
+// servers returns the masters that have the given addresses. A master that joined later is named
+// after the host in its address.
 func (n masterNames) servers(addresses []string) (list []masters.Server) {
 	for _, address := range addresses {
 		name, ok := n[address]
@@ -158,7 +161,8 @@ func (n masterNames) servers(addresses []string) (list []masters.Server) {
 	return list
 }
 
-// clientConfig returns the connection of a kubeconfig's user through the local address.
+// clientConfig returns a client configuration for the kubeconfig's user that connects through the
+// local address.
 func clientConfig(kubeconfig *clientcmdapi.Config, address string) (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{ClusterInfo: clientcmdapi.Cluster{Server: "https://" + address}}
 	config, err := clientcmd.NewDefaultClientConfig(*kubeconfig, overrides).ClientConfig()

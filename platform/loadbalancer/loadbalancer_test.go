@@ -32,14 +32,14 @@ import (
 	"github.com/slipway-platform/slipway/router/masters"
 )
 
-// cluster is the list of masters, which each of them serves.
+// cluster is a fake cluster. Each of its masters serves the list of masters.
 type cluster struct {
 	mu      sync.Mutex
 	masters []*httptest.Server
 	changed chan struct{}
 }
 
-// add starts a master. It returns its address.
+// add starts a master and returns the master's address.
 func (c *cluster) add(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(c.serve))
@@ -54,7 +54,7 @@ func (c *cluster) add(t *testing.T) string {
 	return server.Listener.Addr().String()
 }
 
-// lose ends a master, which the others no longer list.
+// lose stops a master and removes it from the list that the other masters serve.
 func (c *cluster) lose(i int) {
 	c.mu.Lock()
 	lost := c.masters[i]
@@ -66,7 +66,7 @@ func (c *cluster) lose(i int) {
 	lost.Close()
 }
 
-// slices returns the endpoints of the service `kubernetes`, with a version that grows.
+// slices returns the endpoints of the service `kubernetes`. The version increases with each change.
 func (c *cluster) slices() (list []discoveryv1.EndpointSlice, changed chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,8 @@ func (c *cluster) slices() (list []discoveryv1.EndpointSlice, changed chan struc
 	return list, c.changed
 }
 
-// serve serves checks, lists, and watches, which end with the next change.
+// serve serves health checks, list requests and watch requests. A watch ends when the list of
+// masters next changes.
 func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	if !strings.Contains(r.URL.Path, "endpointslices") {
 		fmt.Fprint(w, "ok")
@@ -106,7 +107,7 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 		}
-		// A watch that has expired makes the client list again.
+		// An expired watch makes the client list again.
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 		}})
@@ -118,7 +119,7 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// unused returns a host:port on which nothing listens.
+// unused returns a host:port address on which no process listens.
 func unused(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -129,7 +130,7 @@ func unused(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// clientset returns a cluster in which tokens are created immediately.
+// clientset returns a fake client that creates tokens immediately.
 func clientset() *fake.Clientset {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "secrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
@@ -140,7 +141,7 @@ func clientset() *fake.Clientset {
 	return client
 }
 
-// newBalancer returns a load balancer with the kubeconfig of a cluster.
+// newBalancer returns a load balancer that uses a kubeconfig for the cluster.
 func newBalancer(t *testing.T, c *cluster, addresses ...string) *LoadBalancer {
 	t.Helper()
 	program, err := haproxy.FindProgram()
@@ -167,7 +168,7 @@ func newBalancer(t *testing.T, c *cluster, addresses ...string) *LoadBalancer {
 	return &LoadBalancer{Dir: dir, Program: program, Listen: unused(t), Stats: unused(t), Local: unused(t)}
 }
 
-// reaches reports whether a client of the load balancer gets a response.
+// reaches reports whether a client receives a response through the load balancer.
 func reaches(t *testing.T, l *LoadBalancer) bool {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}

@@ -16,12 +16,13 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// maxSharedFile is the size in bytes of the largest file of the configuration that masters share.
+// maxSharedFile is the maximum size of a configuration file that masters share, in bytes.
 const maxSharedFile = 256 << 10
 
-// SharedFiles returns the content of the files that a master gives to a new one, by paths relative
-// to the data directory: the existing files of paths, and the configuration in the directory of
-// clusterFile. The administrator provides files outside of the data directory.
+// SharedFiles returns the contents of the files that a master gives to a new master, keyed by path
+// relative to the data directory. They are those of the given paths that exist, and the
+// configuration files in clusterFile's directory. The administrator must provide files outside the
+// data directory.
 func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
 	dir := filepath.Dir(clusterFile)
 	entries, err := os.ReadDir(dir)
@@ -85,8 +86,8 @@ func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *jo
 	return cluster.Write(h.ClusterFile)
 }
 
-// checkContradictions reports settings of this host's master-config.yaml that differ from the
-// cluster's.
+// checkContradictions returns an error if settings in this host's master-config.yaml differ from
+// the cluster's settings.
 func (h *Host) checkContradictions(files map[string][]byte) error {
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
@@ -100,7 +101,7 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
 		return fmt.Errorf("compare settings: %w", err)
 	}
-	// Files that the settings refer to are not in the directory.
+	// The files that the settings reference do not exist in this directory.
 	theirs, err := config.LoadAnyway(dir, "")
 	if theirs == nil {
 		return err

@@ -1,5 +1,5 @@
-// Package membership makes a host a member of another host's cluster: a node, or one of several
-// masters.
+// Package membership makes a host a member of another host's cluster, either as a node or as one of
+// several masters.
 package membership
 
 import (
@@ -22,27 +22,27 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// prepareTimeout is how long a single master may take to become ready for others.
+// prepareTimeout is how long a single master may take to become ready for other masters.
 const prepareTimeout = 3 * time.Minute
 
 // Host is a host that joins a cluster.
 type Host struct {
 	Config *config.Config
-	// Membership and Cluster are the records of the host, or nil. MembershipFile and ClusterFile are
-	// their files.
+	// Membership and Cluster are the host's records, or nil. MembershipFile and ClusterFile are the
+	// paths to their files.
 	Membership     *record.Membership
 	Cluster        *record.Cluster
 	MembershipFile string
 	ClusterFile    string
-	// Credentials describe the credentials of a node, except for its router.
+	// Credentials describes a node's credentials, except for the router's credentials.
 	Credentials pki.Member
-	// Address is the address of the machine, and PeerURL the URL of its etcd member.
+	// Address is the machine's address. PeerURL is the URL of the machine's etcd member.
 	Address netip.Addr
 	PeerURL string
 }
 
-// CheckNew returns an error if the host has a cluster or is a member of one. The host of an
-// interrupted join is new.
+// CheckNew returns an error if the host has a cluster or is a member of one. A host whose join was
+// interrupted counts as new.
 func (h *Host) CheckNew() error {
 	if h.Membership != nil {
 		return errors.New("this host has already joined a cluster; start it with `slipway up`, or remove it with `slipway leave`")
@@ -61,9 +61,9 @@ func (h *Host) CheckNew() error {
 	return nil
 }
 
-// Join adds this host, which must be new, to the cluster of a master, and returns its role. The
-// token determines whether it becomes a node or a master. url is the address of the master's API
-// server. After a failure, the host has not joined, or the error explains how to continue.
+// Join adds this host, which must be new, to a master's cluster and returns the host's role. The
+// token determines whether it becomes a node or a master. url is the URL of the master's API
+// server. If Join fails, either the host has not joined or the error explains how to continue.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	if h.Address == hostaddr.OfflineAddress {
 		return "", errors.New("this machine has no address that the master can reach: connect it, or set nodeIP in node-config.yaml")
@@ -106,8 +106,8 @@ func (h *Host) path(names ...string) string {
 
 func (h *Host) sealKeyFile() string { return h.path("join.key") }
 
-// sealKey returns the private key of the join. A master accepts a repeated request only with the
-// same key, so the file keeps it until the host has joined.
+// sealKey returns the private key that is used for the join. A master accepts a repeated request
+// only if it uses the same key, so the key is kept in a file until the host has joined.
 func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	content, err := os.ReadFile(h.sealKeyFile())
 	if err == nil {
@@ -128,7 +128,8 @@ func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	return key, atomicfile.Write(h.sealKeyFile(), key.Bytes(), 0o600)
 }
 
-// request requests that this host joins. A single master restarts before it accepts a second one.
+// request sends a join request for this host. A single master restarts before it accepts a second
+// master.
 func request(ctx context.Context, master join.Client, authority []byte, request join.Request) (*join.Response, error) {
 	response, err := master.Join(ctx, authority, request)
 	if !errors.Is(err, join.ErrRetry) {

@@ -20,7 +20,7 @@ import (
 
 const masterConfig = "apiVersion: v1\nkind: MasterConfig\n"
 
-// write creates a file with its directories.
+// write creates a file and its parent directories.
 func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -31,7 +31,8 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// newHost returns a host whose master-config.yaml has some keys, or that has no file if keys is "".
+// newHost returns a host whose master-config.yaml contains the given keys. If keys is "", the file
+// does not exist.
 func newHost(t *testing.T, keys string) *Host {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "host") // a short path: the length of a socket's path is limited
@@ -57,7 +58,7 @@ func newHost(t *testing.T, keys string) *Host {
 	}
 }
 
-// newToken returns a token for a cluster with a new authority, which it also returns in PEM.
+// newToken returns a token for a cluster with a new CA, and the CA certificate in PEM format.
 func newToken(t *testing.T) (join.Token, []byte) {
 	t.Helper()
 	authority, err := os.ReadFile(certtest.New(t).File)

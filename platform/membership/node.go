@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// certificatesTimeout limits the time until a cluster has issued the certificates of a host.
+// certificatesTimeout is the timeout for a cluster to issue a host's certificates.
 const certificatesTimeout = 2 * time.Minute
 
 // becomeNode makes this host a node.
@@ -38,8 +38,7 @@ func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, rou
 	return record.Membership{Masters: response.Masters, Registry: response.Registry, Router: router}.Write(h.MembershipFile)
 }
 
-// localURL returns the address at which the balancer of the host listens: it has the port of the
-// masters.
+// localURL returns the URL at which the host's balancer listens. Its port is the masters' port.
 func localURL(masters []string) (string, error) {
 	if len(masters) == 0 {
 		return "", errors.New("the response of the master lists no API server; use the same version of slipway on all hosts")
@@ -51,7 +50,8 @@ func localURL(masters []string) (string, error) {
 	return "https://" + net.JoinHostPort("127.0.0.1", port), nil
 }
 
-// requestCredentials writes the credentials of the host. It removes the files with the token.
+// requestCredentials writes the host's credentials. It then removes the files that contain the
+// token.
 func (h *Host) requestCredentials(ctx context.Context, m pki.Member, url string, token join.Token, authority []byte, response *join.Response) error {
 	if err := m.WriteAuthorities(authority, []byte(response.ServiceCA)); err != nil {
 		return err

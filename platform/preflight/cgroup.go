@@ -11,7 +11,7 @@ import (
 )
 
 // checkCgroups checks the cgroup controllers that the kubelet and runc use. The unified hierarchy
-// (version 2) always has the controllers for devices and freezing.
+// (version 2) always supports device control and freezing.
 func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if content, err := os.ReadFile(filepath.Join(machine.Root, "sys/fs/cgroup/cgroup.controllers")); err == nil {
 		return missingControllers(strings.Fields(string(content)), []string{"cpu", "cpuset", "memory", "pids"})
@@ -26,7 +26,7 @@ func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem 
 	return missingControllers(mounted, []string{"cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"})
 }
 
-// missingControllers returns the elements of want that the machine does not have.
+// missingControllers returns a problem for each element of want that the machine does not have.
 func missingControllers(have, want []string) []Problem {
 	var problems []Problem
 	for _, name := range want {
@@ -42,7 +42,7 @@ func missingControllers(have, want []string) []Problem {
 	return problems
 }
 
-// cgroupMounts returns the mounted controllers of version 1 in the standard directory.
+// cgroupMounts returns the version 1 controllers that are mounted in the standard directory.
 func (m Machine) cgroupMounts() ([]string, error) {
 	file, err := os.Open(filepath.Join(m.Root, "proc/self/mountinfo"))
 	if err != nil {

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minInodes is the minimum number of files that a host must still be able to create: images have
-// tens of thousands.
+// minInodes is the minimum number of free inodes. Images contain tens of thousands of files.
 const minInodes = 20_000
 
-// maxSocketPath is the maximum length of the path of a Unix socket in bytes (unix(7): 108 with the
-// final zero).
+// maxSocketPath is the maximum length of a Unix socket path, in bytes (unix(7): 108 including the
+// terminating null byte).
 const maxSocketPath = 107
 
-// checkDirectories checks the file system of each directory. A problem of a whole file system is
-// reported only for the first directory on it.
+// checkDirectories checks the file system of each directory. A problem that affects a whole file
+// system is reported only for the first directory on that file system.
 func checkDirectories(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	seen := map[string]bool{}
@@ -50,7 +49,8 @@ func checkDirectories(_ context.Context, want Requirements, machine Machine) []P
 	return problems
 }
 
-// writable creates and removes a file. A user other than root might not be allowed to.
+// writable checks that a file can be created and removed. A user other than root might not have
+// permission.
 func writable(directory Directory, place string, machine Machine) []Problem {
 	if !machine.isRoot() {
 		return nil
@@ -111,7 +111,7 @@ func checkSockets(_ context.Context, want Requirements, _ Machine) []Problem {
 			len(longest)-maxSocketPath)}}
 }
 
-// existing returns the path or its nearest existing parent directory.
+// existing returns the path or its nearest existing ancestor directory.
 func existing(path string) string {
 	for {
 		if _, err := os.Stat(path); err == nil || path == filepath.Dir(path) {
@@ -121,7 +121,7 @@ func existing(path string) string {
 	}
 }
 
-// mountPoint is the directory that the file system of an existing path is mounted at.
+// mountPoint returns the directory at which the file system of an existing path is mounted.
 func mountPoint(path string) string {
 	device := func(path string) uint64 {
 		var stat unix.Stat_t

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Feature is a function that the kernel must support.
+// Feature is a feature that the kernel must support.
 type Feature string
 
-// The features that a host needs.
+// The features that a host requires.
 const (
 	Overlay    Feature = "overlay file system"
 	Namespaces Feature = "network namespaces"
@@ -21,7 +21,7 @@ const (
 	NFTables   Feature = "nftables"
 )
 
-// modules are the kernel modules that provide a feature.
+// modules returns the names of the kernel modules that provide a feature.
 func (f Feature) modules() string {
 	switch f {
 	case Overlay:
@@ -36,8 +36,8 @@ func (f Feature) modules() string {
 	return ""
 }
 
-// checkKernel tries each feature, which loads the same modules as its later use. It tries all
-// features even if one is missing.
+// checkKernel tests each feature by using it, which loads the same modules as the host's later use.
+// It tests all features even if some are missing.
 func checkKernel(ctx context.Context, want Requirements, machine Machine) []Problem {
 	problems := append(checkNamespaceKinds(machine), checkDevices(machine)...)
 	if !machine.isRoot() {
@@ -76,7 +76,7 @@ func remedyFor(feature Feature) string {
 	return "modprobe --all " + feature.modules() + "\nuse a kernel that has it, such as that of Debian or Ubuntu"
 }
 
-// checkNamespaceKinds checks the kinds of namespace that every container needs.
+// checkNamespaceKinds checks the namespace types that every container needs.
 func checkNamespaceKinds(machine Machine) []Problem {
 	var problems []Problem
 	for _, kind := range []string{"ipc", "mnt", "net", "pid", "uts"} {
@@ -88,7 +88,7 @@ func checkNamespaceKinds(machine Machine) []Problem {
 	return problems
 }
 
-// checkDevices checks device files that containers on this machine might lack.
+// checkDevices checks device files that might be missing if the machine is itself a container.
 func checkDevices(machine Machine) []Problem {
 	var problems []Problem
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/kmsg")); err != nil {

@@ -12,24 +12,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limit is a setting of the kernel below /proc/sys that all programs of the machine share.
+// Limit is a kernel setting below /proc/sys that applies to all programs on the machine together.
 type Limit struct {
-	// Name is the name that sysctl(8) takes, such as "fs.inotify.max_user_instances".
+	// Name is the sysctl(8) name, such as "fs.inotify.max_user_instances".
 	Name string
-	// Least is the value that it should have at least.
+	// Least is the minimum value that the setting should have.
 	Least uint64
 	// Effect describes what happens when the limit is reached.
 	Effect string
 }
 
-// Limits are the limits that a host raises at its start.
+// Limits returns the limits that a host raises when it starts.
 //
-// A host uses about twenty instances of inotify, and more for each container whose log is followed.
-// The kernel's default is 128 for all programs of root together. OpenShift's tuned profile has the
-// same values, as it has for neighbors.
+// A host uses about twenty inotify instances, and more for each container whose log is followed.
+// The kernel's default limit is 128 for all programs of root together. OpenShift's tuned profile
+// sets the same values, including those for neighbors.
 //
-// A pod that reaches one of the other limits would reach it for all programs of the machine. The
-// memory of what these limits count is the pod's, so that its own limit ends it before.
+// For the other limits, a pod that reached a limit would affect all programs on the machine. The
+// memory for the objects that these limits count is charged to the pod, so the pod reaches its own
+// memory limit first.
 func Limits() []Limit {
 	const kubeletExits, neighbors = "the kubelet exits", "the host does not reach other machines of its network segment"
 	return []Limit{
@@ -44,7 +45,7 @@ func Limits() []Limit {
 	}
 }
 
-// Raise raises the limits that are too low. root is the directory that proc is in.
+// Raise raises the limits that are too low. root is the directory that contains proc.
 func Raise(root string, limits []Limit) error {
 	for _, limit := range limits {
 		value, ok, err := limit.value(root)
@@ -61,7 +62,7 @@ func Raise(root string, limits []Limit) error {
 	return nil
 }
 
-// checkLimits reports limits that are too low and cannot be raised: in containers, /proc/sys is
+// checkLimits reports limits that are too low and cannot be raised. In containers, /proc/sys is
 // often read-only.
 func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 	var problems []Problem
@@ -86,7 +87,8 @@ func (l Limit) path(root string) string {
 	return filepath.Join(root, "proc/sys", strings.ReplaceAll(l.Name, ".", "/"))
 }
 
-// value returns the current value of the limit. A kernel might not support the limit.
+// value returns the current value of the limit. ok is false if the kernel does not support the
+// limit.
 func (l Limit) value(root string) (value uint64, ok bool, err error) {
 	content, err := os.ReadFile(l.path(root))
 	if os.IsNotExist(err) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// owner is the process that a socket belongs to; its PID is 0 if it could not be found.
+// owner is the process that owns a socket. Its PID is 0 if the process was not found.
 type owner struct {
 	pid  int
 	name string
@@ -26,7 +26,7 @@ func (o owner) String() string {
 	return fmt.Sprintf("process %d (%s)", o.pid, o.name)
 }
 
-// stop is the command that ends it.
+// stop returns the command that stops the process.
 func (o owner) stop() string {
 	switch {
 	case o.unit != "":
@@ -37,7 +37,8 @@ func (o owner) stop() string {
 	return "find it with: ss -lnup; ss -lntp; and stop it"
 }
 
-// owner finds the process that listens on an address, or on another address that excludes it.
+// owner finds the process that listens on an address, or on another address that prevents binding
+// it.
 func (m Machine) owner(network string, address netip.AddrPort) owner {
 	var inodes []string
 	for _, family := range []string{"", "6"} {
@@ -65,7 +66,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	return owner{}
 }
 
-// process describes the process of a directory of proc.
+// process describes the process that a proc directory belongs to.
 func (m Machine) process(dir string) owner {
 	existing := owner{name: "unknown"}
 	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits
@@ -84,8 +85,8 @@ func (m Machine) process(dir string) owner {
 	return existing
 }
 
-// listeners returns the inodes of sockets in a table of proc(5)'s net/tcp or net/udp that keep
-// others from binding the address.
+// listeners parses a net/tcp or net/udp table (proc(5)). It returns the inodes of sockets that
+// prevent other processes from binding the address.
 func listeners(table, network string, address netip.AddrPort) []string {
 	state := "0A" // LISTEN
 	if network == "udp" {
@@ -108,7 +109,8 @@ func listeners(table, network string, address netip.AddrPort) []string {
 	return inodes
 }
 
-// parseAddress reads "0100007F:20FB": words of four bytes in the machine's order, and the port.
+// parseAddress parses an address such as "0100007F:20FB": four-byte words in the machine's byte
+// order, followed by the port.
 func parseAddress(text string) (netip.AddrPort, error) {
 	words, port, _ := strings.Cut(text, ":")
 	number, err := strconv.ParseUint(port, 16, 16)

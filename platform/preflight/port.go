@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bind listens on an address for a moment.
+// bind briefly listens on an address.
 func bind(ctx context.Context, network string, address netip.AddrPort) error {
 	var listen net.ListenConfig
 	if network == "udp" {
@@ -29,14 +29,14 @@ func bind(ctx context.Context, network string, address netip.AddrPort) error {
 }
 
 const (
-	// exitTimeout limits the wait for a process that is ending. A process that was killed has no
-	// memory and no open files that /proc shows, but can still have sockets.
+	// exitTimeout is how long to wait for a process that is exiting. A process that was killed
+	// might still have sockets although /proc no longer shows its memory and open files.
 	exitTimeout = 3 * time.Second
 	exitPoll    = 100 * time.Millisecond
 )
 
-// bindWhenFree binds an address. If it is in use, it returns the process that uses it. It waits
-// while /proc shows no such process.
+// bindWhenFree binds an address. If the address is in use, bindWhenFree returns the process that
+// uses it. While /proc shows no such process, it waits and retries.
 func (m Machine) bindWhenFree(ctx context.Context, network string, address netip.AddrPort) (user owner, err error) {
 	ctx, stop := context.WithTimeout(ctx, exitTimeout)
 	defer stop()
@@ -55,8 +55,8 @@ func (m Machine) bindWhenFree(ctx context.Context, network string, address netip
 	}
 }
 
-// checkPorts binds each address and names the process that uses it. An address that the machine
-// does not have yet, such as the address of a device that the host creates, is free.
+// checkPorts binds each address and reports the process that uses it. An address that the machine
+// does not have yet, such as the address of a device that the host creates later, counts as free.
 func checkPorts(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, port := range want.Ports {

@@ -1,6 +1,6 @@
 // Package preflight checks a machine before any process starts on it. It reports all problems that
-// would keep a host from working, each with its remedy: programs, features of the kernel, cgroups,
-// memory, disks, ports, and a few settings.
+// would prevent a host from working, each with a remedy. It checks programs, kernel features,
+// cgroups, memory, disks, ports and a few settings.
 package preflight
 
 import (
@@ -12,27 +12,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requirements are what a host requires of its machine. They follow from the configuration.
+// Requirements contains a host's requirements on its machine. They are derived from the
+// configuration.
 type Requirements struct {
-	// NodeName is the name that the node registers under.
+	// NodeName is the name with which the node registers.
 	NodeName string
-	// Programs must be in PATH.
+	// Programs lists the programs that must be in PATH.
 	Programs []Program
-	// Ports are the ports that the host's components will bind.
+	// Ports lists the ports that the host's components bind.
 	Ports []Port
-	// Directories are the directories that the host will write to. The first is the data directory, in
-	// which features of the kernel are tried.
+	// Directories lists the directories that the host writes to. The first is the data directory,
+	// in which kernel features are tested.
 	Directories []Directory
-	// Sockets are paths of Unix sockets that the host creates.
+	// Sockets lists the paths of the Unix sockets that the host creates.
 	Sockets []string
-	// Memory is the number of bytes that should be available.
+	// Memory is the memory that should be available, in bytes.
 	Memory uint64
 }
 
-// Program is a program and the Debian or Ubuntu package that has it.
+// Program is a program and the Debian or Ubuntu package that contains it.
 type Program struct{ Name, Package string }
 
-// Programs are the programs that a host calls.
+// Programs returns the programs that a host runs.
 func Programs() []Program {
 	return []Program{
 		{"nft", "nftables"},
@@ -43,30 +44,30 @@ func Programs() []Program {
 	}
 }
 
-// Port is an address that a component will bind.
+// Port is an address that a component binds.
 type Port struct {
-	// Use is the purpose, such as "API".
+	// Use describes what the port is used for, such as "API".
 	Use string
 	// Network is "tcp" or "udp".
 	Network string
 	Address netip.AddrPort
-	// Setting is the configuration's key of the address, and File the file that contains it.
+	// Setting is the configuration key for the address. File is the file that contains the setting.
 	Setting, File string
 }
 
-// Directory is a directory that the host will write to. It need not exist yet.
+// Directory is a directory that the host writes to. It might not exist yet.
 type Directory struct {
 	Path string
-	// Free is the number of bytes that should be free.
+	// Free is the disk space that should be free, in bytes.
 	Free uint64
-	// Programs means that programs are started from the directory.
+	// Programs means that programs in the directory are executed.
 	Programs bool
 }
 
 // Severity reports whether a host can work despite a problem.
 type Severity string
 
-// The severities of a problem.
+// Problem severities.
 const (
 	Error   Severity = "error"   // the host does not work until this is fixed
 	Warning Severity = "warning" // the host works, but worse than it should
@@ -75,34 +76,34 @@ const (
 // Problem is one unmet requirement of a host.
 type Problem struct {
 	Severity Severity
-	// Subject is the affected object, such as "program nft" or "port 8443".
+	// Subject identifies the affected object, such as "program nft" or "port 8443".
 	Subject string
 	// Text describes the problem.
 	Text string
-	// Remedy repairs the problem. It is a command if possible.
+	// Remedy describes how to fix the problem. If possible, it is a command.
 	Remedy string
 }
 
-// Machine provides the facts that the checks read. ThisMachine is the real one.
+// Machine provides the facts that the checks read. ThisMachine returns the real machine.
 type Machine struct {
-	// Root is the directory that proc, sys, dev and etc are read in.
+	// Root is the directory that contains proc, sys, dev and etc.
 	Root string
-	// UID is the effective user.
+	// UID is the effective user ID.
 	UID int
-	// Path is the list of directories with programs.
+	// Path is the list of directories that contain programs, as in PATH.
 	Path string
-	// Now is the machine's time.
+	// Now is the machine's current time.
 	Now time.Time
-	// Try uses a feature of the kernel and returns an error if it does not work. dir is a working
+	// Try uses a kernel feature and returns an error if it does not work. dir is a working
 	// directory.
 	Try func(ctx context.Context, feature Feature, dir string) error
-	// Statfs describes a file system.
+	// Statfs returns information about a file system.
 	Statfs func(path string, fs *unix.Statfs_t) error
-	// Bind binds an address for a moment.
+	// Bind briefly binds an address.
 	Bind func(ctx context.Context, network string, address netip.AddrPort) error
 }
 
-// ThisMachine is the machine that the program runs on.
+// ThisMachine returns the machine on which the program runs.
 func ThisMachine() Machine {
 	return Machine{
 		Root: "/", UID: os.Geteuid(), Path: os.Getenv("PATH"), Now: time.Now(),
@@ -110,9 +111,9 @@ func ThisMachine() Machine {
 	}
 }
 
-// Run returns every problem that a host with these requirements has on the machine, errors first.
-// It removes its changes before it returns. Without root, it reports the missing root permission,
-// and only the problems that a user without root can find.
+// Run returns every problem that a host with these requirements would have on the machine, errors
+// first. It reverts all its changes before it returns. Without root permissions, it reports that
+// root is required, and only those problems that a user without root permissions can detect.
 func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var errors, warnings []Problem
 	for _, check := range []func(context.Context, Requirements, Machine) []Problem{
