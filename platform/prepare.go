@@ -7,7 +7,7 @@ import (
 )
 
 // prepare creates what the processes need before they start: addresses, credentials and files. The
-// supervisor and each process call it; only the first call changes something.
+// supervisor and each process call prepare. Only the first call makes changes.
 func (h *Host) prepare() (err error) {
 	if err := h.findAddress(); err != nil {
 		return err
@@ -33,5 +33,5 @@ func (h *Host) prepare() (err error) {
 	return nil
 }
 
-// Developer is the user of the first start.
+// Developer is the name of the user that is created when a host first starts.
 const Developer = "developer"

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// RunControlPlane runs the components of the control plane in this process, until ctx ends.
+// RunControlPlane runs the control plane components in this process until ctx is done.
 func (h *Host) RunControlPlane(ctx context.Context) error {
 	if err := capability.Drop(kube.UnneededCapabilities()...); err != nil {
 		slog.Warn("cannot drop capabilities of the control plane", "error", err)
@@ -22,7 +22,7 @@ func (h *Host) RunControlPlane(ctx context.Context) error {
 	return h.runProcess(ctx, ControlPlane, controlPlaneTable())
 }
 
-// RunNode runs the components of the node in this process, until ctx ends.
+// RunNode runs the node components in this process until ctx is done.
 func (h *Host) RunNode(ctx context.Context) error {
 	if h.Joined() {
 		return h.runProcess(ctx, Node, memberTable())
@@ -30,7 +30,7 @@ func (h *Host) RunNode(ctx context.Context) error {
 	return h.runProcess(ctx, Node, nodeTable())
 }
 
-// runProcess runs the components of a table and reports their states to the supervisor.
+// runProcess runs the components in a table and reports their states to the supervisor.
 func (h *Host) runProcess(ctx context.Context, name string, table []entry) error {
 	memory.LimitGarbage()
 	h.process = name
@@ -72,8 +72,8 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	return err
 }
 
-// featureGates returns the feature gates of a process. Upstream reads them before the flags of its
-// components are set.
+// featureGates returns the feature gates for a process. Upstream code reads feature gates before
+// the flags of its components are set.
 func (h *Host) featureGates(process string) (map[string]bool, error) {
 	if process == ControlPlane {
 		return h.ControlPlaneGates()
@@ -81,7 +81,7 @@ func (h *Host) featureGates(process string) (map[string]bool, error) {
 	return h.NodeGates()
 }
 
-// ReleaseMemory returns memory that only the start of this process needed.
+// ReleaseMemory releases memory that this process needed only during its start.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
 		slog.Warn("cannot release memory of the start", "error", err)

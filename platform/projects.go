@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// projectFeatures returns the API groups and admission plugins of projects, roles and security
+// projectFeatures returns the API groups and admission plugins for projects, roles and security
 // context constraints.
 func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error) {
 	options := func(c *config.Config) project.Options {
@@ -35,7 +35,7 @@ func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error)
 	return []apiserver.Feature{project.Feature(settings), authorization.Feature(), security.Feature()}, adjustment, nil
 }
 
-// allocator allocates the UID ranges and SELinux labels of namespaces.
+// allocator returns the component that allocates UID ranges and SELinux labels to namespaces.
 func (h *Host) allocator() (component.Component, error) {
 	c := h.Master.ProjectConfig.SecurityAllocator
 	return &security.Allocator{
@@ -43,17 +43,19 @@ func (h *Host) allocator() (component.Component, error) {
 	}, nil
 }
 
-// projects creates the service accounts and roles of projects and finalizes deleted projects.
+// projects returns the component that creates the service accounts and roles of projects and
+// finalizes deleted projects.
 func (h *Host) projects() (component.Component, error) {
 	return &project.Controller{Deps: h.deps, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil
 }
 
-// serviceAccountSecrets creates tokens and registry credentials of service accounts.
+// serviceAccountSecrets returns the component that creates tokens and registry credentials for
+// service accounts.
 func (h *Host) serviceAccountSecrets() (component.Component, error) {
 	return &serviceaccount.Secrets{Deps: h.deps, Domain: h.Node.DNSDomain, Hosts: h.RegistryNames().Aliases()}, nil
 }
 
-// serviceCertificates issues the certificates of services.
+// serviceCertificates returns the component that issues serving certificates for services.
 func (h *Host) serviceCertificates() (component.Component, error) {
 	signer := h.credentials.ServiceSigner
 	return &serviceca.Certificates{

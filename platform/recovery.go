@@ -20,15 +20,15 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errRestoring means that the files of the host are not complete.
+// errRestoring means that the host's files are incomplete because a restore was interrupted.
 var errRestoring = errors.New("the restore of this host was interrupted: repeat `slipway restore`, or remove everything with `slipway down --purge`")
 
-// restoredSnapshot is the path of the snapshot in a backup, relative to the data directory.
+// restoredSnapshot is the path to the snapshot in a backup, relative to the data directory.
 const restoredSnapshot = "restore.db"
 
-// RestoreEtcd replaces the data of etcd with a snapshot. The caller has the supervisor's lock. It
-// returns the directory of the previous data, or "" if there was none. With several masters, this
-// one is the only member afterwards.
+// RestoreEtcd replaces etcd's data with a snapshot. The caller must hold the supervisor's lock.
+// RestoreEtcd returns the directory of the previous data, or "" if there was none. In a cluster
+// with several masters, this host is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {
 	own, err := h.ownEtcd()
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if previous, err = own.Restore(ctx, path, skipHash, force); err != nil {
 		return "", err
 	}
-	// The snapshot can be of an earlier version.
+	// The snapshot might contain data of an earlier version.
 	if err := h.versionFile().Remove(); err != nil {
 		return "", err
 	}
@@ -47,10 +47,10 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	return previous, h.writeCluster(record.Cluster{Complete: true})
 }
 
-// snapshotTimeout limits a copy of etcd's database.
+// snapshotTimeout is the timeout for copying etcd's database.
 const snapshotTimeout = 10 * time.Minute
 
-// etcdSnapshots returns the component that saves copies of etcd's database.
+// etcdSnapshots returns the component that saves snapshots of etcd's database.
 func (h *Host) etcdSnapshots() (component.Component, error) {
 	settings := h.Master.Slipway.EtcdSnapshots
 	if settings.Disabled {
@@ -74,9 +74,9 @@ func (h *Host) etcdSnapshots() (component.Component, error) {
 	}, nil
 }
 
-// saveBeforeUpgrade saves the data of etcd if a program of another version wrote it, so that an
-// administrator can return to that version. The upgrade continues if that is impossible, for
-// instance on a full disk.
+// saveBeforeUpgrade saves etcd's data if a different version of the program wrote it, so that an
+// administrator can return to that version. If the data cannot be saved, for example because the
+// disk is full, the upgrade continues.
 func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 	settings, former := h.Master.Slipway.EtcdSnapshots, h.versionFile().Former(kube.Version())
 	if settings.Disabled || former == "" {
@@ -91,8 +91,8 @@ func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 }
 
 // BackupSources returns the files and directories of this host that a backup contains: its
-// configuration, certificates and keys, and the files that the configuration names. images adds the
-// images of the registry.
+// configuration, certificates and keys, and the files that the configuration references. If images
+// is set, the registry's images are included.
 func (h *Host) BackupSources(images bool) []string {
 	sources := []string{h.path("master"), h.path("node"), h.PKIDir(), h.AdminKubeconfig(), h.DeveloperPassword()}
 	if h.file != "" {
@@ -109,11 +109,11 @@ func (h *Host) BackupSources(images bool) []string {
 	return sources
 }
 
-// SnapshotPath returns the path that the snapshot of etcd has in a backup of this host.
+// SnapshotPath returns the path to the etcd snapshot in a backup of this host.
 func (h *Host) SnapshotPath() string { return h.path(restoredSnapshot) }
 
-// RestoreBackup writes the files of a backup to an empty data directory, and restores its snapshot
-// of etcd. The caller has the supervisor's lock.
+// RestoreBackup writes the files in a backup to an empty data directory and restores the etcd
+// snapshot. The caller must hold the supervisor's lock.
 func RestoreBackup(ctx context.Context, path, dataDir string) (backup.Manifest, error) {
 	manifest, err := backup.Read(path)
 	if err != nil {

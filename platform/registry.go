@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// inodeReserve is the share of inodes that pushes leave free.
+// inodeReserve is the fraction of inodes that pushes leave free.
 const inodeReserve = 0.05
 
-// registry returns the image registry.
+// registry returns the component that runs the image registry.
 func (h *Host) registry() (component.Component, error) {
 	settings := h.Master.Slipway.Registry
 	if settings.Disabled || h.usesRemoteRegistry() {
@@ -48,7 +48,8 @@ func (h *Host) registry() (component.Component, error) {
 	}, nil
 }
 
-// imageStreams imports images and updates workloads when image streams change.
+// imageStreams returns the component that imports images and updates workloads when image streams
+// change.
 func (h *Host) imageStreams() (component.Component, error) {
 	policy := h.Master.ImagePolicyConfig
 	streams := &imagecontroller.Streams{
@@ -61,14 +62,14 @@ func (h *Host) imageStreams() (component.Component, error) {
 	return streams, nil
 }
 
-// imageSignatures imports the signatures of images of other registries.
+// imageSignatures returns the component that imports image signatures from other registries.
 func (h *Host) imageSignatures() (component.Component, error) {
 	return &sigstore.Importer{
 		Deps: h.deps, Directory: h.Master.Slipway.Registry.SignatureDirectory, Outbound: h.outbound(),
 	}, nil
 }
 
-// imageOptions returns the settings of image streams.
+// imageOptions returns the image stream settings.
 func (h *Host) imageOptions() image.Options {
 	policy := h.Master.ImagePolicyConfig
 	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository, Registries: h.registries()}

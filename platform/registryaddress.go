@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// sharesRegistry reports whether the storage of the registry is a service that all masters reach,
-// such as S3. Then any one of them can run the registry.
+// sharesRegistry reports whether the registry's storage is a service that all masters can reach,
+// such as S3. If so, any master can run the registry.
 func (h *Host) sharesRegistry() bool {
 	settings := h.Master.Slipway.Registry
 	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)
@@ -21,7 +21,7 @@ func (h *Host) sharesRegistry() bool {
 	return err == nil && !settings.Disabled && storage.Type() != "filesystem"
 }
 
-// registryAddress is the component that tracks the master on which the registry runs.
+// registryAddress returns the component that tracks which master runs the registry.
 func (h *Host) registryAddress() (component.Component, error) {
 	if h.Master.Slipway.Registry.Disabled {
 		return component.Disabled("registry-address"), nil
@@ -63,8 +63,8 @@ func (h *Host) writeRegistryHosts() error {
 	return address.Configure()
 }
 
-// firstRegistry returns the address at which this host first looks for the registry, and the file
-// of its certificate authority.
+// firstRegistry returns the address at which this host first looks for the registry, and the
+// registry's CA file.
 func (h *Host) firstRegistry() (address, authority string, err error) {
 	switch {
 	case h.Joined():

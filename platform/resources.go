@@ -9,12 +9,12 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// cpuWeightFactor is the ratio of the platform's processor time to the pods' if both want all of
-// it. The weight of pods is the weight of all processors. Pods can use the time that the platform
-// does not use.
+// cpuWeightFactor is the ratio of the platform's CPU time to the pods' CPU time when both are fully
+// busy. The pods' CPU weight is based on all CPUs. Pods can use the CPU time that the platform does
+// not use.
 const cpuWeightFactor = 8
 
-// createCgroups creates the cgroups of processes.
+// createCgroups creates the processes' cgroups.
 func (h *Host) createCgroups(processes []supervisor.Process) error {
 	for _, p := range processes {
 		if err := cgroup.Create(p.Cgroup); err != nil {

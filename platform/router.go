@@ -13,12 +13,12 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// runsRouter reports whether the node of this host runs a router.
+// runsRouter reports whether this host's node runs a router.
 func (h *Host) runsRouter() bool {
 	return !h.Node.Slipway.Router.Disabled && (!h.Joined() || h.membership.Router)
 }
 
-// router serves routes on the node's own ports.
+// router returns the component that serves routes on the node's own ports.
 func (h *Host) router() (component.Component, error) {
 	if !h.runsRouter() {
 		return &router.Disabled{Dir: h.RouterDir()}, nil
@@ -45,8 +45,8 @@ func (h *Host) router() (component.Component, error) {
 	return &component.Optional{Component: "router", Serve: serve}, nil
 }
 
-// routerEnvironment returns the variables of the router. It listens on IPv6 addresses, too, if pods
-// have such addresses, unless the administrator chooses.
+// routerEnvironment returns the router's environment variables. If pods have IPv6 addresses, the
+// router listens on IPv6 addresses, too, unless the administrator has set the mode.
 func (h *Host) routerEnvironment() map[string]string {
 	const mode = "ROUTER_IP_V4_V6_MODE"
 	environment := maps.Clone(h.Node.Slipway.Router.Environment)
@@ -59,7 +59,7 @@ func (h *Host) routerEnvironment() map[string]string {
 	return environment
 }
 
-// ingress creates routes for Ingress objects.
+// ingress returns the component that creates routes for Ingress objects.
 func (h *Host) ingress() (component.Component, error) {
 	return &ingress.Controller{Deps: h.deps, Address: h.publicAddress().String(), Domain: h.Master.RoutingConfig.Subdomain}, nil
 }

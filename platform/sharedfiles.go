@@ -11,11 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// EncryptionFile is the key of the file with the keys that encrypt secrets, in SharedFiles.
+// EncryptionFile is the key in SharedFiles for the file that contains the keys that encrypt
+// secrets.
 const EncryptionFile = "pki.encryption.yaml"
 
 // SharedFiles returns the files that commands change on all masters: passwords, and the keys that
-// encrypt secrets. A file outside of the data directory belongs to the administrator.
+// encrypt secrets. Files outside the data directory are not included, because the administrator
+// manages them.
 func (h *Host) SharedFiles(client kubernetes.Interface) *masters.SharedFiles {
 	files := map[string]masters.SharedFile{EncryptionFile: {
 		Path:  pki.EncryptionFile(h.PKIDir()),

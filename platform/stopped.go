@@ -7,13 +7,13 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// The components of a control plane that an administrator can stop. In OpenShift 3, each is a
-// static pod whose manifest is moved away.
+// The control plane components that an administrator can stop. In OpenShift 3, each of them is a
+// static pod, which the administrator stops by moving its manifest away.
 const (
-	// ControllersPart are the components that one of several masters runs: controllers and
-	// scheduler.
+	// ControllersPart contains the components that only one of several masters runs: the
+	// controllers and the scheduler.
 	ControllersPart = "controllers"
-	// EtcdPart is etcd. The API server and everything else wait for it.
+	// EtcdPart is etcd. The API server and all other components wait for it.
 	EtcdPart = "etcd"
 )
 
@@ -25,13 +25,13 @@ func (h *Host) stoppedFile() string { return h.path("master", "stopped.json") }
 // StoppedParts returns the components that the administrator has stopped on this host.
 func (h *Host) StoppedParts() ([]string, error) { return record.ReadStopped(h.stoppedFile()) }
 
-// SetStopped records whether a component is stopped. It takes effect at the next start of the
-// control plane.
+// SetStopped records whether a component is stopped. The change takes effect when the control plane
+// next starts.
 func (h *Host) SetStopped(part string, stopped bool) error {
 	return record.SetStopped(h.stoppedFile(), part, stopped)
 }
 
-// gate returns the gate that admits the component of an entry, or nil if the component always runs.
+// gate returns the gate for an entry's component, or nil if the component always runs.
 func (h *Host) gate(e entry) (component.Gate, error) {
 	if e.group == "" && e.name != EtcdPart || e.group == imageRegistry && !h.sharesRegistry() {
 		return nil, nil

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/plan"
 )
 
-// Supervise prepares the host and replaces this process with its supervisor. lock is the lock of
-// the data directory. Supervise returns only after an error, or if ctx ended.
+// Supervise prepares the host and replaces this process with the host's supervisor. lock is the
+// data directory's lock. Supervise returns only if an error occurs or ctx is done.
 func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("the configuration contains settings without effect", "keys", strings.Join(ignored, ", "))
@@ -48,7 +48,7 @@ func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 	return work.Exec(program, filepath.Join(h.RunDir(), "plan.json"), lock)
 }
 
-// plan returns the work of the supervisor. After a change of the machine's address, it prepares the
+// plan returns the supervisor's plan. If the machine's address changes, the supervisor prepares the
 // host again, so that the processes restart with certificates and a node for the new address. Pods
 // keep running.
 func (h *Host) plan() (plan.Plan, error) {
@@ -73,10 +73,12 @@ func (h *Host) plan() (plan.Plan, error) {
 	}, nil
 }
 
-// CheckedFlag is the flag of `slipway run` for a machine that has been checked.
+// CheckedFlag is the flag of `slipway run` that indicates that the machine has already been
+// checked.
 const CheckedFlag = "checked"
 
-// processes returns the processes of the supervisor. self returns the command of a process.
+// processes returns the processes that the supervisor runs. self returns the command line for a
+// process.
 func (h *Host) processes(self func(name ...string) []string) []supervisor.Process {
 	stopTimeouts := map[string]time.Duration{ControlPlane: 15 * time.Second, Containerd: 10 * time.Second, Node: 5 * time.Second}
 	var processes []supervisor.Process
@@ -89,8 +91,8 @@ func (h *Host) processes(self func(name ...string) []string) []supervisor.Proces
 	return processes
 }
 
-// ExecContainerd replaces this process with the containerd of the host. It unpacks the programs
-// while the control plane starts, and returns only after an error, which it also reports to the
+// ExecContainerd replaces this process with the host's containerd. It unpacks the programs while
+// the control plane starts. It returns only if an error occurs, and also reports the error to the
 // supervisor.
 func (h *Host) ExecContainerd(ctx context.Context) error {
 	report := supervisor.Reporter()
@@ -114,7 +116,7 @@ func (h *Host) execContainerd(ctx context.Context) error {
 	return supervisor.Exec(command.Path, command.Args, command.Env)
 }
 
-// Runtime returns this host's containerd. It unpacks its programs.
+// Runtime returns this host's containerd after unpacking its programs.
 func (h *Host) Runtime() (containerd.Runtime, error) {
 	programs, err := h.programs()
 	if err != nil {

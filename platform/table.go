@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// The names of the supervisor and its processes. The processes start in this order and stop in the
+// The names of the supervisor and its processes. The processes start in this order and stop in
 // reverse order.
 const (
 	Supervisor   = "slipway"
@@ -17,34 +17,37 @@ const (
 	Node         = "node"
 )
 
-// entry is one line of the table of a process: the name of a component, the components of the same
-// process that it starts after, and its constructor. The order of the entries has no meaning.
+// entry is one row in a process's table: a component's name, the components in the same process
+// after which it starts, and its constructor. The order of the entries is not significant.
 type entry struct {
 	name  string
 	after []string
 	build func(*Host) (component.Component, error)
-	// group is the group of components that run on one of several masters; "" if each runs it.
+	// group is the group of components that only one of several masters runs. It is empty if each
+	// master runs the component.
 	group string
 }
 
-// The groups of components that one of several masters runs. Each is the name of a Lease.
+// The groups of components that only one of several masters runs. Each value is the name of a
+// Lease.
 const (
 	upstreamControllers = "kube-controller-manager"
 	upstreamScheduler   = "kube-scheduler"
 	ownControllers      = "slipway-controllers"
-	// imageRegistry is the group of the registry, which runs on any master if all reach its storage.
+	// imageRegistry is the registry's group. The registry can run on any master if all masters can
+	// reach its storage.
 	imageRegistry = "slipway-registry"
 )
 
-// adjustable is the result of the constructor of a component that can follow changes of the
-// configuration.
+// adjustable is returned by the constructor of a component that can apply configuration changes at
+// run time.
 type adjustable struct {
 	component.Component
 	adjustments []reload.Adjustment
 }
 
-// build creates the components of a table. If a component reloads the configuration, it gets the
-// adjustments of all components.
+// build creates the components in a table. If a component reloads the configuration, it receives
+// the adjustments of all components.
 func (h *Host) build(table []entry) ([]component.Entry, error) {
 	var entries []component.Entry
 	var adjustments []reload.Adjustment
@@ -78,7 +81,7 @@ func statusOf(table []entry) []supervisor.ComponentStatus {
 	return components
 }
 
-// Groups returns the Leases of the groups of components that one of several masters runs.
+// Groups returns the Lease names of the groups of components that only one of several masters runs.
 func Groups() []string {
 	return []string{upstreamControllers, upstreamScheduler, ownControllers, imageRegistry}
 }

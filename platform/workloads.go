@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// deployments returns the controllers of DeploymentConfigs. The image of Custom strategies contains
+// deployments returns the DeploymentConfig controllers. The image for Custom strategies contains
 // oc.
 func (h *Host) deployments() (component.Component, error) {
 	return &deployment.Controllers{Deps: h.deps, Image: image.DeployerName, CustomImage: image.SelfName}, nil
 }
 
-// templateInstances creates the objects of TemplateInstances. The generated values are derived from
-// the key that signs tokens.
+// templateInstances returns the component that creates the objects of TemplateInstances. Generated
+// values are derived from the key that signs tokens.
 func (h *Host) templateInstances() (component.Component, error) {
 	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
 	if err != nil {
@@ -35,8 +35,8 @@ func (h *Host) templateInstances() (component.Component, error) {
 	return &instance.Instances{Deps: h.deps, Secret: secret}, nil
 }
 
-// serviceCatalog calls the brokers of the service catalog. The key that signs tokens is the key of
-// the checksums of parameters.
+// serviceCatalog returns the component that calls the service catalog's brokers. The key that signs
+// tokens is also the key for parameter checksums.
 func (h *Host) serviceCatalog() (component.Component, error) {
 	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
 	if err != nil {
@@ -73,7 +73,8 @@ func (h *Host) builds() (component.Component, error) {
 	}}}, nil
 }
 
-// jenkins returns the Jenkins of projects with pipelines, or nil if they get none.
+// jenkins returns the settings of the Jenkins that is created in projects with pipelines, or nil if
+// no Jenkins is created.
 func (h *Host) jenkins() *build.Jenkins {
 	c := h.Master.JenkinsPipelineConfig
 	if !h.Master.ProvisionsJenkins() {
@@ -82,7 +83,7 @@ func (h *Host) jenkins() *build.Jenkins {
 	return &build.Jenkins{Namespace: c.TemplateNamespace, Template: c.TemplateName, Service: c.ServiceName, Parameters: c.Parameters}
 }
 
-// buildSettings returns the settings of a configuration for all builds.
+// buildSettings returns the settings that a configuration specifies for all builds.
 func buildSettings(c *config.Config) (*buildcontroller.Settings, error) {
 	plugins, err := c.Master.AdmissionPlugins()
 	if err != nil {

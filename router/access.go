@@ -17,19 +17,20 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// access controls access to metrics and statistics, which name the routes and pods of all projects.
+// access controls access to metrics and statistics, which contain the names of routes and pods in
+// all projects.
 type access struct {
 	settings settings.Settings
-	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its rate
-	// limit bounds the load that guessed tokens cause for the API.
+	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its
+	// rate limit bounds the load that guessed tokens cause on the API server.
 	reviews kubernetes.Interface
 }
 
-// reviewTimeout limits the reviews of a request.
+// reviewTimeout is the timeout for the reviews of a request.
 const reviewTimeout = 10 * time.Second
 
-// guard requires the user and password of the statistics page. If they are not set, it rejects
-// every request, because every user of the machine can connect to its loopback addresses.
+// guard requires the username and password of the statistics page. If they are not set, it rejects
+// every request, because every user on the machine can connect to its loopback addresses.
 func (a access) guard(next http.Handler) http.Handler {
 	user, password := a.settings.Text("STATS_USERNAME"), a.settings.Text("STATS_PASSWORD")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -47,8 +48,8 @@ func (a access) guard(next http.Handler) http.Handler {
 	})
 }
 
-// guardMetrics also accepts the tokens of users that may get routers/metrics with the router's
-// name, such as the service account of Prometheus.
+// guardMetrics also accepts tokens of users that may get routers/metrics with the router's name,
+// such as the Prometheus service account.
 func (a access) guardMetrics(next http.Handler) http.Handler {
 	basicAuth := a.guard(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -67,8 +68,8 @@ func (a access) guardMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// review checks through the API whether a token is valid and whether its user may get the metrics.
-// status is 200 if so.
+// review uses the API to check whether a token is valid and whether its user may get the metrics.
+// If so, status is 200.
 func (a access) review(ctx context.Context, token string) (status int, message string) {
 	spec := authenticationv1.TokenReviewSpec{Token: token}
 	tokenReview, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx,

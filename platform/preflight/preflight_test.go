@@ -15,17 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a machine of files that a test damages, with the expected problems.
+// host is a fake machine, made of files that a test modifies, together with the requirements of a
+// host.
 type host struct {
 	Machine
 	want Requirements
 	fs   unix.Statfs_t
-	// broken are features that the kernel does not support, busy the addresses that are in use.
+	// broken contains the features that the kernel does not support. busy contains the addresses
+	// that are in use.
 	broken map[Feature]error
 	busy   map[string]error
 }
 
-// healthy is a host that lacks nothing.
+// healthy returns a host that meets all requirements.
 func healthy(t *testing.T) *host {
 	t.Helper()
 	h := &host{broken: map[Feature]error{}, busy: map[string]error{}}

@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// width is the maximum number of columns of a printed problem.
+// width is the maximum width of a printed problem, in columns.
 const width = 100
 
-// Failed reports whether a problem keeps the host from working.
+// Failed reports whether any problem prevents the host from working.
 func Failed(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }
 
-// Print writes the problems as a table of at most 100 columns: severity, subject and text, and
-// below them the remedy. Consecutive problems with the same remedy share it. Print does not wrap
-// commands, so that users can copy them.
+// Print writes the problems as a table with at most 100 columns. Each row contains severity,
+// subject and text, followed by the remedy on the next lines. Consecutive problems with the same
+// remedy share it. Print does not wrap commands, so that users can copy them.
 func Print(out io.Writer, problems []Problem) error {
 	subjects := 0
 	for _, problem := range problems {
@@ -50,7 +50,7 @@ func Print(out io.Writer, problems []Problem) error {
 	return err
 }
 
-// wrap breaks a text between words into lines of at most columns characters.
+// wrap breaks text between words into lines of at most the given number of columns.
 func wrap(text string, columns int) []string {
 	var lines []string
 	line := ""

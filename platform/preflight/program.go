@@ -16,7 +16,7 @@ func checkUser(_ context.Context, _ Requirements, machine Machine) []Problem {
 	return []Problem{{Error, "user", "only root can mount, change the network and start containers", "run the command with sudo"}}
 }
 
-// checkPrograms names each missing program; one command installs them all.
+// checkPrograms reports each missing program. One command installs all of them.
 func checkPrograms(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	var packages []string
@@ -35,7 +35,7 @@ func checkPrograms(_ context.Context, want Requirements, machine Machine) []Prob
 	return problems
 }
 
-// program finds a program in the machine's path; it returns "" if there is none.
+// program returns the path to a program in the machine's PATH, or "" if the program does not exist.
 func (m Machine) program(name string) string {
 	for _, dir := range filepath.SplitList(m.Path) {
 		path := filepath.Join(dir, name)
@@ -46,8 +46,8 @@ func (m Machine) program(name string) string {
 	return ""
 }
 
-// install returns the command that installs Debian packages, or the closest equivalent on another
-// distribution.
+// install returns a command that installs Debian packages, or the closest equivalent on other
+// distributions.
 func (m Machine) install(packages []string) string {
 	names := strings.Join(packages, " ")
 	for _, like := range m.distribution() {
@@ -55,14 +55,14 @@ func (m Machine) install(packages []string) string {
 		case "debian", "ubuntu":
 			return "apt-get install -y " + names
 		case "fedora", "rhel":
-			// The same names, but for the programs of the package mount.
+			// The package names are the same, except for the package that contains mount.
 			return "dnf install -y " + strings.ReplaceAll(names, "mount", "util-linux")
 		}
 	}
 	return "install the equivalents of these Debian packages with the package manager: " + names
 }
 
-// distribution returns the machine's distribution, and the distributions that it is like, from
+// distribution returns the machine's distribution and the distributions that it is similar to, from
 // os-release(5).
 func (m Machine) distribution() []string {
 	file, err := os.Open(filepath.Join(m.Root, "etc/os-release"))

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The tests of this file use the machine on which they run, or a real resource of it.
+// The tests in this file use the machine on which they run, or one of its real resources.
 
-// TestThisMachinePassesPreflight checks the requirements of a host, except for programs, which a
-// developer's machine might lack.
+// TestThisMachinePassesPreflight checks a host's requirements, except for programs, which a
+// developer's machine might not have.
 func TestThisMachinePassesPreflight(t *testing.T) {
 	want := Requirements{NodeName: "host1", Directories: []Directory{{Path: t.TempDir(), Free: 1, Programs: true}}, Memory: 1}
 	if problems := Run(t.Context(), want, ThisMachine()); Failed(problems) {
@@ -145,7 +145,7 @@ func checkOn(t *testing.T, path string, free uint64) []Problem {
 	return checkDirectories(t.Context(), want, ThisMachine())
 }
 
-// expect fails unless there is exactly one problem, of the subject and with the text.
+// expect fails the test unless there is exactly one problem and it has the given subject and text.
 func expect(t *testing.T, problems []Problem, subject, text string) {
 	t.Helper()
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].Subject, subject) || !strings.Contains(problems[0].Text, text) {

@@ -25,7 +25,7 @@ func checkMemory(_ context.Context, want Requirements, machine Machine) []Proble
 		"stop unneeded processes; to list the largest, run: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
 }
 
-// availableMemory is the number of bytes that programs can still allocate.
+// availableMemory returns the memory that programs can still allocate, in bytes.
 func (m Machine) availableMemory() (uint64, error) {
 	file, err := os.Open(filepath.Join(m.Root, "proc/meminfo"))
 	if err != nil {
@@ -46,7 +46,8 @@ func (m Machine) availableMemory() (uint64, error) {
 	return 0, fmt.Errorf("read available memory: %s has no MemAvailable", file.Name())
 }
 
-// checkClock reports a clock that was not set: every certificate would be invalid.
+// checkClock reports a clock that has not been set. With such a clock, every certificate would be
+// invalid.
 func checkClock(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if machine.Now.Year() >= 2025 {
 		return nil
@@ -64,7 +65,7 @@ func checkNodeName(_ context.Context, want Requirements, _ Machine) []Problem {
 		"set nodeName in node-config.yaml\nhostnamectl set-hostname <name>"}}
 }
 
-// checkSwap warns, because swapped pods are slow without a visible cause.
+// checkSwap warns about swap, because swapped pods are slow without a visible cause.
 func checkSwap(_ context.Context, _ Requirements, machine Machine) []Problem {
 	content, err := os.ReadFile(filepath.Join(machine.Root, "proc/swaps"))
 	if err != nil || strings.Count(strings.TrimSpace(string(content)), "\n") == 0 {

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// errNoDirectory means that no directory exists in which a mount can be tried.
+// errNoDirectory means that there is no directory in which a mount can be tested.
 var errNoDirectory = errors.New("no directory exists in which it can be tried")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a
-// network namespace that ends with the attempt.
+// network namespace that is removed afterwards.
 func try(ctx context.Context, feature Feature, dir string) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "preflight0"
@@ -40,7 +40,7 @@ func try(ctx context.Context, feature Feature, dir string) error {
 	return fmt.Errorf("feature %q is unknown", feature)
 }
 
-// tryOverlay mounts a file system of the layers' kind and writes to it.
+// tryOverlay mounts an overlay file system, as used for image layers, and writes to it.
 func tryOverlay(dir string) (err error) {
 	work, err := os.MkdirTemp(dir, "preflight-")
 	if err != nil {
@@ -65,7 +65,8 @@ func tryOverlay(dir string) (err error) {
 	return nil
 }
 
-// inNewNetwork runs f on a thread in a new network namespace; both end with it.
+// inNewNetwork runs f on a thread in a new network namespace. The thread and the namespace are
+// removed when f returns.
 func inNewNetwork(f func() error) error {
 	return thread.Run(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -75,7 +76,7 @@ func inNewNetwork(f func() error) error {
 	})
 }
 
-// tryNFT sets rules of the kinds that the pod network and the service proxy use.
+// tryNFT adds rules like those that the pod network and the service proxy use.
 func tryNFT(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "nft", "-f", "-")
 	command.Stdin = strings.NewReader(`table ip preflight {

@@ -1,5 +1,5 @@
 // Package record reads and writes the files in which a host records its role in a cluster, and
-// which components of its control plane an administrator has stopped.
+// which control plane components an administrator has stopped.
 package record
 
 import (
@@ -13,10 +13,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Membership is the record of a host that joined a cluster, in the file node/membership.json of the
-// data directory. It exists when the host has all credentials.
+// Membership is the record of a host that has joined a cluster. It is stored in the file
+// node/membership.json in the data directory. The file is created when the host has all its
+// credentials.
 type Membership struct {
-	// Masters are the host:port addresses of the API servers.
+	// Masters lists the host:port addresses of the API servers.
 	Masters []string `json:"masters"`
 	// Registry is the host:port address of the image registry, or "".
 	Registry string `json:"registry"`
@@ -24,22 +25,26 @@ type Membership struct {
 	Router bool `json:"router"`
 }
 
-// Cluster is the record of a host that is one of several masters, in the file master/cluster.json
-// of the data directory. A host without it is the only master, or only a node.
+// Cluster is the record of a host that is one of several masters. It is stored in the file
+// master/cluster.json in the data directory. A host without this file is the only master or only a
+// node.
 type Cluster struct {
-	// Etcd lists the members of etcd for the first start of this one; "" on the first master.
+	// Etcd is the etcd member list that this host's member needs for its first start. It is empty
+	// on the first master.
 	Etcd string `json:"etcd,omitempty"`
-	// Registry is the host:port address of the image registry of another master; "" on the first
-	// master, which runs it. It has no effect if all masters share the storage of the registry.
+	// Registry is the host:port address of the image registry on another master. It is empty on the
+	// first master, which runs the registry. It is ignored if all masters share the registry's
+	// storage.
 	Registry string `json:"registry,omitempty"`
-	// Complete means that the host has all files of a master. It is false during a join.
+	// Complete means that the host has all the files of a master. It is false during a join.
 	Complete bool `json:"complete"`
-	// Reset means that etcd continues with the data of this host alone at its next start.
+	// Reset means that at its next start, etcd continues with only this host's data.
 	Reset bool `json:"reset,omitempty"`
 }
 
-// ReadMembership reads the record of a host that joined. It returns nil if the host did not join a
-// cluster. A user without access to the record has no access to the host either.
+// ReadMembership reads a joined host's record. It returns nil if the host has not joined a cluster.
+// It also returns nil if the user has no access to the record, because such a user has no access to
+// the host either.
 func ReadMembership(path string) (*Membership, error) {
 	return read[Membership](path, "membership of the host", "restore the file, or remove it to run `slipway down --purge` and join again")
 }
@@ -47,8 +52,9 @@ func ReadMembership(path string) (*Membership, error) {
 // Write replaces the record.
 func (m Membership) Write(path string) error { return write(path, "membership of the host", m) }
 
-// ReadCluster reads the record of one of several masters; nil if there is none. A user without
-// access to the record has no access to the host either.
+// ReadCluster reads the record of one of several masters. It returns nil if there is no record. It
+// also returns nil if the user has no access to the record, because such a user has no access to
+// the host either.
 func ReadCluster(path string) (*Cluster, error) {
 	return read[Cluster](path, "record of the masters", "restore the file")
 }
@@ -56,8 +62,7 @@ func ReadCluster(path string) (*Cluster, error) {
 // Write replaces the record.
 func (c Cluster) Write(path string) error { return write(path, "record of the masters", c) }
 
-// ReadStopped reads which components of the control plane the administrator has stopped on this
-// host.
+// ReadStopped returns the control plane components that the administrator has stopped on this host.
 func ReadStopped(path string) ([]string, error) {
 	parts, err := read[[]string](path, "record of stopped components", "remove the file")
 	if err != nil || parts == nil {
@@ -66,8 +71,8 @@ func ReadStopped(path string) ([]string, error) {
 	return *parts, nil
 }
 
-// SetStopped records whether a component is stopped. If no component is stopped, the file does not
-// exist.
+// SetStopped records whether a component is stopped. If no component is stopped, SetStopped removes
+// the file.
 func SetStopped(path, part string, stopped bool) error {
 	parts, err := ReadStopped(path)
 	if err != nil {
@@ -87,7 +92,7 @@ func SetStopped(path, part string, stopped bool) error {
 }
 
 // read decodes a record. It returns nil if the record does not exist or the user has no access to
-// it. remedy explains how to repair a damaged file.
+// it. remedy explains how to repair a corrupt file.
 func read[T any](path, name, remedy string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

@@ -1,5 +1,5 @@
-// Package recovery continues etcd on one master: with its own data after the loss of the other
-// masters, or with a snapshot.
+// Package recovery continues etcd on one master, either with the master's own data after the other
+// masters are lost, or with a snapshot.
 package recovery
 
 import (
@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// peerTimeout limits a request to a member of etcd that is probably lost.
+// peerTimeout is the timeout for a request to an etcd member that is probably lost.
 const peerTimeout = 3 * time.Second
 
-// Etcd is the member of etcd of this host.
+// Etcd is this host's etcd member.
 type Etcd struct {
-	// Client has the credentials of the member, and its socket.
+	// Client contains the member's credentials and socket.
 	Client etcdmember.Client
-	// Dir is the data directory.
+	// Dir is the member's data directory.
 	Dir string
 	// Name and PeerURL identify the member.
 	Name, PeerURL string
@@ -31,8 +31,9 @@ type Etcd struct {
 	Several bool
 }
 
-// Lost returns the other members, after checks that this one can continue without them: it has a
-// vote, no member leads, and no other member responds. With force, it skips the last check.
+// Lost returns the other members after checking that this member can continue without them: this
+// member has a vote, there is no leader, and no other member responds. If force is set, Lost skips
+// the last check.
 func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error) {
 	if !e.Several {
 		return nil, errors.New("this host is the only master, so no other master can be lost; to return to earlier data, use `slipway etcd snapshot restore`")
@@ -60,9 +61,9 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 	return others, nil
 }
 
-// Restore replaces the data of etcd with a snapshot; the member does not run. The member is the
-// only one afterwards. The result is the directory of the previous data, or "" if there was none.
-// With several masters, no other member may run, unless force is set.
+// Restore replaces etcd's data with a snapshot. The member must not be running. It is the only
+// member afterwards. Restore returns the directory of the previous data, or "" if there was none.
+// In a cluster with several masters, no other member may be running unless force is set.
 func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool) (previous string, err error) {
 	restore := kube.EtcdRestore{Dir: e.Dir, Snapshot: snapshot, SkipHash: skipHash, Name: kube.SingleMember, PeerURL: e.PeerURL}
 	if e.Several {
@@ -78,7 +79,7 @@ func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool
 	return restore.Former(), nil
 }
 
-// checkOthersStopped returns an error if another member runs.
+// checkOthersStopped returns an error if another member is running.
 func (e Etcd) checkOthersStopped(ctx context.Context, force bool) error {
 	members, err := kube.StoredMembers(e.Dir)
 	if err != nil || force {
@@ -103,7 +104,7 @@ func (e Etcd) alive(ctx context.Context, members []etcdmember.Member) (names []s
 	return names
 }
 
-// recordedMembers returns the members that this host's member has recorded. The member can be
+// recordedMembers returns the member list that this host's member has stored. The member might be
 // running without a quorum.
 func (e Etcd) recordedMembers(ctx context.Context) ([]etcdmember.Member, error) {
 	members, err := e.members(ctx, e.PeerURL)
@@ -117,7 +118,7 @@ func (e Etcd) recordedMembers(ctx context.Context) ([]etcdmember.Member, error) 
 	return members, nil
 }
 
-// members requests the members from the member at a URL.
+// members requests the member list from the member at a URL.
 func (e Etcd) members(ctx context.Context, url string) ([]etcdmember.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()

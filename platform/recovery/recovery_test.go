@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// unusedAddress returns an address of the loopback device on which nothing listens.
+// unusedAddress returns a loopback address on which no process listens.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,7 +28,8 @@ func unusedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// newMember returns one of several members, and a function that creates its process.
+// newMember returns an etcd member and a function that creates the member's process. The member is
+// one of several.
 func newMember(t *testing.T) (Etcd, func() *kube.Etcd) {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()
@@ -58,7 +59,7 @@ func addVoter(t *testing.T, e Etcd) {
 	}
 }
 
-// copyDatabase copies the database of a member that does not run to another data directory.
+// copyDatabase copies the database of a stopped member to another data directory.
 func copyDatabase(t *testing.T, from, to string) {
 	t.Helper()
 	const database = "member/snap/db"
@@ -74,7 +75,7 @@ func copyDatabase(t *testing.T, from, to string) {
 	}
 }
 
-// expectError reports an error without a text.
+// expectError fails the test unless the error contains the text.
 func expectError(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -124,7 +125,7 @@ func TestRestoreReturnsErrorIfOtherMemberRuns(t *testing.T) {
 	}
 	running.Stop()
 
-	// Another master, whose data contains the first member.
+	// This is another master, whose data contains the first member.
 	other := Etcd{Client: e.Client, Dir: t.TempDir(), Name: "second", PeerURL: "https://" + unusedAddress(t), Several: true}
 	copyDatabase(t, e.Dir, other.Dir)
 	running = componenttest.Run(t, process().Run)

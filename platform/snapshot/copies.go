@@ -13,16 +13,17 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// Copies keeps the snapshots of a directory in a second storage, such as S3.
+// Copies keeps copies of the snapshots in a second storage location, such as S3.
 type Copies struct {
-	// Open opens the storage. Each attempt opens it again, since its credentials can change.
+	// Open opens the storage. It is called for each attempt, because the storage credentials can
+	// change.
 	Open func(context.Context) (driver.StorageDriver, error)
-	// Dir is the absolute path in the storage, of this master alone.
+	// Dir is an absolute path in the storage. Each master must have its own directory.
 	Dir string
 }
 
-// sync uploads the snapshots that the storage lacks, and removes the ones that the directory no
-// longer has.
+// sync uploads the snapshots that are missing in the storage, and removes the snapshots that no
+// longer exist in the directory.
 func (c *Copies) sync(ctx context.Context, files []File) error {
 	storage, err := c.Open(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Copies) sync(ctx context.Context, files []File) error {
 	return nil
 }
 
-// upload writes a file to the storage. It appears there as a whole.
+// upload writes a file to the storage. The file becomes visible only when it is complete.
 func upload(ctx context.Context, storage driver.StorageDriver, from, to string) error {
 	file, err := os.Open(from)
 	if err != nil {

@@ -11,39 +11,41 @@ import (
 	"time"
 )
 
-// Schedule is the component that saves a copy at intervals. Each master saves its own member's
-// database. Thus, the copies survive the loss of any other master, and need no shared directory.
+// Schedule is the component that periodically saves a snapshot. Each master saves its own member's
+// database. Therefore, the snapshots survive the loss of any other master and need no shared
+// directory.
 type Schedule struct {
-	// Source is the database.
+	// Source provides the database.
 	Source Source
-	// Dir contains the copies. It is created with mode 0700.
+	// Dir is the directory for the snapshots. It is created with mode 0700.
 	Dir string
-	// Interval is the time between two copies. A restart does not change when the next one is due.
+	// Interval is the interval between two snapshots. A restart does not change when the next
+	// snapshot is due.
 	Interval time.Duration
-	// Keep is the number of copies to keep, at least 1.
+	// Keep is the number of snapshots to keep, at least 1.
 	Keep int
-	// Copies is a second storage of the copies, or nil.
+	// Copies is a second storage location for the snapshots, or nil.
 	Copies *Copies
 
 	note func(string)
 }
 
 const (
-	// firstDelay is the longest time until the first copy.
+	// firstDelay is the maximum delay before the first snapshot.
 	firstDelay = 5 * time.Minute
-	// retryInterval is the longest time until the next attempt after a failure.
+	// retryInterval is the maximum delay before a failed attempt is retried.
 	retryInterval = 5 * time.Minute
-	// saveTimeout limits the copy of a database.
+	// saveTimeout is the timeout for copying a database.
 	saveTimeout = 10 * time.Minute
 )
 
 // Name returns the component's name.
 func (*Schedule) Name() string { return "etcd-snapshots" }
 
-// Notes sets the function that reports that no copy can be saved.
+// Notes sets the function that reports that no snapshot can be saved.
 func (s *Schedule) Notes(note func(string)) { s.note = note }
 
-// Run saves copies until ctx ends.
+// Run saves snapshots until ctx is done.
 func (s *Schedule) Run(ctx context.Context, ready func()) error {
 	ready()
 	timer := time.NewTimer(s.delay(time.Now(), min(s.Interval, firstDelay)))
@@ -70,7 +72,7 @@ func (s *Schedule) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// step saves a copy if one is due, and copies it to the second storage.
+// step saves a snapshot if one is due, and copies the snapshots to the second storage location.
 func (s *Schedule) step(ctx context.Context) error {
 	if s.delay(time.Now(), 0) <= 0 {
 		path, err := s.save(ctx, time.Now())
@@ -91,8 +93,8 @@ func (s *Schedule) step(ctx context.Context) error {
 	return s.Copies.sync(ctx, files)
 }
 
-// delay returns the time until the next copy is due, at most Interval. first applies if there is no
-// copy.
+// delay returns the time until the next snapshot is due, at most Interval. If there is no snapshot
+// yet, delay returns first.
 func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	files, err := List(s.Dir)
 	if err != nil || len(files) == 0 {
@@ -102,7 +104,7 @@ func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	return min(max(s.Interval-age, 0), s.Interval) // the clock might have been ahead
 }
 
-// save saves a copy, and removes the oldest and the interrupted copies.
+// save saves a snapshot, and removes the oldest snapshots and interrupted ones.
 func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of snapshots: %w", err)
@@ -135,21 +137,21 @@ func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err er
 	return path, nil
 }
 
-// The name of a copy is prefix, the time in UTC, and suffix.
+// A snapshot's file name consists of prefix, the time in UTC, and suffix.
 const (
 	prefix, suffix = "etcd-", ".db"
 	timeFormat     = "20060102T150405Z"
 )
 
-// File is a complete copy that Schedule has saved.
+// File is a complete snapshot that Schedule has saved.
 type File struct {
 	Path string
-	// Time is the time in its name.
+	// Time is the time in the file name.
 	Time time.Time
 }
 
-// List returns the copies in a directory, the oldest first. A directory that does not exist has
-// none. Other files are not listed.
+// List returns the snapshots in a directory, the oldest first. If the directory does not exist, the
+// list is empty. Other files are ignored.
 func List(dir string) (files []File, err error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -167,7 +169,7 @@ func List(dir string) (files []File, err error) {
 	return files, nil
 }
 
-// timeOf returns the time in the name of a copy.
+// timeOf returns the time in a snapshot's file name.
 func timeOf(name string) (saved time.Time, ok bool) {
 	text, hasPrefix := strings.CutPrefix(name, prefix)
 	text, hasSuffix := strings.CutSuffix(text, suffix)

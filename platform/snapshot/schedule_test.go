@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// database is a source with one page of content.
+// database is a source that writes one page of content.
 func database(_ context.Context, out io.Writer) error {
 	page := make([]byte, 512)
 	sum := sha256.Sum256(page)
@@ -24,7 +24,7 @@ func database(_ context.Context, out io.Writer) error {
 	return err
 }
 
-// count returns the number of copies in a directory.
+// count returns the number of snapshots in a directory.
 func count(t *testing.T, dir string) int {
 	t.Helper()
 	files, err := List(dir)
@@ -78,7 +78,7 @@ func TestNextCopyIsDueIntervalAfterNewest(t *testing.T) {
 
 func TestFailedCopyIsReportedAndRetried(t *testing.T) {
 	dir := t.TempDir()
-	// Files of a killed process, and of the administrator.
+	// These files belong to a killed process and to the administrator.
 	for _, name := range []string{"etcd-20200101T000000Z.db.partial", "etcd-mine.db"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)

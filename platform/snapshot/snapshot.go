@@ -1,5 +1,5 @@
-// Package snapshot saves copies of etcd's database, and checks them. A copy ends with the SHA-256
-// hash of its content.
+// Package snapshot saves and checks copies of etcd's database. A copy ends with the SHA-256 hash of
+// its content.
 package snapshot
 
 import (
@@ -18,11 +18,11 @@ import (
 // Source writes a copy of the database, followed by its SHA-256 hash.
 type Source func(ctx context.Context, out io.Writer) error
 
-// partialSuffix is the end of the name of a copy that is not complete.
+// partialSuffix is the file name suffix of an incomplete copy.
 const partialSuffix = ".partial"
 
-// Save writes a copy under a temporary name, checks it, and renames it. It returns the size in
-// bytes. The file must not exist.
+// Save writes a copy under a temporary name, checks the copy and renames it. It returns the copy's
+// size in bytes. The file must not exist.
 func Save(ctx context.Context, source Source, path string) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return 0, fmt.Errorf("save snapshot: %q already exists", path)
@@ -41,7 +41,7 @@ func Save(ctx context.Context, source Source, path string) (size int64, err erro
 	return size, atomicfile.SyncFolder(filepath.Dir(path))
 }
 
-// Copy writes a copy to a file of mode 0600, and syncs it.
+// Copy writes a copy to a file with mode 0600 and syncs the file.
 func Copy(ctx context.Context, source Source, path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -54,14 +54,14 @@ func Copy(ctx context.Context, source Source, path string) error {
 	return file.Sync()
 }
 
-// reserve is the space that a copy leaves free: etcd can be on the same disk, and stops when the
-// disk is full.
+// reserve is the disk space that a copy leaves free. The reserve is necessary because etcd might be
+// on the same disk, and etcd stops when the disk is full.
 var reserve = diskspace.Reserve{Bytes: 256 << 20, Share: 0.01}
 
-// reserveInterval is the number of bytes between two checks of the free space.
+// reserveInterval is the number of bytes that are written between two checks of the free space.
 const reserveInterval = 16 << 20
 
-// limitedWriter writes to a file until the reserve of its disk is reached.
+// limitedWriter writes to a file until only the reserve is left on the file's disk.
 type limitedWriter struct {
 	file  *os.File
 	until int64 // the bytes that remain until the next check
@@ -82,8 +82,8 @@ func (w *limitedWriter) Write(data []byte) (int, error) {
 // errIncomplete means that a file does not end with the hash of its content.
 var errIncomplete = errors.New("it is not complete, or was changed; save another one")
 
-// Check compares a copy with the SHA-256 hash that etcd appends to it, and returns its size in
-// bytes.
+// Check verifies a copy against the SHA-256 hash that etcd appends to it. It returns the copy's
+// size in bytes.
 func Check(path string) (size int64, err error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func Check(path string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// etcd's databases consist of pages of at least 512 bytes.
+	// An etcd database consists of pages of at least 512 bytes.
 	if info.Size()%512 != sha256.Size {
 		return 0, errIncomplete
 	}

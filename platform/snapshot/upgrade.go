@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// beforePrefix is the start of the name of a copy that was saved before an upgrade. The version of
-// the program that wrote the data follows.
+// beforePrefix is the file name prefix of a copy that was saved before an upgrade. It is followed
+// by the version of the program that wrote the data.
 const beforePrefix = "before-upgrade-of-"
 
-// Stopped is the database of a member that does not run.
+// Stopped returns a source for the database of a stopped member.
 func Stopped(database string) Source {
 	return func(_ context.Context, out io.Writer) error {
 		file, err := os.Open(database)
@@ -32,10 +32,10 @@ func Stopped(database string) Source {
 	}
 }
 
-// BeforeUpgrade saves the database of a member that does not run, before a program whose version
-// differs from that of the data opens it. It returns the path of the copy, or "" if no database
-// exists. Another start during the same upgrade saves nothing, because the data might have changed.
-// The copies of earlier upgrades are removed.
+// BeforeUpgrade saves the database of a stopped member before a program with a version different
+// from the data's version opens it. It returns the path to the copy, or "" if no database exists.
+// If BeforeUpgrade runs again during the same upgrade, it saves nothing, because the data might
+// have changed. It removes the copies from earlier upgrades.
 func BeforeUpgrade(ctx context.Context, database, dir, version string) (path string, err error) {
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return "", nil

@@ -1,4 +1,4 @@
-// Package upgrade finds the obstacles to replacing a running cluster's program with this one.
+// Package upgrade finds obstacles to replacing a running cluster's program with this program.
 package upgrade
 
 import (
@@ -15,34 +15,36 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// State contains the data of a cluster that the checks need.
+// State contains the cluster data that the checks need.
 type State struct {
-	// Server is the version of Kubernetes in the running API server, and Program that in this program,
-	// such as `v1.37.2`.
+	// Server is the Kubernetes version of the running API server. Program is the Kubernetes version
+	// of this program. An example is `v1.37.2`.
 	Server, Program string
 	Nodes           []corev1.Node
-	// Members are problems of etcd's members, by name; "" means none.
+	// Members maps the names of etcd members to their problems. An empty text means that the member
+	// has no problem.
 	Members map[string]string
-	// Snapshot is the time of the newest snapshot of etcd, zero if there is none.
+	// Snapshot is the time of the newest etcd snapshot. It is zero if there is no snapshot.
 	Snapshot time.Time
 	Now      time.Time
 	Budgets  []policyv1.PodDisruptionBudget
-	// Deprecated are deprecated APIs that clients have requested.
+	// Deprecated lists deprecated APIs that clients have requested.
 	Deprecated []API
 }
 
-// API is an API that a version of Kubernetes removes.
+// API is an API that a Kubernetes version removes.
 type API struct {
 	// Name is RESOURCE.VERSION.GROUP.
 	Name string
-	// Removed is the version of Kubernetes that no longer serves it, such as `1.40`.
+	// Removed is the Kubernetes version that no longer serves the API, such as `1.40`.
 	Removed string
 }
 
 const (
-	// maxKubeletAge is the number of minor versions that a kubelet may be older than the API server.
+	// maxKubeletAge is the maximum number of minor versions by which a kubelet may be older than
+	// the API server.
 	maxKubeletAge = 3
-	// maxSnapshotAge is the age above which a snapshot is too old.
+	// maxSnapshotAge is the maximum age of a snapshot. Older snapshots are reported.
 	maxSnapshotAge = 24 * time.Hour
 )
 
@@ -64,8 +66,8 @@ func Check(s State) (problems []preflight.Problem, err error) {
 	return problems, nil
 }
 
-// CheckJump returns an error if a program with one version of Kubernetes must not continue with
-// another version's data. The error names the upgrade path.
+// CheckJump returns an error if a program with one Kubernetes version must not use the data of
+// another version. The error contains the upgrade path.
 func CheckJump(data, program string) error {
 	former, formerErr := utilversion.ParseGeneric(data)
 	own, ownErr := utilversion.ParseGeneric(program)
@@ -78,8 +80,8 @@ func CheckJump(data, program string) error {
 	return nil
 }
 
-// checkJump permits the same minor version, and the next one: upstream migrates stored objects from
-// one to the next.
+// checkJump allows the same minor version and the next minor version, because upstream migrates
+// stored objects only from one minor version to the next.
 func checkJump(server, program *utilversion.Version) []preflight.Problem {
 	const subject = "version"
 	switch {
@@ -99,7 +101,7 @@ func checkJump(server, program *utilversion.Version) []preflight.Problem {
 	return nil
 }
 
-// checkNodes reports nodes that are not ready, or whose kubelet is too old for the API server.
+// checkNodes reports nodes that are not ready or whose kubelet is too old for the API server.
 func checkNodes(nodes []corev1.Node, program *utilversion.Version) (problems []preflight.Problem) {
 	for _, node := range nodes {
 		subject := "node " + node.Name
@@ -137,7 +139,7 @@ func checkMembers(members map[string]string) (problems []preflight.Problem) {
 	return problems
 }
 
-// checkDeprecated reports APIs in use that this program does not serve.
+// checkDeprecated reports APIs that are in use but that this program does not serve.
 func checkDeprecated(apis []API, program *utilversion.Version) (problems []preflight.Problem) {
 	for _, api := range apis {
 		removed, err := utilversion.ParseGeneric(api.Removed)
@@ -166,7 +168,7 @@ func checkSnapshot(newest, now time.Time) []preflight.Problem {
 	}}
 }
 
-// checkBudgets reports pods that cannot move while their host is upgraded.
+// checkBudgets reports pods that cannot be moved while their host is upgraded.
 func checkBudgets(budgets []policyv1.PodDisruptionBudget) (problems []preflight.Problem) {
 	for _, budget := range budgets {
 		if budget.Status.ExpectedPods == 0 || budget.Status.DisruptionsAllowed > 0 {

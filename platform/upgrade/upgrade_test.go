@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// healthy is a cluster that can be upgraded.
+// healthy returns the state of a cluster that can be upgraded.
 func healthy() State {
 	now := time.Now()
 	return State{

@@ -10,12 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// VersionFile is the path of the file with the version of Kubernetes of the control plane that was
-// ready last.
+// VersionFile is the path to the file that records the Kubernetes version of the last control plane
+// that became ready.
 type VersionFile string
 
-// Check returns an error if a program with a version of Kubernetes must not continue with the data
-// of the recorded version.
+// Check returns an error if a program with the given Kubernetes version must not use data of the
+// recorded version.
 func (f VersionFile) Check(program string) error {
 	recorded, err := os.ReadFile(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,7 +27,8 @@ func (f VersionFile) Check(program string) error {
 	return CheckJump(strings.TrimSpace(string(recorded)), program)
 }
 
-// Former returns the recorded version if it differs from the program's, and "" otherwise.
+// Former returns the recorded version if it differs from the program's version. Otherwise, it
+// returns "".
 func (f VersionFile) Former(program string) string {
 	recorded, err := os.ReadFile(string(f))
 	if text := strings.TrimSpace(string(recorded)); err == nil && text != program {
@@ -41,7 +42,7 @@ func (f VersionFile) Record(version string) error {
 	return atomicfile.Write(string(f), []byte(version+"\n"), 0o600)
 }
 
-// Remove removes the recorded version: the data can be of any version.
+// Remove removes the recorded version, because the data might be of any version.
 func (f VersionFile) Remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove version of the data: %w", err)

@@ -1,8 +1,8 @@
-// Package certificate validates certificates of routes before HAProxy loads them. If HAProxy cannot
-// load one certificate, it serves no route at all.
+// Package certificate validates route certificates before HAProxy loads them. If HAProxy cannot
+// load one certificate, it serves no routes at all.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION: it checks the
-// structure of certificates, not their trust.
+// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION. It checks the
+// structure of certificates, but not whether they are trusted.
 package certificate
 
 import (
@@ -23,12 +23,12 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// minRSABits is the minimum size of the RSA keys that OpenSSL accepts.
+// minRSABits is the minimum size of RSA keys that OpenSSL accepts, in bits.
 const minRSABits = 2048
 
-// Check reports the problems of a route's certificates. A route without certificates has none.
-// Check accepts expired certificates and certificates for other hosts; verifying these is up to
-// clients.
+// Check reports problems with a route's certificates. A route without certificates has no problems.
+// Check accepts expired certificates and certificates for other hosts, because clients verify these
+// properties.
 func Check(config *routev1.TLSConfig) error {
 	if config == nil {
 		return nil
@@ -49,8 +49,8 @@ func Check(config *routev1.TLSConfig) error {
 	return errors.Join(problems...)
 }
 
-// Bundle returns a route's certificate, its chain and its key as one PEM text without other
-// content. The key can follow the certificate in the same text.
+// Bundle returns a route's certificate, chain and key as PEM text without any other content. The
+// key can follow the certificate in the route's certificate field.
 func Bundle(config *routev1.TLSConfig) ([]byte, error) {
 	chain := []byte(config.Certificate + "\n" + config.CACertificate)
 	key := []byte(config.Key)
@@ -60,7 +60,7 @@ func Bundle(config *routev1.TLSConfig) ([]byte, error) {
 	return Pair(chain, key)
 }
 
-// Pair returns a certificate chain and the key of its first certificate as one PEM text.
+// Pair returns a certificate chain and the key of its first certificate as PEM text.
 func Pair(chain, key []byte) ([]byte, error) {
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
@@ -78,7 +78,7 @@ func Pair(chain, key []byte) ([]byte, error) {
 		if i > 0 && bytes.Equal(der, pair.Certificate[0]) {
 			continue
 		}
-		// writing to a buffer never fails
+		// Writing to a buffer never fails.
 		_ = pem.Encode(&bundle, &pem.Block{Type: "CERTIFICATE", Bytes: der})
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
@@ -89,7 +89,7 @@ func Pair(chain, key []byte) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Authorities returns the certificates of a PEM text without other content.
+// Authorities returns the certificates in a PEM text without any other content.
 func Authorities(text string) ([]byte, error) {
 	var bundle bytes.Buffer
 	for rest := []byte(text); ; {
@@ -111,8 +111,8 @@ func Authorities(text string) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Nobody returns the certificate, in PEM, of a new CA whose key is discarded, so that the CA has
-// issued no certificate.
+// Nobody returns the certificate, in PEM format, of a new CA whose key is discarded, so no
+// certificate is signed by this CA.
 func Nobody() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -136,7 +136,7 @@ func strong(certificate *x509.Certificate) error {
 	}
 	switch certificate.SignatureAlgorithm {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
-		// no client verifies the signature of a root
+		// Clients do not verify the signature of a root certificate.
 		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) {
 			return fmt.Errorf("it is signed with %s, which is not safe", certificate.SignatureAlgorithm)
 		}
