@@ -17,15 +17,15 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// column maps one of HAProxy's statistics to a metric. index is its column in the CSV output. rows
-// lists the kinds of rows that have the metric: F frontends, b backends without metrics of servers,
-// B backends with metrics of servers, S servers.
+// column maps one of HAProxy's statistics to a metric. index is the column in the CSV output. rows
+// lists the kinds of rows that have the metric: F for frontends, b for backends without server
+// metrics, B for backends with server metrics, S for servers.
 type column struct {
 	index            int
 	name, rows, help string
 }
 
-// columns is the table in the documentation's section on HAProxy's metrics.
+// columns is the table in the documentation's section on HAProxy metrics.
 var columns = []column{
 	{2, "current_queue", "bBS", "Queued requests"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Maximum number of sessions"},
 	{7, "connections_total", "FbBS", "Connections"}, {8, "bytes_in_total", "FbS", "Bytes of requests"}, {9, "bytes_out_total", "FbS", "Bytes of responses"},
@@ -52,7 +52,7 @@ func newCollector(s settings.Settings, stats func() (string, error)) *collector 
 	return &collector{settings: s, stats: stats}
 }
 
-// Describe sends the descriptors of all metrics, including metrics whose objects do not exist.
+// Describe sends the descriptors of all metrics, including metrics of objects that do not exist.
 func (*collector) Describe(out chan<- *prometheus.Desc) {
 	for _, name := range slices.Sorted(maps.Keys(exporterHelp)) {
 		out <- exporterDesc(name)
@@ -64,7 +64,7 @@ func (*collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// exporterHelp describes the metrics about reading HAProxy's statistics.
+// exporterHelp contains the help texts for metrics about reading HAProxy's statistics.
 var exporterHelp = map[string]string{
 	"up":                 "1 if HAProxy returns its statistics",
 	"server_threshold":   "Number of servers above which only backends have metrics",
@@ -77,7 +77,8 @@ func exporterDesc(name string) *prometheus.Desc {
 	return prometheus.NewDesc("haproxy_exporter_"+name, exporterHelp[name], nil, nil)
 }
 
-// Collect sends the statistics. They are at most ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL old.
+// Collect sends the statistics. They are at most as old as
+// ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL.
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	up := 1.0
 	rows, count, wrong, err := c.current()
@@ -117,7 +118,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// current returns the rows of the statistics, the number of requests to HAProxy, and the number of
+// current returns the statistics rows, the number of requests sent to HAProxy, and the number of
 // rows that could not be parsed.
 func (c *collector) current() (rows [][]string, count, wrong int, err error) {
 	c.mu.Lock()
@@ -159,7 +160,7 @@ func kindOf(row []string) string {
 	return "S"
 }
 
-// export sends one value of a row.
+// export sends one value in a row.
 func (c *collector) export(out chan<- prometheus.Metric, column column, kind string, row []string) {
 	value, err := strconv.ParseFloat(row[column.index], 64)
 	if column.index == 17 {
@@ -188,7 +189,7 @@ func (c *collector) export(out chan<- prometheus.Metric, column column, kind str
 	out <- prometheus.MustNewConstMetric(column.desc(kind), valueType, value, values...)
 }
 
-// desc returns the descriptor of a column's metric for a kind of rows.
+// desc returns the descriptor of a column's metric for one kind of row.
 func (c column) desc(kind string) *prometheus.Desc {
 	object, labels := "frontend", []string{"frontend"}
 	switch kind {
@@ -203,7 +204,7 @@ func (c column) desc(kind string) *prometheus.Desc {
 	return prometheus.NewDesc("haproxy_"+object+"_"+c.name, c.help, labels, nil)
 }
 
-// routeOf returns the namespace and the name of a backend's route.
+// routeOf returns the namespace and name of the route that a backend serves.
 func routeOf(backend string) []string {
 	parts := strings.Split(backend, ":")
 	if len(parts) != 3 {
@@ -212,7 +213,7 @@ func routeOf(backend string) []string {
 	return parts[1:]
 }
 
-// podOf returns the pod and the service of a server.
+// podOf returns a server's pod and service.
 func podOf(server string) []string {
 	parts := strings.Split(server, ":")
 	if len(parts) < 3 {

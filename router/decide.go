@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// routesShare limits how much of the time is spent on decisions about all routes: at most
-// 1/routesShare of it if routes change constantly. Cheap changes of endpoints must not wait for
-// them.
+// routesShare limits the share of time that is spent on decisions for all routes. If routes change
+// constantly, it is at most 1/routesShare. Otherwise, endpoint changes, which are cheap, would have
+// to wait.
 const routesShare = 4
 
-// decide writes a configuration after each change until ctx ends. It calls done after each attempt.
+// decide writes a configuration after each change until ctx is done. It calls done after each
+// attempt.
 func (s *session) decide(ctx context.Context, done func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
@@ -21,10 +22,10 @@ func (s *session) decide(ctx context.Context, done func()) error {
 	return nil
 }
 
-// decideRetryDelay is the delay until a failed configuration is retried.
+// decideRetryDelay is the delay before a failed configuration is retried.
 const decideRetryDelay = time.Second
 
-// follow writes a configuration after each change until ctx ends, and calls done after each
+// follow writes a configuration after each change until ctx is done. It calls done after each
 // attempt.
 func (s *session) follow(ctx context.Context, done func()) {
 	var routesFrom time.Time
@@ -46,8 +47,8 @@ func (s *session) follow(ctx context.Context, done func()) {
 	}
 }
 
-// decideOnce writes a configuration of the current state. changed selects the inputs that it
-// reads again.
+// decideOnce writes a configuration for the current state. changed selects the inputs to read
+// again.
 func (s *session) decideOnce(changed changes) error {
 	touched, routes, verdicts := s.update(changed)
 	state := s.builder.State()

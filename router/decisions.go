@@ -15,17 +15,17 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// ExtendedValidationFailed is the reason of routes with invalid certificates.
+// ExtendedValidationFailed is the rejection reason for routes with invalid certificates.
 const ExtendedValidationFailed = "ExtendedValidationFailed"
 
-// decisions decides which routes of the cluster a router serves, and keeps the state of the
-// admitted routes. It does not depend on the program that serves them.
+// decisions decides which of the cluster's routes a router serves, and stores the state of the
+// admitted routes. It is independent of the program that serves the routes.
 type decisions struct {
 	settings settings.Settings
 	domain   string // for spec.subdomain of routes if ROUTER_DOMAIN is not set
 	seen     *view
 	status   *statusWriter
-	// rejection returns why the program rejects a route, or "". It can be nil.
+	// rejection, if set, returns the reason why the program rejects a route, or "".
 	rejection func(*routev1.Route) string
 
 	builder model.Builder
@@ -45,8 +45,8 @@ func newDecisions(config *rest.Config, s settings.Settings, domain string) (*dec
 	}, nil
 }
 
-// update applies changes to the state of the builder. It returns the changed routes of the state,
-// all routes of the router, and the decisions about them. It returns the last two only if routes
+// update applies changes to the builder's state. It returns the routes whose state changed, all
+// routes of the router, and the decisions for these routes. The last two are nil if no route has
 // changed.
 func (d *decisions) update(changed changes) (touched []model.ServiceAliasConfigKey, routes []*routev1.Route, verdicts []claim.Verdict) {
 	touched = []model.ServiceAliasConfigKey{}
@@ -65,7 +65,7 @@ func (d *decisions) update(changed changes) (touched []model.ServiceAliasConfigK
 	return touched, routes, verdicts
 }
 
-// decideAll decides about all routes.
+// decideAll decides for all routes whether the router serves them.
 func (d *decisions) decideAll(routes []*routev1.Route) []claim.Verdict {
 	verdicts := claim.Judge(routes, d.policy())
 	results := make(map[*routev1.Route]error, len(d.checked))
@@ -87,8 +87,8 @@ func (d *decisions) policy() claim.Policy {
 	}
 }
 
-// routes returns the routes of the router's shard with the hosts that it assigns. An unchanged
-// route is the same object as before.
+// routes returns the routes in the router's shard, with the hosts that the router assigns. For an
+// unchanged route, it returns the same object as before.
 func (d *decisions) routes() (routes []*routev1.Route) {
 	hosts := make(map[*routev1.Route]*routev1.Route, len(d.hosts))
 	for _, route := range d.seen.shard() {
@@ -126,8 +126,8 @@ func (d *decisions) host(route *routev1.Route) string {
 	return generated
 }
 
-// validate rejects a route with invalid certificates. If EXTENDED_VALIDATION is off, it replaces
-// them with the router's default certificate.
+// validate rejects routes with invalid certificates. If EXTENDED_VALIDATION is off, it replaces
+// invalid certificates with the router's default certificate instead.
 func (d *decisions) validate(verdict *claim.Verdict, results map[*routev1.Route]error) {
 	route := verdict.Route
 	if d.rejection != nil {

@@ -21,9 +21,10 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// defaultCertificate returns the certificate and key for hosts without a certificate:
-// DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH, tls.crt and tls.key of
-// DEFAULT_CERTIFICATE_DIR, or a self-signed one, which is generated once and stored in a file.
+// defaultCertificate returns the certificate and key for hosts without their own certificate. The
+// sources, in order of precedence, are DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH,
+// tls.crt and tls.key in DEFAULT_CERTIFICATE_DIR, and a self-signed certificate, which is generated
+// once and stored in a file.
 func defaultCertificate(s settings.Settings, file string) ([]byte, error) {
 	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
 	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {
@@ -59,7 +60,7 @@ func pairFile(variable, path, keyPath string) ([]byte, error) {
 	return pair(variable, chain, []byte(cmp.Or(string(key), string(chain))))
 }
 
-// pair uses the key in the file of the certificate, if there is one.
+// pair uses the key in the certificate's file, if the file contains one.
 func pair(variable string, chain, key []byte) ([]byte, error) {
 	if bundle, err := certificate.Pair(chain, chain); err == nil {
 		return bundle, nil

@@ -22,16 +22,17 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// F5 is a router of type f5-router: it decides about routes as Router does, and configures an F5
-// BIG-IP appliance, which serves them.
+// F5 is a router of type f5-router. It makes the same decisions about routes as Router, and
+// configures an F5 BIG-IP appliance, which serves the routes.
 type F5 struct {
-	// Config connects to the cluster. Its user needs the permissions of Router's user and, for native
-	// integration, the permission to watch nodes.
+	// Config is the client configuration for the cluster. Its user needs the same permissions as
+	// Router's user. For native integration, it also needs permission to watch nodes.
 	Config *rest.Config
-	// Settings are the router's variables. ROUTER_EXTERNAL_HOST_* describe the appliance.
+	// Settings contains the router's environment variables. The variables ROUTER_EXTERNAL_HOST_*
+	// describe the appliance.
 	Settings settings.Settings
-	// ServiceCA is the file with the CA certificates of services. It is optional and can change while
-	// the router runs.
+	// ServiceCA is the path to the service CA file. It is optional. The file can change while the
+	// router is running.
 	ServiceCA string
 }
 
@@ -39,10 +40,11 @@ type F5 struct {
 func (*F5) Name() string { return "router" }
 
 const (
-	// resyncInterval is the interval at which the router compares all its objects on the appliance,
-	// which other clients can change, with the routes.
+	// resyncInterval is the interval at which the router compares all its objects on the appliance
+	// with the routes. This is necessary because other clients can change the objects.
 	resyncInterval = time.Minute
-	// maxRetryDelay limits the delay until a failed change is retried. It starts at decideRetryDelay.
+	// maxRetryDelay is the maximum delay before a failed change is retried. The initial delay is
+	// decideRetryDelay.
 	maxRetryDelay = 30 * time.Second
 )
 
@@ -62,7 +64,7 @@ type f5Session struct {
 	problem string // why the appliance does not match the routes
 }
 
-// Run configures the appliance until ctx ends, and leaves its configuration in place. It calls
+// Run configures the appliance until ctx is done and leaves the configuration in place. It calls
 // ready when the appliance serves all routes that existed at the start.
 func (r *F5) Run(ctx context.Context, ready func()) error {
 	config, err := f5.Read(r.Settings)
@@ -115,7 +117,8 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// follow makes the appliance match the cluster until ctx ends. It calls ready when it does.
+// follow keeps the appliance in sync with the cluster until ctx is done. It calls ready when the
+// appliance first matches the cluster.
 func (s *f5Session) follow(ctx context.Context, ready func()) {
 	for {
 		changed, ok := s.seen.next(ctx, time.Time{})
@@ -129,7 +132,7 @@ func (s *f5Session) follow(ctx context.Context, ready func()) {
 	}
 }
 
-// write makes the appliance match the cluster after changes. After a failure, it waits for resync.
+// write updates the appliance after changes in the cluster. If an update fails, resync retries it.
 func (s *f5Session) write(ctx context.Context, changed changes) {
 	_, _, verdicts := s.update(changed)
 	if changed.routes {
@@ -175,7 +178,7 @@ func (s *f5Session) sync(ctx context.Context) error {
 	})
 }
 
-// serviceCA returns the CA certificates of services, or "" if the router has no such file.
+// serviceCA returns the service CA certificates, or "" if no file is configured.
 func (s *f5Session) serviceCA() (string, error) {
 	if s.ServiceCA == "" {
 		return "", nil
@@ -187,7 +190,7 @@ func (s *f5Session) serviceCA() (string, error) {
 	return string(content), err
 }
 
-// readServices reads the endpoints of services that changed.
+// readServices reads the endpoints of changed services.
 func (s *f5Session) readServices(changed changes) {
 	keys := changed.services
 	if changed.routes { // the first time, and when the namespaces of the shard change
@@ -206,7 +209,7 @@ func (s *f5Session) readServices(changed changes) {
 	}
 }
 
-// nodes returns the addresses of the nodes, in order.
+// nodes returns the node addresses, sorted.
 func (s *f5Session) nodes() (addresses []netip.Addr) {
 	if s.seen.nodes == nil {
 		return nil
@@ -223,8 +226,8 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// resync periodically repeats the decision about all routes, which then reads the appliance again.
-// A change of the appliance can set the time of the next repetition.
+// resync periodically triggers a new decision for all routes, which also reads the appliance again.
+// After the appliance has been updated, the time of the next resync can be changed.
 func (s *f5Session) resync(ctx context.Context) {
 	timer := time.NewTimer(resyncInterval)
 	defer timer.Stop()
@@ -242,7 +245,7 @@ func (s *f5Session) resync(ctx context.Context) {
 	}
 }
 
-// unready returns why the appliance does not match the routes, or "".
+// unready returns the reason why the appliance does not match the routes, or "".
 func (s *f5Session) unready() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +255,7 @@ func (s *f5Session) unready() string {
 	return s.problem
 }
 
-// serveHealth serves health checks until ctx ends.
+// serveHealth serves health checks until ctx is done.
 func (s *f5Session) serveHealth(ctx context.Context, address string) error {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

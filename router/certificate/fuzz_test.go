@@ -8,7 +8,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// FuzzCheck checks that HAProxy gets only PEM from a route's certificates.
+// FuzzCheck checks that only PEM data from a route's certificates reaches HAProxy.
 func FuzzCheck(f *testing.F) {
 	authority, err := Nobody()
 	if err != nil {

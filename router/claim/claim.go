@@ -1,6 +1,6 @@
 // Package claim decides which routes a router serves. Each host and path belongs to the oldest
 // route that claims it, and a host belongs to the namespace of its oldest route. The package keeps
-// no state, so every router of a shard makes the same decision, even after a restart.
+// no state, so every router in a shard makes the same decisions, even after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, sections on routers (ownership, allowed
 // and denied domains) and routes (host claims, wildcards).
@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The reasons of rejections in the condition Admitted of a route.
+// Rejection reasons in a route's Admitted condition.
 const (
 	NoHostValue        = "NoHostValue"
 	InvalidHost        = "InvalidHost"
@@ -29,16 +29,17 @@ const (
 type Policy struct {
 	// Wildcards admits routes with the wildcard policy Subdomain.
 	Wildcards bool
-	// AnyNamespace lets several namespaces share a host. Only the same host and path conflict.
+	// AnyNamespace allows several namespaces to share a host. Only routes with the same host and
+	// path conflict.
 	AnyNamespace bool
-	// Allowed and Denied are domains, including their subdomains. Denied takes precedence. An empty
-	// Allowed allows all domains.
+	// Allowed and Denied list domains. Each domain includes its subdomains. Denied takes precedence
+	// over Allowed. If Allowed is empty, all domains are allowed.
 	Allowed, Denied []string
 }
 
-// Verdict is the decision about a route.
+// Verdict is the decision for a route.
 type Verdict struct {
-	// Route is the route with the host that this router assigns.
+	// Route is the route, with the host that this router assigns to it.
 	Route *routev1.Route
 	// Reason and Message are empty if the route is admitted.
 	Reason, Message string
@@ -47,7 +48,7 @@ type Verdict struct {
 // Admitted reports whether the router serves the route.
 func (v Verdict) Admitted() bool { return v.Reason == "" }
 
-// Judge decides about each route, the oldest first.
+// Judge decides for each route whether the router serves it. The oldest routes are decided first.
 func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	sorted := slices.Clone(routes)
 	slices.SortFunc(sorted, compare)
@@ -63,7 +64,7 @@ func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	return verdicts
 }
 
-// compare orders routes by age. UIDs order routes of the same second.
+// compare orders routes by age. Routes that were created in the same second are ordered by UID.
 func compare(a, b *routev1.Route) int {
 	if order := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); order != 0 {
 		return order
@@ -71,13 +72,13 @@ func compare(a, b *routev1.Route) int {
 	return cmp.Or(cmp.Compare(a.UID, b.UID), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// owned contains the namespaces that claim a host or domain: at most one unless AnyNamespace is
-// set.
+// owned lists the namespaces that claim a host or domain. It contains at most one namespace unless
+// AnyNamespace is set.
 type owned []string
 
 func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Contains(o, namespace) }
 
-// claims are the claims of older routes.
+// claims contains the claims of older routes.
 type claims struct {
 	policy  Policy
 	exact   map[string]*routev1.Route // by host and path
@@ -124,7 +125,7 @@ func note(claims map[string]owned, name, namespace string) {
 	}
 }
 
-// acceptable checks the route without regard to other routes.
+// acceptable checks a route independently of other routes.
 func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	host := route.Spec.Host
 	if host == "" {
@@ -151,8 +152,8 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	return "", ""
 }
 
-// hostProblems reports the problems of a host. It accepts usual hosts without a regular expression,
-// because there can be many.
+// hostProblems returns the problems of a host. Because there can be many hosts, it accepts common
+// hosts without using a regular expression.
 func hostProblems(host string) []string {
 	last := byte('.')
 	for i := range len(host) {
@@ -169,8 +170,8 @@ func hostProblems(host string) []string {
 	return nil
 }
 
-// badPath reports why HAProxy's tables cannot contain a path. Paths of requests have no such bytes,
-// because browsers escape them.
+// badPath returns the reason why HAProxy's map files cannot contain a path. Request paths contain
+// none of the bytes that it rejects, because browsers escape them.
 func badPath(path string) string {
 	for _, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`?#"'\`, c) >= 0 {
@@ -180,7 +181,7 @@ func badPath(path string) string {
 	return ""
 }
 
-// ownedByOther reports which other namespace claimed the host or its domain.
+// ownedByOther returns the other namespace that has claimed the host or its domain, or "".
 func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string {
 	switch {
 	case c.owners[name].byOther(route.Namespace):
@@ -206,7 +207,7 @@ func hostOf(route *routev1.Route) string {
 	return route.Spec.Host
 }
 
-// path returns a route's path for comparison: "" and "/" are the same.
+// path returns a route's path in a form for comparison: "" and "/" are equal.
 func path(route *routev1.Route) string {
 	if route.Spec.Path == "" {
 		return "/"
@@ -214,25 +215,25 @@ func path(route *routev1.Route) string {
 	return route.Spec.Path
 }
 
-// PathType is an annotation of routes. With the value Exact, a route matches only its path and not
-// the paths below it. Routes of Ingress paths of type Exact have it.
+// PathType is a route annotation. With the value Exact, a route matches only its own path and not
+// the paths below it. Routes for Ingress paths of type Exact have this annotation.
 const PathType = "router.slipway.io/path-type"
 
-// Exact reports whether a route with these annotations matches only its exact path.
+// Exact reports whether a route with these annotations matches only its own path.
 func Exact(annotations map[string]string) bool { return annotations[PathType] == "Exact" }
 
-// IsWildcard reports whether a route is for every host of a domain.
+// IsWildcard reports whether a route serves all hosts in a domain.
 func IsWildcard(route *routev1.Route) bool {
 	return route.Spec.WildcardPolicy == routev1.WildcardPolicySubdomain
 }
 
-// Domain returns a host without its first label.
+// Domain returns a host name without its first label.
 func Domain(host string) string {
 	_, domain, _ := strings.Cut(host, ".")
 	return domain
 }
 
-// within returns the domain in a list that contains a host, or "".
+// within returns the first domain in a list that contains a host, or "".
 func within(host string, domains []string) string {
 	for _, domain := range domains {
 		if host == domain || strings.HasSuffix(host, "."+domain) {

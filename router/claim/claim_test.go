@@ -14,7 +14,7 @@ import (
 )
 
 // route parses "namespace/name host/path". A wildcard host begins with "*.". A path that ends with
-// "=" matches exactly, without the paths below it.
+// "=" is an exact path, which does not match the paths below it.
 func route(age int, text string) *routev1.Route {
 	user, location, _ := strings.Cut(text, " ")
 	result := &routev1.Route{}
@@ -34,8 +34,8 @@ func route(age int, text string) *routev1.Route {
 	return result
 }
 
-// judged formats the decisions about routes that were created one after the other, with the reasons
-// for rejections.
+// judged formats the decisions for routes that were created one after another, including rejection
+// reasons.
 func judged(policy Policy, texts ...string) string {
 	var routes []*routev1.Route
 	for age, text := range texts {
@@ -112,8 +112,8 @@ func TestAllowedAndDeniedDomains(t *testing.T) {
 	}
 }
 
-// For random routes, no host and path has two routes, no host has two namespaces, and the decisions
-// do not depend on the order of the list.
+// For random routes, no host and path is served by two routes, no host belongs to two namespaces,
+// and the decisions do not depend on the order of the list.
 func TestClaimsAreUnique(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Appliance is a BIG-IP that a router configures. It belongs to one goroutine.
+// Appliance is a BIG-IP appliance that a router configures. It is not safe for concurrent use.
 type Appliance struct {
 	config *Config
 	client *client
@@ -21,19 +21,19 @@ type Appliance struct {
 // New returns an appliance. It sends no requests.
 func New(config *Config) *Appliance { return &Appliance{config: config, client: newClient(config)} }
 
-// State contains the objects that the appliance must serve.
+// State describes what the appliance must serve.
 type State struct {
-	// Routes are the admitted routes with the endpoints of their services.
+	// Routes contains the admitted routes with the endpoints of their services.
 	Routes *model.State
-	// Services contains the endpoints of all services. Each service with endpoints has a pool.
+	// Services contains the endpoints of all services. Each service that has endpoints gets a pool.
 	Services map[model.ServiceUnitKey][]model.Endpoint
-	// ServiceCA contains the certificate authorities of services in PEM, or is empty.
+	// ServiceCA contains the service CA certificates in PEM format, or is empty.
 	ServiceCA string
-	// Nodes are the addresses of the nodes, for native integration.
+	// Nodes lists the node addresses for native integration.
 	Nodes []netip.Addr
 }
 
-// inventory contains the router's objects on the appliance.
+// inventory contains the objects on the appliance that belong to the router.
 type inventory struct {
 	pools              objects[pool]
 	policies           [2]objects[rule] // for HTTP and HTTPS
@@ -41,17 +41,18 @@ type inventory struct {
 	certificates, keys objects[string]
 	clients            objects[clientProfile]
 	servers            objects[serverProfile]
-	// attachedClients and attachedServers are profiles of the virtual server for HTTPS.
+	// attachedClients and attachedServers contain the profiles that are attached to the HTTPS
+	// virtual server.
 	attachedClients, attachedServers objects[string]
 	records                          objects[string] // of the tunnel
 }
 
-// Forget makes the next Sync read the appliance again.
+// Forget makes the next Sync read the appliance's objects again.
 func (a *Appliance) Forget() { a.known = nil }
 
-// Sync makes the appliance match a state. It first reads the appliance's objects at the start,
-// after a failure, and after Forget. If the appliance rejects some objects, Sync continues with the
-// rest, and returns one error for all of them.
+// Sync updates the appliance to match the state. The first Sync, and each Sync after a failure or
+// Forget, reads the appliance's objects first. If the appliance rejects some objects, Sync
+// continues with the other objects and returns one error for all rejected objects.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
 	if a.known == nil {
 		known, err := a.read(ctx)
@@ -68,8 +69,8 @@ func (a *Appliance) Sync(ctx context.Context, state State) error {
 	return err
 }
 
-// apply makes the appliance match a configuration. An object exists before others refer to it, and
-// is deleted after the last reference to it.
+// apply updates the appliance to match a configuration. It creates an object before other objects
+// reference it, and deletes an object after the last reference has been removed.
 func (a *Appliance) apply(ctx context.Context, desired *configuration) error {
 	k, c := a.known, a.client
 	clients := attachments(a.config.Partition, "clientside", desired.clients)
@@ -123,7 +124,7 @@ func (a *Appliance) ensureFiles(ctx context.Context, o *objects[string], desired
 	})
 }
 
-// syncPassthrough makes the data group contain the hosts of passthrough routes.
+// syncPassthrough updates the data group to contain the hosts of all passthrough routes.
 func (a *Appliance) syncPassthrough(ctx context.Context, desired map[string]string) error {
 	if maps.Equal(a.known.passthrough, desired) {
 		return nil
@@ -140,7 +141,8 @@ func (a *Appliance) syncPassthrough(ctx context.Context, desired map[string]stri
 	return nil
 }
 
-// attachments returns the attachments of profiles to the virtual server for HTTPS by full path.
+// attachments returns the attachments of profiles to the HTTPS virtual server, keyed by the
+// profiles' full paths.
 func attachments[T any](partition, side string, profiles map[string]T) map[string]string {
 	all := map[string]string{}
 	for name := range profiles {

@@ -26,7 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// configOf returns the configuration of a router for an appliance, with further variables.
+// configOf returns a router's configuration for an appliance. variables contains additional
+// environment variables.
 func configOf(t *testing.T, a *bigiptest.Appliance, variables map[string]string) *Config {
 	t.Helper()
 	all := map[string]string{
@@ -47,7 +48,7 @@ func configOf(t *testing.T, a *bigiptest.Appliance, variables map[string]string)
 	return config
 }
 
-// shop is a cluster of one namespace, whose services are servers of this process.
+// shop is a cluster with one namespace, whose services are servers in this process.
 type shop struct {
 	endpoints map[string][]netip.AddrPort
 	servers   int
@@ -66,12 +67,12 @@ func newShop(t *testing.T) *shop {
 	return s
 }
 
-// serve starts servers of a service that respond with its name, with TLS if names are given for
-// its certificate.
+// serve starts servers for a service. They respond with their names. If names are given, the
+// servers use TLS with a certificate for these names.
 func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	t.Helper()
 	for range count {
-		// Like a pod, each has an address.
+		// Like pods, the servers have their own addresses.
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", s.servers+1))
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +96,7 @@ func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	}
 }
 
-// state returns the state of the cluster with routes.
+// state returns the cluster's state with the given routes.
 func (s *shop) state(routes ...*routev1.Route) State {
 	source := model.Source{
 		Service: func(string, string) *corev1.Service { return nil },
@@ -116,7 +117,7 @@ func (s *shop) state(routes ...*routev1.Route) State {
 	return state
 }
 
-// route returns a route to a service, with the name of its host and path.
+// route returns a route to a service. The route's name is derived from its host and path.
 func route(host, path, service string, tls *routev1.TLSConfig) *routev1.Route {
 	name := strings.NewReplacer(".example.com", "", ".", "-", "/", "-").Replace(host + path)
 	r := &routev1.Route{Spec: routev1.RouteSpec{Host: host, Path: path, To: routev1.RouteTargetReference{Name: service}, TLS: tls}}
@@ -124,7 +125,7 @@ func route(host, path, service string, tls *routev1.TLSConfig) *routev1.Route {
 	return r
 }
 
-// pem returns a certificate for a host and its key.
+// pem returns a certificate for a host and the certificate's key.
 func (s *shop) pem(t *testing.T, host string) (certificate, key string) {
 	t.Helper()
 	pair := s.authority.Issue(t, host, host)
@@ -139,7 +140,7 @@ func (s *shop) pem(t *testing.T, host string) (certificate, key string) {
 	return string(chain), string(secret)
 }
 
-// sync makes the appliance match a state, and returns the number of changes that it sent.
+// sync updates the appliance to match a state and returns the number of changes that it sent.
 func sync(t *testing.T, a *Appliance, simulated *bigiptest.Appliance, state State) int {
 	t.Helper()
 	simulated.Changes()
@@ -149,8 +150,8 @@ func sync(t *testing.T, a *Appliance, simulated *bigiptest.Appliance, state Stat
 	return len(simulated.Changes())
 }
 
-// get requests a URL from the appliance and returns the body, or the location of a redirect. With
-// https, the certificate must be one of the shop.
+// get requests a URL through the appliance and returns the response body or, for a redirect, the
+// location. For an https URL, the certificate must be signed by the shop's CA.
 func (s *shop) get(a *bigiptest.Appliance, url string) string {
 	address := a.HTTP
 	if strings.HasPrefix(url, "https:") {
@@ -182,7 +183,7 @@ func (s *shop) get(a *bigiptest.Appliance, url string) string {
 	return response.Header.Get("Location") + string(body)
 }
 
-// allKinds returns routes of all kinds, whose services run.
+// allKinds starts services and returns routes of all kinds to these services.
 func (s *shop) allKinds(t *testing.T) []*routev1.Route {
 	t.Helper()
 	s.serve(t, "plain", 2)
@@ -208,7 +209,7 @@ func (s *shop) allKinds(t *testing.T) []*routev1.Route {
 	}
 }
 
-// pages are requests and their responses with the routes of allKinds.
+// pages maps requests to the expected responses for the routes that allKinds returns.
 func pages() map[string]string {
 	return map[string]string{
 		"http://www.example.com/": "plain", "http://WWW.example.com/": "plain", "http://www.example.com/cart/1": "cart", "http://www.example.com/cartoon": "plain",
@@ -279,7 +280,7 @@ func TestLostConfigurationIsRepaired(t *testing.T) {
 	sync(t, a, simulated, state)
 	checkPages(t, s, simulated)
 
-	// An administrator removes a rule, and a failure interrupts the repair.
+	// An administrator removes a rule, and a failure interrupts its repair.
 	simulated.Delete("ltm/policy/"+escape("/Common/"+insecurePolicy)+"/rules", "openshift_route_shop_www")
 	simulated.SetDown(true)
 	a.Forget()
@@ -318,7 +319,7 @@ func TestPoolsFollowServicesAndRoutes(t *testing.T) {
 	}
 	all := s.endpoints["web"]
 	s.endpoints["web"] = all[:1]
-	// The requests delete the member and its node.
+	// One request deletes the member and another request deletes its node.
 	if changes := sync(t, a, simulated, s.state(web)); changes != 2 || members("openshift_shop_web") != 1 {
 		t.Errorf("%d requests removed a member, and %d members remain", changes, members("openshift_shop_web"))
 	}
@@ -363,7 +364,7 @@ func TestCertificatesOfRoutesChange(t *testing.T) {
 			t.Errorf("the appliance has the certificates %v and the keys %v", certificates, keys)
 		}
 	}
-	// The second route of the host uses the profile of the first one.
+	// The host's second route uses the first route's profile.
 	more := config.DeepCopy()
 	more.Certificate, more.Key = s.pem(t, "edge.example.com")
 	sync(t, a, simulated, s.state(route("edge.example.com", "", "plain", config), route("edge.example.com", "/more", "plain", more)))

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// clientProfile is a client SSL profile: the certificate of a host. Its values are full paths.
+// clientProfile is a client SSL profile, which specifies a host's certificate. Its values are full
+// paths.
 type clientProfile struct {
 	Cert       string `json:"cert"`
 	Key        string `json:"key"`
@@ -22,7 +23,7 @@ type clientProfile struct {
 	ServerName string `json:"serverName"`
 }
 
-// serverProfile is a server SSL profile, with which the appliance verifies the pods of a host.
+// serverProfile is a server SSL profile, which the appliance uses to verify a host's pods.
 type serverProfile struct {
 	CAFile           string `json:"caFile"`
 	PeerCertMode     string `json:"peerCertMode"`
@@ -30,7 +31,7 @@ type serverProfile struct {
 	ServerName       string `json:"serverName"`
 }
 
-// none is the appliance's value of an attribute that is not set.
+// none is the value that the appliance uses for an unset attribute.
 const none = "none"
 
 func (p clientProfile) complete() clientProfile {
@@ -43,8 +44,8 @@ func (p serverProfile) complete() serverProfile {
 	return p
 }
 
-// clientProfile adds the profile of a route with a certificate, unless its host has one. Without a
-// profile of the host, the appliance uses the default profile of the virtual server.
+// clientProfile adds a profile for a route with a certificate, unless the host already has a
+// profile. For hosts without a profile, the appliance uses the virtual server's default profile.
 func (b *builder) clientProfile(alias *model.ServiceAliasConfig) {
 	own, chain := alias.Certificates[alias.Host], alias.Certificates[alias.Host+"_ca"]
 	for _, profile := range b.clients {
@@ -76,9 +77,10 @@ func (b *builder) clientProfile(alias *model.ServiceAliasConfig) {
 	b.clients[routeName(alias)+"-client-ssl-profile"] = profile
 }
 
-// serverProfile adds the profile of a re-encrypt route, unless its host has one. Pods need a
-// certificate of the route's authority, or one of their service by the authority of services. It
-// returns false if there is neither: pods cannot be verified, so that the route must not be served.
+// serverProfile adds a profile for a re-encrypt route, unless the host already has a profile. Pods
+// need a certificate that is signed by the route's CA, or a certificate for their service that is
+// signed by the service CA. If there is neither CA, pods cannot be verified. In this case,
+// serverProfile returns false, and the route must not be served.
 func (b *builder) serverProfile(alias *model.ServiceAliasConfig) bool {
 	authority, name := alias.Certificates[alias.Host+"_pod"].Contents, none
 	if alias.VerifyServiceHostname {
@@ -100,7 +102,8 @@ func (b *builder) serverProfile(alias *model.ServiceAliasConfig) bool {
 	return true
 }
 
-// serviceHost returns the name in the certificates of a route's service, the first of several.
+// serviceHost returns the name in the certificates of the route's service. If the route has several
+// services, it uses the first one.
 func (b *builder) serviceHost(alias *model.ServiceAliasConfig) string {
 	var hosts []string
 	for unit, weight := range alias.ServiceUnits {
@@ -114,13 +117,13 @@ func (b *builder) serviceHost(alias *model.ServiceAliasConfig) string {
 	return slices.Min(hosts)
 }
 
-// file adds a file and returns its full path.
+// file adds a file and returns the file's full path.
 func (b *builder) file(files map[string]string, name, content string) string {
 	files[name] = content
 	return b.partition + "/" + name
 }
 
-// digest returns the part of a file's name that identifies its content.
+// digest returns the part of a file name that depends on the file's content.
 func digest(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return hex.EncodeToString(sum[:6])

@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// requestTimeout limits a request. An appliance with many objects is slow.
+	// requestTimeout is the timeout for a request. It is long, because an appliance with many
+	// objects is slow.
 	requestTimeout = time.Minute
-	// maxResponseBytes limits a response.
+	// maxResponseBytes is the maximum size of a response, in bytes.
 	maxResponseBytes = 256 << 20
 )
 
-// client sends requests to the appliance's REST API.
+// client is a client for the appliance's REST API.
 type client struct {
 	http *http.Client
-	// base is the URL of the API without a path.
+	// base is the base URL of the API, without a path.
 	base           string
 	user, password string
 }
@@ -33,7 +34,8 @@ func newClient(c *Config) *client {
 		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure},
 		MaxConnsPerHost: 2, IdleConnTimeout: 2 * time.Minute,
 	}
-	// The appliance never redirects, and the password must reach no other server.
+	// Do not follow redirects. The appliance never redirects, and the password must not reach any
+	// other server.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client{
 		http: &http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: stay},
@@ -41,15 +43,15 @@ func newClient(c *Config) *client {
 	}
 }
 
-// Failure is an error response of the appliance.
+// Failure is an error response from the appliance.
 type Failure struct {
-	// Status is the HTTP status.
+	// Status is the HTTP status code.
 	Status int
-	// Message is the appliance's message, or empty.
+	// Message is the appliance's error message, or "".
 	Message string
 }
 
-// Error names the remedy of frequent failures.
+// Error returns the error message. For common failures, the message contains a remedy.
 func (f *Failure) Error() string {
 	switch f.Status {
 	case http.StatusUnauthorized:
@@ -63,19 +65,19 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("the appliance responds with %d: %s", f.Status, f.Message)
 }
 
-// is reports whether an error is a Failure with a status.
+// is reports whether an error is a Failure with the given status code.
 func is(err error, status int) bool {
 	var failure *Failure
 	return errors.As(err, &failure) && failure.Status == status
 }
 
-// get reads a path below /mgmt/tm.
+// get reads a resource at a path below /mgmt/tm.
 func (c *client) get(ctx context.Context, path string, result any) error {
 	return c.call(ctx, http.MethodGet, path, nil, result)
 }
 
-// call sends a request for a path below /mgmt/tm with a body in JSON, and decodes the response.
-// body and result can be nil.
+// call sends a request with a JSON body to a path below /mgmt/tm, and decodes the response. body
+// and result can be nil.
 func (c *client) call(ctx context.Context, method, path string, body, result any) error {
 	var content io.Reader
 	if body != nil {
@@ -98,7 +100,8 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 	return nil
 }
 
-// encode returns JSON without escapes of <, > and &, which versions of the appliance don't decode.
+// encode returns JSON in which <, > and & are not escaped, because some appliance versions do not
+// decode these escapes.
 func encode(body any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
@@ -107,8 +110,8 @@ func encode(body any) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// send sends a request and returns the body of its response. Its errors contain the path, and never
-// the password or the body of the request.
+// send sends a request and returns the response body. Its errors contain the path, but never the
+// password or the request body.
 func (c *client) send(ctx context.Context, method, path string, body io.Reader, header http.Header) ([]byte, error) {
 	fail := func(err error) error { return fmt.Errorf("%s %s: %w", method, path, err) }
 	request, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
@@ -140,5 +143,5 @@ func (c *client) send(ctx context.Context, method, path string, body io.Reader, 
 	return content, nil
 }
 
-// escape returns a full path such as /Common/pool as a part of a URL.
+// escape encodes a full path such as /Common/pool for use in a URL.
 func escape(path string) string { return strings.ReplaceAll(path, "/", "~") }

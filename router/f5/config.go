@@ -15,22 +15,23 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// prefix is the prefix of the variables of the appliance.
+// prefix is the prefix of the environment variables that describe the appliance.
 const prefix = "ROUTER_EXTERNAL_HOST_"
 
 // Config describes the appliance.
 type Config struct {
-	// Address is the host of the management interface, with a port if it is not 443.
+	// Address is the host of the management interface. It includes the port if the port is not 443.
 	Address        string
 	User, Password string
-	// Insecure accepts any certificate and any SSH key of the appliance.
+	// Insecure means that any certificate and any SSH host key of the appliance is accepted.
 	Insecure bool
-	// Partition is the path of the folder with the router's objects, such as /Common.
+	// Partition is the path to the folder that contains the router's objects, such as /Common.
 	Partition string
-	// HTTP and HTTPS are the full paths of the virtual servers, such as /Common/ose-vserver.
+	// HTTP and HTTPS are the full paths to the virtual servers, such as /Common/ose-vserver.
 	HTTP, HTTPS string
-	// Internal is the appliance's end of the VXLAN tunnel, and Gateway its address in the pod network
-	// with the length of that network's prefix. Both are invalid without native integration.
+	// Internal is the appliance's endpoint of the VXLAN tunnel. Gateway is the appliance's address
+	// in the pod network, with the network's prefix length. Both are invalid without native
+	// integration.
 	Internal netip.Addr
 	Gateway  netip.Prefix
 
@@ -41,14 +42,14 @@ type Config struct {
 // Native reports whether the router configures a VXLAN tunnel.
 func (c *Config) Native() bool { return c.Internal.IsValid() }
 
-// folderPattern matches a path of folders, and namePattern the name of an object on the appliance.
+// folderPattern matches a folder path. namePattern matches an object name on the appliance.
 var (
 	folderPattern = regexp.MustCompile(`^(/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$`)
 	namePattern   = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 )
 
-// Read returns the appliance that the variables of a router describe. One error reports all
-// problems. It does not contain the password.
+// Read returns the appliance configuration that a router's environment variables specify. The error
+// reports all problems. It does not contain the password.
 func Read(s settings.Settings) (*Config, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -85,7 +86,7 @@ func Read(s settings.Settings) (*Config, error) {
 	return c, errors.Join(problems...)
 }
 
-// virtualServer returns the full path of a virtual server. A name without a folder is in the
+// virtualServer returns a virtual server's full path. A name without a folder refers to the
 // router's partition.
 func (c *Config) virtualServer(variable, name string) (string, error) {
 	switch {
@@ -97,7 +98,7 @@ func (c *Config) virtualServer(variable, name string) (string, error) {
 	return "", fmt.Errorf("set %s%s to %q: it must be the name of a virtual server, or its path such as /Common/ose-vserver", prefix, variable, name)
 }
 
-// readTunnel reads the addresses of native integration.
+// readTunnel reads the addresses for native integration.
 func (c *Config) readTunnel(internal, gateway string) (err error) {
 	if internal == "" && gateway == "" {
 		return nil
@@ -114,7 +115,7 @@ func (c *Config) readTunnel(internal, gateway string) (err error) {
 	return nil
 }
 
-// readSSH returns the configuration of SSH connections with a private key.
+// readSSH returns an SSH client configuration that uses a private key.
 func readSSH(path, knownHosts, user string, insecure bool) (*ssh.ClientConfig, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -138,7 +139,7 @@ func readSSH(path, knownHosts, user string, insecure bool) (*ssh.ClientConfig, e
 	return config, nil
 }
 
-// host returns the appliance's host without the port of the REST API.
+// host returns the appliance's host without the REST API port.
 func (c *Config) host() string {
 	if host, _, err := net.SplitHostPort(c.Address); err == nil {
 		return host

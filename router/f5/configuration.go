@@ -13,33 +13,35 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// configuration contains the objects that the appliance must serve. Keys of its maps are names
+// configuration contains the objects that the appliance must have. The keys of its maps are names
 // without the partition.
 type configuration struct {
 	pools map[string]pool
-	// insecure and secure are the rules of the two policies.
+	// insecure and secure contain the rules of the two policies.
 	insecure, secure map[string]rule
-	// passthrough contains the full paths of pools by host, "*.domain" for a wildcard.
+	// passthrough maps hosts to the full paths of their pools. The key for a wildcard is
+	// "*.domain".
 	passthrough map[string]string
-	// certificates and keys are PEM data, which never changes: their names depend on their content.
+	// certificates and keys contain PEM data. The data for a name never changes, because the name
+	// depends on the content.
 	certificates, keys map[string]string
 	clients            map[string]clientProfile
 	servers            map[string]serverProfile
 }
 
-// pool is a pool of endpoints.
+// pool is a load balancing pool of endpoints.
 type pool struct {
 	mode, monitor string
 	members       map[string]member // by name
 }
 
-// member is an endpoint in a pool. Its name is address:port.
+// member is an endpoint in a pool. The member's name is address:port.
 type member struct {
 	address string
 	ratio   int
 }
 
-// builder builds the configuration of a router's state.
+// builder builds the appliance configuration for a router's state.
 type builder struct {
 	configuration
 	partition string
@@ -47,9 +49,9 @@ type builder struct {
 	serviceCA string
 }
 
-// build returns the configuration of admitted routes. services contains the endpoints of all
-// services, which have their own pools. serviceCA contains the certificate authorities of
-// services in PEM, or is empty.
+// build returns the configuration for admitted routes. services contains the endpoints of all
+// services, which have their own pools. serviceCA contains the service CA certificates in PEM
+// format, or is empty.
 func build(partition, serviceCA string, state *model.State, services map[model.ServiceUnitKey][]model.Endpoint) *configuration {
 	b := &builder{partition: partition, state: state, serviceCA: serviceCA, configuration: configuration{
 		pools: map[string]pool{}, insecure: map[string]rule{}, secure: map[string]rule{}, passthrough: map[string]string{},
@@ -62,7 +64,8 @@ func build(partition, serviceCA string, state *model.State, services map[model.S
 			b.pools[poolName(key, "")] = pool{mode: roundRobin, members: members}
 		}
 	}
-	// Routes of one host share its profiles: the one with the shortest path comes first.
+	// Routes with the same host share the profiles of the route with the shortest path, so process
+	// routes with short paths first.
 	keys := slices.SortedFunc(maps.Keys(state.Aliases), func(x, y model.ServiceAliasConfigKey) int {
 		return cmp.Or(cmp.Compare(len(state.Aliases[x].Path), len(state.Aliases[y].Path)), cmp.Compare(x, y))
 	})
@@ -74,13 +77,13 @@ func build(partition, serviceCA string, state *model.State, services map[model.S
 }
 
 const (
-	// roundRobin and ratio are modes of load balancing.
+	// roundRobin and ratio are load balancing modes.
 	roundRobin, ratio = "round-robin", "ratio-member"
-	// monitor is the health monitor of pools with routes, whose pods serve HTTP or HTTPS.
+	// monitor is the health monitor for route pools, whose pods serve HTTP or HTTPS.
 	monitor = "min 1 of /Common/http /Common/https"
 )
 
-// add adds a route.
+// add adds the objects for a route.
 func (b *builder) add(alias *model.ServiceAliasConfig) {
 	name, pool := routeName(alias), b.partition+"/"+b.pool(alias)
 	insecure := alias.InsecureEdgeTerminationPolicy
@@ -108,8 +111,8 @@ func (b *builder) add(alias *model.ServiceAliasConfig) {
 	}
 }
 
-// pool adds the pool of a route and returns its name. A route to one service uses that service's
-// pool. A route to several ones has its own, with the ratios of their weights.
+// pool adds a route's pool and returns the pool's name. A route to one service uses the service's
+// pool. A route to several services has its own pool, with ratios according to the service weights.
 func (b *builder) pool(alias *model.ServiceAliasConfig) string {
 	var active []model.ServiceUnitKey
 	for unit, weight := range alias.ServiceUnits {
@@ -131,10 +134,10 @@ func (b *builder) pool(alias *model.ServiceAliasConfig) string {
 	return name
 }
 
-// ratioOf converts a weight of the model, from 0 to 256, to a ratio from 1 to 100.
+// ratioOf converts a weight in the model (0 to 256) to a ratio (1 to 100).
 func ratioOf(weight int32) int { return max(1, int(weight)*100/256) }
 
-// poolName returns the name of the pool of a service, at the port that a route names.
+// poolName returns the name of the pool for a service and the route's port.
 func poolName(service model.ServiceUnitKey, port string) string {
 	name := "openshift_" + strings.ReplaceAll(string(service), "/", "_")
 	if port != "" {
@@ -143,13 +146,13 @@ func poolName(service model.ServiceUnitKey, port string) string {
 	return name
 }
 
-// routeName returns the name of a route's rules.
+// routeName returns the name of the rules for a route.
 func routeName(alias *model.ServiceAliasConfig) string {
 	return "openshift_route_" + alias.Namespace + "_" + alias.Name
 }
 
-// membersOf returns the members for endpoints. They exclude the address of an idle service, because
-// the appliance cannot reach addresses of services.
+// membersOf returns the pool members for endpoints. It excludes the address of an idle service,
+// because the appliance cannot reach service addresses.
 func membersOf(endpoints []model.Endpoint, ratio int) map[string]member {
 	members := map[string]member{}
 	for _, endpoint := range endpoints {
@@ -166,7 +169,7 @@ func membersOf(endpoints []model.Endpoint, ratio int) map[string]member {
 	return members
 }
 
-// serverName returns the host of a route, or "*.domain".
+// serverName returns a route's host, or "*.domain" for a wildcard.
 func serverName(alias *model.ServiceAliasConfig) string {
 	if !alias.IsWildcard {
 		return alias.Host
@@ -174,7 +177,7 @@ func serverName(alias *model.ServiceAliasConfig) string {
 	return "*" + suffix(alias.Host)
 }
 
-// suffix returns a host without its first label, with the dot.
+// suffix returns a host name without its first label, including the leading dot.
 func suffix(host string) string {
 	_, domain, _ := strings.Cut(host, ".")
 	return "." + domain

@@ -11,21 +11,22 @@ import (
 	"strings"
 )
 
-// objects are the objects of one collection of the appliance that belong to the router.
+// objects contains the router's objects in one collection on the appliance.
 type objects[T any] struct {
-	// collection is the path below /mgmt/tm.
+	// collection is the collection's path below /mgmt/tm.
 	collection string
-	// folder contains the objects, or is empty if names are full paths or need no folder.
+	// folder is the folder that contains the objects. It is empty if names are full paths or need
+	// no folder.
 	folder string
-	// create returns the body of the request that creates an object, except for its name. change
-	// returns the body of the request that changes it. Without change, an object is deleted and
-	// created again.
+	// create returns the body of the request that creates an object, except for the name. change
+	// returns the body of the request that changes an object. If change is nil, a changed object is
+	// deleted and created again.
 	create, change func(T) map[string]any
-	// actual are the objects on the appliance by name.
+	// actual contains the objects on the appliance, keyed by name.
 	actual map[string]T
 }
 
-// path returns the path of an object.
+// path returns the path to an object.
 func (o *objects[T]) path(name string) string {
 	if o.folder != "" {
 		name = o.folder + "/" + name
@@ -33,8 +34,8 @@ func (o *objects[T]) path(name string) string {
 	return o.collection + "/" + escape(name)
 }
 
-// ensure creates and changes objects. If the appliance rejects an object, ensure continues with the
-// rest.
+// ensure creates missing objects and updates changed objects. If the appliance rejects an object,
+// ensure continues with the other objects.
 func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T) error {
 	return o.each(desired, func(name string) error {
 		object := desired[name]
@@ -65,7 +66,7 @@ func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T
 	})
 }
 
-// prune deletes the objects that are not desired.
+// prune deletes objects that are not desired.
 func (o *objects[T]) prune(ctx context.Context, c *client, desired map[string]T) error {
 	return o.each(o.actual, func(name string) error {
 		if _, needed := desired[name]; needed {
@@ -75,7 +76,7 @@ func (o *objects[T]) prune(ctx context.Context, c *client, desired map[string]T)
 	})
 }
 
-// remove deletes an object, which might not exist.
+// remove deletes an object if it exists.
 func (o *objects[T]) remove(ctx context.Context, c *client, name string) error {
 	err := c.call(ctx, http.MethodDelete, o.path(name), nil, nil)
 	if err != nil && !is(err, http.StatusNotFound) {
@@ -85,10 +86,10 @@ func (o *objects[T]) remove(ctx context.Context, c *client, name string) error {
 	return nil
 }
 
-// maxFailures limits the rejected objects of one collection in an error.
+// maxFailures is the maximum number of rejected objects per collection that an error lists.
 const maxFailures = 5
 
-// each calls a function for all names in order, until the appliance does not respond.
+// each calls do for all names in sorted order. It stops if the appliance does not respond.
 func (o *objects[T]) each(all map[string]T, do func(name string) error) error {
 	var failures []error
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -105,8 +106,8 @@ func (o *objects[T]) each(all map[string]T, do func(name string) error) error {
 	return errors.Join(failures...)
 }
 
-// fill reads the collection. convert returns an object of the REST API with its name, or false if
-// it does not belong to the router.
+// fill reads the collection. convert returns the name and value of a REST API object, or false if
+// the object does not belong to the router.
 func fill[T, Item any](ctx context.Context, c *client, o *objects[T], query string, convert func(Item) (string, T, bool)) error {
 	var list struct{ Items []Item }
 	if err := c.get(ctx, o.collection+query, &list); err != nil {
@@ -121,13 +122,14 @@ func fill[T, Item any](ctx context.Context, c *client, o *objects[T], query stri
 	return nil
 }
 
-// own returns the name of an object of the router in a folder.
+// own returns the name of a router object in a folder. ok is false if the object is not in the
+// folder.
 func own(fullPath, folder string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(fullPath, folder+"/")
 	return name, ok && strings.HasPrefix(name, "openshift_") && !strings.Contains(name, "/")
 }
 
-// exists reports whether the appliance has an object at a path.
+// exists reports whether an object exists at a path on the appliance.
 func exists(ctx context.Context, c *client, path string) (bool, error) {
 	err := c.get(ctx, path, nil)
 	if is(err, http.StatusNotFound) {

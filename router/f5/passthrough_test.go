@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// tclEvents are the commands of iRules that the rule uses. Its payload arrives in packets. The
-// output has a line for each command with an effect.
+// tclEvents implements the iRule commands that the rule uses. The payload arrives in packets. The
+// output contains one line for each command that has an effect.
 const tclEvents = `
 proc when {event body} { proc on_$event {} $body }
 namespace eval TCP {
@@ -30,7 +30,7 @@ proc class {match args} {
 }
 `
 
-// clientHello returns the first message of a TLS client for a server name.
+// clientHello returns the first message that a TLS client sends for a server name.
 func clientHello(t *testing.T, name string) []byte {
 	t.Helper()
 	client, server := net.Pipe()
@@ -50,7 +50,8 @@ func clientHello(t *testing.T, name string) []byte {
 	return buffer[:size]
 }
 
-// The rule runs in Tcl itself: the appliance's commands are replaced, its parsing is not.
+// The rule runs in a real Tcl interpreter. The appliance's commands are replaced, but the rule's
+// own parsing code is not.
 func TestRuleFindsServerName(t *testing.T) {
 	rule := strings.ReplaceAll(passthroughRule, "DATAGROUP", "/Common/"+dataGroup)
 	const passed = "SSL clientside SSL serverside HTTP pool "

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// poolItem is a pool in the format of the REST API.
+// poolItem is a pool in REST API format.
 type poolItem struct {
 	FullPath          string
 	LoadBalancingMode string
@@ -46,7 +46,7 @@ func (a *Appliance) readPools(ctx context.Context, o *objects[pool]) error {
 	})
 }
 
-// plainMonitor returns an expression of monitors as the router writes it. The appliance adds
+// plainMonitor converts a monitor expression to the form that the router writes. The appliance adds
 // braces.
 func plainMonitor(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '{' || r == '}' }), " ")
@@ -60,7 +60,7 @@ func (a *Appliance) memberBody(name string, m member) map[string]any {
 	return map[string]any{"name": name, "partition": a.config.Partition, "address": m.address, "ratio": m.ratio}
 }
 
-// ensurePools creates pools, and makes the existing ones have their members.
+// ensurePools creates missing pools and updates the members of existing pools.
 func (a *Appliance) ensurePools(ctx context.Context, desired map[string]pool) error {
 	o := &a.known.pools
 	return o.each(desired, func(name string) error {
@@ -76,7 +76,7 @@ func (a *Appliance) ensurePools(ctx context.Context, desired map[string]pool) er
 	})
 }
 
-// changePool changes a pool. Members that stay keep their connections and their state.
+// changePool updates a pool. Members that remain keep their connections and their state.
 func (a *Appliance) changePool(ctx context.Context, name string, existing, desired pool) error {
 	path := a.known.pools.path(name)
 	if existing.mode != desired.mode || existing.monitor != desired.monitor {
@@ -128,8 +128,9 @@ func addresses(p pool) map[string]bool {
 	return all
 }
 
-// releaseNodes deletes the nodes of addresses that left a pool. The appliance creates a node for
-// the address of a member, and rejects its deletion while another pool has the address.
+// releaseNodes deletes the appliance's nodes for addresses that are no longer in a pool. The
+// appliance creates a node for each member address, and rejects its deletion while another pool
+// uses the address.
 func (a *Appliance) releaseNodes(ctx context.Context, before, after map[string]bool) {
 	for address := range before {
 		if !after[address] {

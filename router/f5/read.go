@@ -17,7 +17,8 @@ const (
 	iRule          = "openshift_passthrough_irule"
 )
 
-// read returns the router's objects on the appliance. It creates the objects that never change.
+// read returns the router's objects on the appliance. It also creates the objects that never
+// change.
 func (a *Appliance) read(ctx context.Context) (*inventory, error) {
 	k := &inventory{}
 	steps := []func() error{
@@ -52,7 +53,7 @@ func (a *Appliance) read(ctx context.Context) (*inventory, error) {
 	return k, nil
 }
 
-// ensureFolder creates the folders of the router's partition.
+// ensureFolder creates the folders in the path of the router's partition.
 func (a *Appliance) ensureFolder(ctx context.Context) error {
 	path := ""
 	for name := range strings.SplitSeq(strings.Trim(a.config.Partition, "/"), "/") {
@@ -71,7 +72,7 @@ func (a *Appliance) ensureFolder(ctx context.Context) error {
 	return nil
 }
 
-// readRules reads the rules of a policy.
+// readRules reads a policy's rules.
 func (a *Appliance) readRules(ctx context.Context, o *objects[rule], policy string) error {
 	body := func(r rule) map[string]any { return map[string]any{"conditions": r.Conditions, "actions": r.Actions} }
 	*o = objects[rule]{
@@ -96,7 +97,7 @@ func (a *Appliance) readFiles(ctx context.Context, o *objects[string], collectio
 	})
 }
 
-// readProfiles reads SSL profiles, which have the defaults of a parent.
+// readProfiles reads SSL profiles, which inherit defaults from a parent.
 func readProfiles[T interface{ complete() T }](ctx context.Context, a *Appliance, o *objects[T], collection, parent string, body func(T) map[string]any) error {
 	*o = objects[T]{collection: collection, folder: a.config.Partition, change: body, create: func(profile T) map[string]any {
 		all := body(profile)

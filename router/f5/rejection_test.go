@@ -81,8 +81,8 @@ func TestOlderApplianceServesRoutes(t *testing.T) {
 	checkPages(t, s, simulated)
 }
 
-// A profile of an administrator has the name of a route's host, so the appliance rejects the
-// profile of the route.
+// A profile that an administrator has created has the name of a route's host, so the appliance
+// rejects the route's profile.
 func TestRejectedObjectDoesNotStopOthers(t *testing.T) {
 	s, simulated := newShop(t), bigiptest.New(t, bigiptest.Options{})
 	s.serve(t, "plain", 1)

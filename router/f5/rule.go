@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// rule is a rule of a policy in the format of the REST API, without its name. If several rules
-// match a request, the one with the most conditions applies (the strategy best-match).
+// rule is a policy rule in REST API format, without its name. If several rules match a request, the
+// rule with the most conditions applies (strategy best-match).
 type rule struct {
 	Conditions []condition `json:"conditions"`
 	Actions    []action    `json:"actions"`
 }
 
-// condition is a condition for requests: one of HTTPHost and HTTPURI with the part that is
-// compared, and one of Equals and EndsWith.
+// condition is a condition on requests: either HTTPHost or HTTPURI, with the part to compare, and
+// either Equals or EndsWith.
 type condition struct {
 	Name            string   `json:"name"`
 	Request         bool     `json:"request"`
@@ -34,8 +34,8 @@ type condition struct {
 	Values          []string `json:"values"`
 }
 
-// action is an action for requests: forward to a pool, redirect, or encrypt connections to pods or
-// not.
+// action is an action on requests: forward to a pool, redirect, or enable or disable encryption to
+// pods.
 type action struct {
 	Name      string `json:"name"`
 	Request   bool   `json:"request"`
@@ -50,11 +50,11 @@ type action struct {
 	Disable   bool   `json:"disable,omitempty"`
 }
 
-// enable and disable switch encryption to pods on and off.
+// enable and disable turn encryption to pods on and off.
 const enable, disable = "enable", "disable"
 
-// forward returns the rule of a route to a pool. encryption is enable, disable, or empty for a
-// virtual server that has no profile for servers.
+// forward returns a rule that forwards a route's requests to a pool. encryption is enable, disable,
+// or empty if the virtual server has no server profile.
 func forward(alias *model.ServiceAliasConfig, pool, encryption string) rule {
 	r := rule{conditions(alias), []action{{Name: "0", Request: true, Forward: true, Select: true, Pool: pool}}}
 	if encryption != "" {
@@ -63,14 +63,14 @@ func forward(alias *model.ServiceAliasConfig, pool, encryption string) rule {
 	return r
 }
 
-// redirect returns the rule that sends clients of a route to HTTPS.
+// redirect returns a rule that redirects a route's clients to HTTPS.
 func redirect(alias *model.ServiceAliasConfig) rule {
 	const location = `tcl:https://[getfield [HTTP::host] ":" 1][HTTP::uri]`
 	return rule{conditions(alias), []action{{Name: "0", Request: true, HTTPReply: true, Redirect: true, Location: location}}}
 }
 
-// conditions returns the conditions of a route's host and path. A path matches by its segments, so
-// that /shop matches /shop/cart and not /shopping.
+// conditions returns the conditions for a route's host and path. Paths match by segment: /shop
+// matches /shop/cart but not /shopping.
 func conditions(alias *model.ServiceAliasConfig) (all []condition) {
 	host := condition{HTTPHost: true, Host: true, Equals: true, CaseInsensitive: true, Values: []string{alias.Host}}
 	if alias.IsWildcard {
@@ -89,7 +89,7 @@ func conditions(alias *model.ServiceAliasConfig) (all []condition) {
 	return number(all)
 }
 
-// number names conditions by their positions.
+// number names conditions by their index.
 func number(conditions []condition) []condition {
 	for i := range conditions {
 		conditions[i].Name, conditions[i].Request = strconv.Itoa(i), true
@@ -97,8 +97,9 @@ func number(conditions []condition) []condition {
 	return conditions
 }
 
-// excludeFromWildcards adds to each rule of a wildcard the hosts and the domains below it that
-// other rules of the policy have, which take precedence. Otherwise its path could decide.
+// excludeFromWildcards adds exclusions to each wildcard rule: the hosts and domains below its
+// domain for which the policy has other rules, because these rules take precedence. Otherwise, the
+// number of path segments could determine which rule applies.
 func (b *builder) excludeFromWildcards() {
 	for _, rules := range []map[string]rule{b.insecure, b.secure} {
 		var hosts, domains []string
@@ -132,7 +133,7 @@ func (b *builder) excludeFromWildcards() {
 	}
 }
 
-// below returns the names that end with a domain and are longer, in order.
+// below returns the names below a domain, sorted.
 func below(domain string, names []string) (result []string) {
 	for _, name := range names {
 		if name != domain && strings.HasSuffix(name, domain) {

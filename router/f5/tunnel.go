@@ -7,7 +7,7 @@ import (
 	"net/netip"
 )
 
-// Names of objects of native integration. vxlanPort is the port of VXLAN on the nodes.
+// Object names for native integration. vxlanPort is the VXLAN port on the nodes.
 const (
 	tunnelProfile = "vxlan-ose"
 	tunnelName    = "vxlan5000"
@@ -16,7 +16,7 @@ const (
 )
 
 // readTunnel creates the tunnel and the appliance's address in the pod network, and reads the
-// forwarding database of the tunnel. The ID 0 of the network reaches the pods of all projects.
+// tunnel's forwarding database. The network ID 0 can reach the pods in all projects.
 func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) error {
 	partition := a.config.Partition
 	err := ensureObject(ctx, a.client, "net/tunnels/vxlan", partition, tunnelProfile, map[string]any{
@@ -47,7 +47,8 @@ func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) er
 	})
 }
 
-// replace creates an object, after deleting one with other values.
+// replace creates an object. If the object already exists with different values, replace deletes it
+// first.
 func (a *Appliance) replace(ctx context.Context, collection, name string, values, body map[string]any) error {
 	path := collection + "/" + escape(a.config.Partition+"/"+name)
 	present := map[string]any{}
@@ -65,7 +66,7 @@ func (a *Appliance) replace(ctx context.Context, collection, name string, values
 	return ensureObject(ctx, a.client, collection, a.config.Partition, name, body)
 }
 
-// syncRecords makes the forwarding database of the tunnel contain all nodes.
+// syncRecords updates the tunnel's forwarding database to contain all nodes.
 func (a *Appliance) syncRecords(ctx context.Context, nodes []netip.Addr) error {
 	if !a.config.Native() {
 		return nil
@@ -82,8 +83,8 @@ func (a *Appliance) syncRecords(ctx context.Context, nodes []netip.Addr) error {
 	return a.known.records.prune(ctx, a.client, desired)
 }
 
-// recordName returns the MAC address that names a node's record, as in OpenShift 3. The appliance
-// learns the addresses of pods by ARP requests to all records.
+// recordName returns the MAC address that is the name of a node's record, as in OpenShift 3. The
+// appliance learns pod addresses by sending ARP requests to all records.
 func recordName(node netip.Addr) string {
 	octets := node.As4()
 	return fmt.Sprintf("0a:0a:%02x:%02x:%02x:%02x", octets[0], octets[1], octets[2], octets[3])

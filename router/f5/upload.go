@@ -10,11 +10,12 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// restDir is the folder of files that the REST API receives, and sshDir the folder of the others.
+// restDir is the folder for files that are uploaded through the REST API. sshDir is the folder for
+// files that are uploaded over SSH.
 const restDir, sshDir = "/var/config/rest/downloads/", "/var/tmp/"
 
-// install stores a file on the appliance as an object, such as sys/file/ssl-key. Its name consists
-// of letters, digits, dots, dashes and underscores.
+// install uploads a file and stores it on the appliance as an object, such as sys/file/ssl-key. The
+// name must consist of letters, digits, dots, dashes and underscores.
 func (a *Appliance) install(ctx context.Context, collection, name string, content []byte) error {
 	source, remove, err := a.upload(ctx, name, content)
 	defer remove() // also a part of the file
@@ -25,8 +26,8 @@ func (a *Appliance) install(ctx context.Context, collection, name string, conten
 	return a.client.call(ctx, http.MethodPost, collection, body, nil)
 }
 
-// upload stores a file in the appliance's file system. It returns the path of the file, and a
-// function that removes it.
+// upload writes a file to the appliance's file system. It returns the file's path and a function
+// that removes the file.
 func (a *Appliance) upload(ctx context.Context, name string, content []byte) (path string, remove func(), err error) {
 	if a.config.ssh != nil {
 		path = sshDir + name
@@ -46,7 +47,7 @@ func (a *Appliance) upload(ctx context.Context, name string, content []byte) (pa
 	return path, remove, err
 }
 
-// run runs a command of the appliance's shell over SSH.
+// run runs a command in the appliance's shell over SSH.
 func (a *Appliance) run(ctx context.Context, command string, input []byte) error {
 	address := a.config.sshAddress
 	conn, err := (&net.Dialer{Timeout: requestTimeout}).DialContext(ctx, "tcp", address)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// passthroughRule is the iRule of the virtual server for HTTPS. DATAGROUP is a placeholder for the
-// path of the data group.
+// passthroughRule is the iRule for the HTTPS virtual server. DATAGROUP is a placeholder for the
+// data group's path.
 //
 //go:embed passthrough.tcl
 var passthroughRule string
 
-// virtual is a virtual server in the format of the REST API.
+// virtual is a virtual server in REST API format.
 type virtual struct {
 	SelfLink          string
 	Rules             []string
@@ -24,10 +24,11 @@ type virtual struct {
 	ProfilesReference struct{ Items []attachment }
 }
 
-// attachment is a profile of a virtual server. Its context is clientside, serverside or all.
+// attachment is a profile that is attached to a virtual server. Its context is clientside,
+// serverside or all.
 type attachment struct{ FullPath, Context string }
 
-// version returns the version of the appliance, from the link of an object.
+// version returns the appliance's version, which it reads from an object's self link.
 func (v *virtual) version() (major, minor int) {
 	_, text, _ := strings.Cut(v.SelfLink, "ver=")
 	first, rest, _ := strings.Cut(text, ".")
@@ -47,8 +48,7 @@ func (a *Appliance) readVirtual(ctx context.Context, path string) (*virtual, err
 }
 
 // prepare creates the policies, the data group and the iRule, and attaches them to the virtual
-// servers, which must exist. It reads the data group and the profiles of the virtual server for
-// HTTPS.
+// servers, which must exist. It reads the data group and the HTTPS virtual server's profiles.
 func (a *Appliance) prepare(ctx context.Context, k *inventory) error {
 	for _, one := range []struct {
 		server, policy string
@@ -78,7 +78,7 @@ func (a *Appliance) prepare(ctx context.Context, k *inventory) error {
 	return nil
 }
 
-// checkVersion checks that the appliance supports the configuration.
+// checkVersion returns an error if the appliance's version does not support the configuration.
 func (a *Appliance) checkVersion(v *virtual) error {
 	major, minor := v.version()
 	switch {
@@ -150,7 +150,7 @@ func (a *Appliance) ensurePassthrough(ctx context.Context, v *virtual, k *invent
 	return a.client.call(ctx, http.MethodPatch, "ltm/virtual/"+escape(a.config.HTTPS), map[string]any{"rules": append(v.Rules, full)}, nil)
 }
 
-// readAttachments reads which of the router's profiles the virtual server for HTTPS has.
+// readAttachments reads which of the router's profiles are attached to the HTTPS virtual server.
 func (a *Appliance) readAttachments(k *inventory, v *virtual) {
 	for side, o := range map[string]*objects[string]{"clientside": &k.attachedClients, "serverside": &k.attachedServers} {
 		*o = objects[string]{
