@@ -17,14 +17,14 @@ import (
 // filePollInterval is how often files are checked for changes.
 const filePollInterval = 10 * time.Second
 
-// watchedFile contains files that can change while the router runs, and the function that handles a
-// change.
+// watchedFile contains the paths of files that can change while the router is running, and the
+// function that handles changes.
 type watchedFile struct {
 	paths  []string
 	reload func()
 }
 
-// state identifies the content of the files.
+// state returns a fingerprint of the files: their modification times and sizes.
 func (f watchedFile) state() string {
 	var text strings.Builder
 	for _, path := range f.paths {
@@ -35,7 +35,7 @@ func (f watchedFile) state() string {
 	return text.String()
 }
 
-// followFiles triggers a new configuration when the CA file of services or the default certificate
+// followFiles triggers a new configuration when the service CA file or the default certificate
 // changes.
 func (s *session) followFiles(ctx context.Context) {
 	files := []watchedFile{{s.certificateFiles(), s.reloadCertificate}}
@@ -65,7 +65,7 @@ func (s *session) followFiles(ctx context.Context) {
 	}
 }
 
-// checkServiceCA logs an error if the CA file of services is invalid.
+// checkServiceCA logs an error if the service CA file is invalid.
 func (s *session) checkServiceCA() {
 	content, err := os.ReadFile(s.ServiceCA)
 	if err == nil {
@@ -77,7 +77,7 @@ func (s *session) checkServiceCA() {
 	}
 }
 
-// certificateFiles returns the files of the default certificate.
+// certificateFiles returns the paths of the default certificate's files.
 func (s *session) certificateFiles() []string {
 	path, dir := s.Settings.Text("DEFAULT_CERTIFICATE_PATH"), s.Settings.Text("DEFAULT_CERTIFICATE_DIR")
 	switch {
@@ -91,7 +91,7 @@ func (s *session) certificateFiles() []string {
 	return nil
 }
 
-// reloadCertificate reloads the default certificate. It ignores an invalid one.
+// reloadCertificate reloads the default certificate. If the certificate is invalid, it is ignored.
 func (s *session) reloadCertificate() {
 	pem, err := defaultCertificate(s.Settings, "")
 	if err != nil {

@@ -98,8 +98,8 @@ func number(conditions []condition) []condition {
 }
 
 // excludeFromWildcards adds exclusions to each wildcard rule: the hosts and domains below its
-// domain for which the policy has other rules, because these rules take precedence. Otherwise, the
-// number of path segments could determine which rule applies.
+// domain for which the policy has other rules, because these rules take precedence. Otherwise, a
+// wildcard rule with more path conditions could apply instead.
 func (b *builder) excludeFromWildcards() {
 	for _, rules := range []map[string]rule{b.insecure, b.secure} {
 		var hosts, domains []string

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// backendName returns the name of a route's backend. Metrics and logs identify the route by it.
+// backendName returns the name of a route's backend. The name identifies the route in metrics and
+// logs.
 func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig) string {
 	kind := "be_http:"
 	switch alias.TLSTermination {
@@ -25,11 +26,12 @@ func backendName(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfi
 	return kind + string(key)
 }
 
-// uncheckedSuffix ends the names of servers without health checks. HAProxy cannot enable checks of
-// a running server, so another server with the same address and with checks replaces it.
+// uncheckedSuffix is the suffix in the names of servers without health checks. HAProxy cannot
+// enable health checks for a running server, so the server is replaced by another server that has
+// the same address and health checks.
 const uncheckedSuffix = ":unchecked"
 
-// servers returns the endpoints of a route's services.
+// servers returns a backend server for each endpoint of the route's services.
 func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
 	state *model.State, authority bool) (servers []Server) {
 	shuffle := w.Settings.Text("ROUTER_BACKEND_PROCESS_ENDPOINTS") == "shuffle"
@@ -53,8 +55,7 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 }
 
 // options returns the options that follow a server's address in the configuration. They never
-// change while the server exists. authority reports whether the CA certificates of services are
-// available.
+// change while the server exists. authority reports whether service CA certificates are available.
 func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
 	service model.ServiceUnit, checked, authority bool) string {
 	var words []string

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// maxSecretBytes limits certificates and keys that are sent to HAProxy's runtime interface: a
-// command must fit into one of its buffers.
+// maxSecretBytes is the maximum size of certificates and keys that are sent through HAProxy's
+// runtime interface, in bytes. A command must fit into one of HAProxy's buffers.
 const maxSecretBytes = 16 << 10
 
-// certificates plans the changes of certificates, and new authorities of pods. It returns the steps
-// that must come last, when no table refers to a host whose certificate is removed. Changes that
-// the runtime interface does not support wait for the next reload, together with all other changes
-// of certificates: different authorities for pods that HAProxy already trusts, to which it has
-// connections and sessions.
+// certificates adds steps to the plan that change certificates and add new pod CAs. It returns the
+// steps that must come last, when no table refers to a host whose certificate is removed. If a
+// change is not supported by the runtime interface, all certificate changes wait for the next
+// reload. An example of such a change is different CAs for pods that HAProxy already trusts,
+// because HAProxy has connections and sessions to these pods.
 func (p *plan) certificates(config *Config) (last []step) {
 	now := p.served.config
 	if sameList(now.Certificates, config.Certificates) && sameFiles(now.Files, config.Files) {
@@ -46,8 +46,8 @@ func (p *plan) certificates(config *Config) (last []step) {
 	return p.list(now.Certificates, config.Certificates, needed)
 }
 
-// changedFiles returns the files with new content, in order. possible is false if the runtime
-// interface does not support one of the changes.
+// changedFiles returns the names of files with new content, sorted. possible is false if the
+// runtime interface does not support one of the changes.
 func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	for name, content := range then.Files {
 		before, ok := now.Files[name]
@@ -66,7 +66,7 @@ func (p *plan) changedFiles(now, then *Config) (names []string, possible bool) {
 	return names, ok == there
 }
 
-// listed returns the set of certificate files that config.Certificates refers to.
+// listed returns the set of certificate files that config.Certificates references.
 func (p *plan) listed(config *Config) map[string]bool {
 	paths := make(map[string]bool, len(config.Certificates))
 	for _, entry := range config.Certificates {
@@ -75,8 +75,8 @@ func (p *plan) listed(config *Config) map[string]bool {
 	return paths
 }
 
-// load plans to replace the content of a file in HAProxy. If unknown is set, HAProxy does not have
-// the file yet.
+// load adds a step to the plan that replaces the content of a file in HAProxy. If unknown is set,
+// HAProxy does not have the file yet.
 func (p *plan) load(kind, path string, content []byte, unknown bool) {
 	var commands []string
 	if unknown {
@@ -86,10 +86,10 @@ func (p *plan) load(kind, path string, content []byte, unknown bool) {
 	p.steps = append(p.steps, step{path, commands, "abort ssl " + kind + " " + path})
 }
 
-// payload formats a multi-line argument of a command. The text must not contain empty lines.
+// payload formats the multi-line argument of a command. The text must not contain empty lines.
 func payload(text string) string { return " <<\n" + strings.TrimRight(text, "\n") + "\n" }
 
-// list plans the changes to HAProxy's list of certificates, which is sorted by host.
+// list adds steps to the plan that update HAProxy's certificate list, which is sorted by host.
 func (p *plan) list(now, then []Entry, needed map[string]bool) (last []step) {
 	file := filepath.Join(p.dir, certificateListFile)
 	before, after := map[string]string{}, map[string]string{}

@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// of returns the TLS settings of an edge route with its own certificate for a name.
+// of returns the TLS settings for an edge route that has its own certificate for a name.
 func (b *fixture) of(name string) (config routev1.TLSConfig) {
 	b.t.Helper()
 	pair := b.authority.Issue(b.t, name)
 	return routev1.TLSConfig{Termination: "edge", Certificate: text(b.t, pair.CertFile), Key: text(b.t, pair.KeyFile)}
 }
 
-// shown returns the name in the certificate that clients get for a host.
+// shown returns the name in the certificate that clients receive for a host.
 func (b *fixture) shown(host string) string {
 	connection, err := tls.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTPS_PORT"), &tls.Config{ServerName: host, InsecureSkipVerify: true})
 	if err != nil {
@@ -117,11 +117,11 @@ func TestRejectedCertificateDoesNotDelayOthers(t *testing.T) {
 	b.untilShown("later.com", "later")
 }
 
-// HAProxy would keep connections and sessions to pods that are no longer trusted if it did not
-// reload.
+// If HAProxy did not reload, it would keep connections and sessions to pods that are no longer
+// trusted.
 func TestUntrustedPodsGetNoRequests(t *testing.T) {
 	t.Parallel()
-	// also the delay between retries
+	// This is also the delay between retries.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// load sends requests, some of them slow, until stop is called. stop returns the failures.
+// load continuously sends requests, some of them slow, until stop is called. stop returns the
+// failures.
 func (b *fixture) load(url string) (stop func() []string) {
 	var group sync.WaitGroup
 	var end atomic.Bool
@@ -107,7 +108,7 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	stop := b.load("http://web.com")
 	for i := range 10 {
 		name := "extra" + strconv.Itoa(i)
-		// no spare backend has this shape
+		// No spare backend has this shape.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s"))
 		b.apply()
 		b.until("http://"+name+".com", "web")
@@ -128,8 +129,8 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	})
 }
 
-// Spare backends serve plain routes without a reload. The paths contain special characters of
-// HAProxy's commands.
+// Spare backends serve plain routes without a reload. The paths contain characters that have a
+// special meaning in HAProxy commands.
 func TestRoutesChangeWithoutReload(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, map[string]string{"RELOAD_INTERVAL": "1h"})
@@ -168,7 +169,7 @@ func TestRoutesChangeWithoutReload(t *testing.T) {
 	}
 }
 
-// After a reload, the routes' own backends serve them.
+// After a reload, routes are served by their own backends.
 func TestSpareBackendsAreFreeAfterReload(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -221,7 +222,7 @@ func TestRejectedConfigurationChangesNothing(t *testing.T) {
 	b.until("http://next.com", "web")
 }
 
-// killWorker kills the worker and waits until another one serves.
+// killWorker kills the worker and waits until another worker serves requests.
 func (b *fixture) killWorker() {
 	b.t.Helper()
 	response, err := b.engine.control().send("show info")
@@ -248,7 +249,7 @@ func TestHAProxyRestarts(t *testing.T) {
 	b.run()
 	b.killWorker()
 	b.until("http://web.com", "web")
-	// The worker must end with its master, which ends with the router.
+	// The worker must exit when its master exits, and the master exits when the router exits.
 	response, err := b.engine.control().send("show info")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// The parts of random routes and of requests.
+// The values from which random routes and requests are built.
 var (
 	claimedHosts = []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com", "*.y.com"}
 	claimedPaths = []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
@@ -28,7 +28,7 @@ var (
 	requestPaths = []string{"/", "/a", "/a/", "/abc", "/a/b", "/a/b/c", "/a/b/c/d", "/q"}
 )
 
-// randomRoute returns a route with random host, path, TLS, weights and annotations.
+// randomRoute returns a route with a random host, path, TLS configuration, weights and annotations.
 func (b *fixture) randomRoute(random *rand.Rand, name string, age int,
 	certificates []routev1.TLSConfig) *routev1.Route {
 	one := func(of []string) string { return of[random.IntN(len(of))] }
@@ -73,8 +73,8 @@ func (b *fixture) randomRoute(random *rand.Rand, name string, age int,
 	return route
 }
 
-// For any set of routes, requests over HTTP and HTTPS reach the service that the claims determine,
-// with the certificate of the host.
+// For any set of routes, HTTP and HTTPS requests reach the service that the claims determine, and
+// HTTPS clients receive the host's certificate.
 func TestRequestsFollowClaims(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -116,7 +116,7 @@ func TestRequestsFollowClaims(t *testing.T) {
 	}
 }
 
-// listed formats routes.
+// listed formats routes as text.
 func listed(routes map[string]*routev1.Route) string {
 	var text strings.Builder
 	for _, route := range routes {
@@ -129,7 +129,7 @@ func listed(routes map[string]*routev1.Route) string {
 	return text.String()
 }
 
-// The kinds of routes by their TLS termination.
+// Route kinds by TLS termination.
 func passes(r *routev1.Route) bool {
 	return r.Spec.TLS != nil && r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough
 }
@@ -138,7 +138,7 @@ func insecure(r *routev1.Route) bool {
 	return r.Spec.TLS == nil || r.Spec.TLS.InsecureEdgeTerminationPolicy == "Redirect" || ends(r) && r.Spec.TLS.InsecureEdgeTerminationPolicy == "Allow"
 }
 
-// expected returns the possible responses: services or status codes.
+// expected returns the possible responses, which are service names or status codes.
 func expected(routes map[string]*routev1.Route, scheme, host, path string) []string {
 	if scheme == "http" {
 		route := longest(routes, insecure, host, path)
@@ -153,8 +153,8 @@ func expected(routes map[string]*routev1.Route, scheme, host, path string) []str
 	return targets(longest(routes, ends, host, path))
 }
 
-// passthroughRoute returns the passthrough route of a host. A host takes precedence over its
-// wildcard.
+// passthroughRoute returns the passthrough route for a host. A route for the exact host takes
+// precedence over a wildcard.
 func passthroughRoute(routes map[string]*routev1.Route, host string) *routev1.Route {
 	for _, wildcard := range []bool{false, true} {
 		var passing, ending *routev1.Route
@@ -174,7 +174,8 @@ func passthroughRoute(routes map[string]*routev1.Route, host string) *routev1.Ro
 	return nil
 }
 
-// longest returns the route with the longest matching path of a host, or of its wildcard.
+// longest returns the route with the longest matching path among the routes for a host or its
+// wildcard.
 func longest(routes map[string]*routev1.Route, of func(*routev1.Route) bool,
 	host, path string) (best *routev1.Route) {
 	for _, wildcard := range []bool{false, true} {
@@ -213,7 +214,7 @@ func fits(r *routev1.Route, path string) bool {
 	return route == "" || route == "/" || path == route || strings.HasSuffix(route, "/") && strings.HasPrefix(path, route) || strings.HasPrefix(path, route+"/")
 }
 
-// targets returns the services that get requests of a route.
+// targets returns the services that receive a route's requests.
 func targets(route *routev1.Route) (services []string) {
 	if route != nil {
 		for _, to := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
@@ -231,8 +232,8 @@ func targets(route *routev1.Route) (services []string) {
 	return services
 }
 
-// expectedCertificate returns the name in the certificate of a host. The certificate comes from the
-// route with the shortest path, of the host or of its wildcard.
+// expectedCertificate returns the name in the certificate for a host. The certificate comes from
+// the route with the shortest path for the host or its wildcard.
 func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 	if route := passthroughRoute(routes, host); route != nil {
 		if targets(route)[0] == "0" {
@@ -243,7 +244,7 @@ func expectedCertificate(routes map[string]*routev1.Route, host string) string {
 	for _, wildcard := range []bool{false, true} {
 		var best *routev1.Route
 		for _, route := range slices.SortedFunc(maps.Values(routes), func(a, b *routev1.Route) int {
-			// routes with an exact path are last
+			// Routes with an exact path come last.
 			return cmp.Or(cmp.Compare(len(a.Annotations[claim.PathType]), len(b.Annotations[claim.PathType])), cmp.Compare(a.Name, b.Name))
 		}) {
 			if ends(route) && route.Spec.TLS.Certificate != "" && matchesHost(route, host, wildcard) && (best == nil || len(route.Spec.Path) < len(best.Spec.Path)) {

@@ -7,46 +7,47 @@ import (
 	"strings"
 )
 
-// Config is a configuration of HAProxy. Only a reload can change the frame and the files; the
-// runtime interface can change tables and servers. A Config is immutable and shares unchanged parts
-// with the previous one.
+// Config is a HAProxy configuration. The frame and the files can only be changed by a reload.
+// Tables and servers can be changed through the runtime interface. A Config is immutable and shares
+// unchanged parts with the previous Config.
 type Config struct {
-	// Frame is the text before the backends.
+	// Frame is the configuration text before the backends.
 	Frame string
-	// Backends are sorted by name.
+	// Backends contains the backends, sorted by name.
 	Backends []*Backend
-	// Tables map hosts and paths to names of backends. The key is the path of the table's file
-	// below the working directory.
+	// Tables maps hosts and paths to backend names. The key is the path of the table's file
+	// relative to the working directory.
 	Tables map[string][]Entry
-	// Certificates map hosts to the files of their certificates, with options.
+	// Certificates maps hosts to their certificate files, with options.
 	Certificates []Entry
-	// Files are further files by path below the working directory: certificates and pages.
+	// Files contains additional files, keyed by path relative to the working directory:
+	// certificates and pages.
 	Files map[string][]byte
-	// Shapes are the shapes of backends of routes without annotations.
+	// Shapes lists the shapes of the backends for routes without annotations.
 	Shapes []string
-	// whole, if set, is the output of a custom template. It replaces frame and backends.
+	// whole, if set, is the output of a custom template. It replaces the frame and the backends.
 	whole string
 }
 
-// Entry is an entry of a table.
+// Entry is a table entry.
 type Entry struct{ Key, Value string }
 
 // Backend is a backend with its servers.
 type Backend struct {
 	Name string
-	// Shape is the text of the backend with keyMark instead of Key. Many backends share a shape.
+	// Shape is the backend's text, with keyMark in place of Key. Many backends share a shape.
 	Shape, Key string
 	Servers    []Server
-	// Cookie means that a cookie keeps clients at a server.
+	// Cookie means that a cookie makes clients stay with the same server.
 	Cookie bool
 }
 
-// keyMark is the placeholder for a backend's key in its shape. No setting or annotation contains
-// it.
+// keyMark is the placeholder for a backend's key in its shape. Settings and annotations never
+// contain this byte.
 const keyMark = "\x00"
 
-// Server is a server of a backend. Checked enables health checks; the only server of a backend is
-// not checked, because HAProxy has no alternative.
+// Server is a server in a backend. Checked enables health checks. If a backend has only one server,
+// the server is not checked, because HAProxy has no alternative.
 type Server struct {
 	Name, IP, Port string
 	Weight         int32
@@ -54,7 +55,7 @@ type Server struct {
 	Checked        bool
 }
 
-// Text returns the whole configuration.
+// Text returns the complete configuration.
 func (c *Config) Text() string {
 	if c.whole != "" {
 		return c.whole
@@ -84,7 +85,7 @@ func (b *Backend) write(text *strings.Builder) {
 	}
 }
 
-// files returns all files by path below the working directory.
+// files returns all files, keyed by path relative to the working directory.
 func (c *Config) files() map[string][]byte {
 	all := maps.Clone(c.Files)
 	for path, table := range c.Tables {
@@ -96,12 +97,12 @@ func (c *Config) files() map[string][]byte {
 	return all
 }
 
-// certificateList returns the certificates in HAProxy's format.
+// certificateList returns the certificate list in HAProxy's format.
 func (c *Config) certificateList() []byte {
 	return lines(c.Certificates, func(e Entry) string { return e.Value + " " + e.Key })
 }
 
-// certificateOf returns the file of an entry of certificates.
+// certificateOf returns the path of the certificate file in a certificate list entry.
 func certificateOf(entry Entry) string {
 	file, _, _ := strings.Cut(entry.Value, " ")
 	return file

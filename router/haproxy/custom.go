@@ -14,12 +14,13 @@ import (
 // templateDir is the working directory in OpenShift's templates.
 const templateDir = "/var/lib/haproxy"
 
-// configName is the name of the configuration among the files that an OpenShift template defines.
+// configName is the name under which an OpenShift template defines the configuration file.
 const configName = templateDir + "/conf/haproxy.config"
 
-// custom executes a custom template instead of the built-in one, with the data and the functions of
-// OpenShift 3.11. Each {{define}} whose name is an absolute path writes that file. /var/lib/haproxy
-// means the working directory. A template without such definitions is the configuration itself.
+// custom executes a custom template instead of the built-in template, with the data and functions
+// that OpenShift 3.11 provides. Each {{define}} whose name is an absolute path writes that file.
+// /var/lib/haproxy stands for the working directory. If a template contains no such definitions,
+// its output is the configuration itself.
 func (w *Writer) custom(file string, state *model.State, bind bool, config *Config) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

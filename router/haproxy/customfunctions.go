@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// templateFunctions returns the functions of OpenShift 3.11's templates.
+// templateFunctions returns the functions that OpenShift 3.11 provides to templates.
 func (w *Writer) templateFunctions(state *model.State, certificates []Entry) map[string]any {
 	env := func(name string, otherwise ...string) string {
 		if value := w.Settings.Text(name); value != "" || len(otherwise) == 0 {
@@ -70,7 +70,7 @@ func (w *Writer) templateFunctions(state *model.State, certificates []Entry) map
 	}
 }
 
-// matchWhole reports whether a pattern matches a whole value. An invalid pattern matches nothing.
+// matchWhole reports whether a pattern matches an entire value. An invalid pattern matches nothing.
 func matchWhole(pattern, value string) bool {
 	expression, err := regexp.Compile(`\A(?:` + pattern + `)\z`)
 	return err == nil && expression.MatchString(value)
@@ -85,8 +85,9 @@ func firstMatch(pattern string, values ...string) string {
 	return ""
 }
 
-// routeExpression returns a regular expression for a route: its host, or any host of its domain for
-// a wildcard; any port; its path and everything below it.
+// routeExpression returns a regular expression for a route. It matches the route's host (for a
+// wildcard, any host in its domain) with any port, followed by the route's path or any path below
+// it.
 func routeExpression(host, path string, wildcard bool) string {
 	name := regexp.QuoteMeta(host)
 	if wildcard {
@@ -108,8 +109,8 @@ func certificateHost(host string, wildcard bool) string {
 	return host
 }
 
-// expressionTable returns a table of 3.11. Its keys are regular expressions, the most specific
-// first and wildcards last.
+// expressionTable returns a table in OpenShift 3.11's format. Its keys are regular expressions. The
+// most specific expressions come first and wildcards come last.
 func expressionTable(name string, state *model.State, certificates []Entry) []string {
 	var exact, wild []string
 	if name == "cert_config.map" {

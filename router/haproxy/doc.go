@@ -1,21 +1,22 @@
-// Package haproxy runs HAProxy with the configuration of a router. It has three parts, each in its
-// own files:
+// Package haproxy runs HAProxy with a router's configuration. It has three parts, each in its own
+// files:
 //
 //   - Configuration: Writer converts a model.State to a Config: frame and tables (writer.go,
 //     frame.go, tables.go, backend.go), or the output of a custom template (custom.go). The
-//     templates frame.cfg.tmpl and backend.cfg.tmpl read the router's variables and the annotations
-//     of routes, with the functions in functions.go. It starts no process.
-//   - Process: process.go starts, watches and ends HAProxy, orphans.go finds one whose router was
-//     killed, files.go writes its files, and runtime.go sends commands to its runtime interface.
-//   - Engine: a state machine that makes HAProxy serve the newest Config. engine.go has its
-//     settings and what the router calls, machine.go its states. next, a pure function in
-//     machine.go, decides when a HAProxy starts.
+//     templates frame.cfg.tmpl and backend.cfg.tmpl read the router's environment variables and
+//     route annotations, with the functions in functions.go. This part starts no process.
+//   - Process: process.go starts, watches and stops HAProxy processes, orphans.go finds processes
+//     whose router was killed, files.go writes HAProxy's files, and runtime.go sends commands to
+//     its runtime interface.
+//   - Engine: a state machine that makes HAProxy serve the newest Config. engine.go contains its
+//     settings and the methods that the router calls. machine.go contains its states. next, a pure
+//     function in machine.go, decides when a HAProxy process is started.
 //
-// The runtime interface supports changes of servers, tables and certificates (plan.go, served.go,
-// servers.go, certificates.go), and spare backends serve new routes (spare.go). Such changes apply
-// immediately. Any other change needs a reload: the engine starts the next HAProxy, which takes
-// over the listening sockets when it is ready (reload.go). A process that never becomes ready never
-// takes over.
+// The runtime interface supports changes to servers, tables and certificates (plan.go, served.go,
+// servers.go, certificates.go), and spare backends serve new routes (spare.go). These changes take
+// effect immediately. All other changes need a reload: the engine starts the next HAProxy process,
+// which takes over the listening sockets when it is ready (reload.go). A process that never becomes
+// ready never takes over.
 //
 //	                         Set
 //	┌─────────┐ first Config ┌──────────┐ ready        ┌─────────┐
@@ -29,8 +30,8 @@
 //	                                                               └ rejected, timeout: old process
 //	                                                                 keeps serving, retry after backoff
 //
-// While a HAProxy reloads, the old process still serves and still gets commands. If HAProxy rejects
-// a Config, rejected.go finds the routes that cause it, and the router excludes them. If the router
-// is killed and Outlive is set, HAProxy continues to serve until the next engine takes over from
-// it.
+// During a reload, the old process still serves requests and receives commands. If HAProxy rejects
+// a Config, rejected.go finds the routes that cause the rejection, and the router excludes them. If
+// the router is killed and Outlive is set, HAProxy continues to serve requests until the next
+// engine takes over.
 package haproxy

@@ -13,35 +13,38 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Engine runs HAProxy with the newest configuration. It applies changes to the running process if
-// the runtime interface supports them. Otherwise it starts another process, which takes over. See
-// the diagram in the package documentation.
+// Engine runs HAProxy with the newest configuration. If the runtime interface supports a change,
+// Engine applies the change to the running process. Otherwise, it starts a new process, which takes
+// over. See the diagram in the package documentation.
 type Engine struct {
-	// Program is the path of HAProxy.
+	// Program is the path to the HAProxy program.
 	Program string
-	// Dir is the working directory, the same as the Writer's.
+	// Dir is the working directory. It must be the same as the Writer's.
 	Dir string
-	// Interval is the minimum time between reloads. It grows with the number of replaced processes.
+	// Interval is the minimum time between reloads. The effective interval increases with the
+	// number of replaced processes that are still running.
 	Interval time.Duration
-	// MaxFormer limits the replaced processes that still have connections. The default is 32.
+	// MaxFormer is the maximum number of replaced processes that still have connections. The
+	// default is 32.
 	MaxFormer int
 	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
-	// ShutdownTimeout is the time for open requests when the engine stops.
+	// ShutdownTimeout is how long open requests may continue when the engine stops.
 	ShutdownTimeout time.Duration
-	// StatsTimeout limits a request for statistics. The default is 10 seconds.
+	// StatsTimeout is the timeout for a statistics request. The default is 10 seconds.
 	StatsTimeout time.Duration
-	// Outlive keeps HAProxy running if this process is killed. The next engine of the directory
-	// takes over from it.
+	// Outlive keeps HAProxy running if this process is killed. The next engine in the same
+	// directory takes over from it.
 	Outlive bool
-	// TakeoverTimeout limits the time until a new HAProxy serves. Then it is killed. The default is a
-	// minute.
+	// TakeoverTimeout is how long a new HAProxy process may take to become ready before it is
+	// killed. The default is one minute.
 	TakeoverTimeout time.Duration
-	// Rejected, if set, is called when a configuration is not served. routes are the routes for
-	// which HAProxy rejects it, if they can be found, and if they are unchanged in the newest
-	// configuration.
+	// Rejected, if set, is called when a configuration is not served. routes contains the routes
+	// because of which HAProxy rejects the configuration. It contains only routes that could be
+	// identified and that are unchanged in the newest configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
-	// Observe, if set, is called after a reload with the durations of writing and of reloading.
+	// Observe, if set, is called after a reload. It receives the durations of writing the
+	// configuration and of reloading.
 	Observe func(write, reload time.Duration)
 
 	mu      sync.Mutex
@@ -59,7 +62,7 @@ func (e *Engine) wake() chan struct{} {
 	return e.changed
 }
 
-// Set sets the desired configuration and returns its number. Numbers increase.
+// Set sets the desired configuration and returns its number. The numbers increase.
 func (e *Engine) Set(config *Config) (number int) {
 	e.mu.Lock()
 	e.desired = config
@@ -80,8 +83,8 @@ func (e *Engine) desiredConfig() (*Config, int) {
 	return e.desired, e.number
 }
 
-// Reached reports whether HAProxy has completely served the configuration with a number, or a later
-// one.
+// Reached reports whether HAProxy has completely served the configuration with the given number or
+// a later configuration.
 func (e *Engine) Reached(number int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,12 +97,12 @@ func (e *Engine) reach(number int) {
 	e.reached = max(e.reached, number)
 }
 
-// File returns the path of HAProxy's configuration.
+// File returns the path to HAProxy's configuration file.
 func (e *Engine) File() string { return configFile(e.Dir) }
 
 func configFile(dir string) string { return filepath.Join(dir, "conf", "haproxy.config") }
 
-// Serves reports whether HAProxy already serves because an earlier engine was killed.
+// Serves reports whether HAProxy is already serving because an earlier engine was killed.
 func (e *Engine) Serves() bool {
 	return e.Outlive && e.Alive() == nil
 }
@@ -108,14 +111,14 @@ func (e *Engine) control() runtime {
 	return runtime{filepath.Join(e.Dir, "run", "haproxy.sock"), 10 * time.Second}
 }
 
-// Alive returns an error if HAProxy does not respond. Its cost does not depend on the number of
-// routes.
+// Alive returns an error if HAProxy does not respond. The cost of the check does not depend on the
+// number of routes.
 func (e *Engine) Alive() error {
 	_, err := e.send("show info")
 	return err
 }
 
-// Stats returns HAProxy's statistics as CSV.
+// Stats returns HAProxy's statistics in CSV format.
 func (e *Engine) Stats() (string, error) {
 	stats, err := e.send("show stat")
 	var places map[string]string
@@ -131,20 +134,22 @@ func (e *Engine) send(command string) (string, error) {
 	return control.send(command)
 }
 
-// Page returns the path of the socket that serves HAProxy's statistics page.
+// Page returns the path to the socket that serves HAProxy's statistics page.
 func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock") }
 
-// manyFormer is the number of replaced processes above which the time between reloads grows.
+// manyFormer is the number of replaced processes above which the reload interval increases.
 const manyFormer = 8
 
-// interval returns the minimum time between reloads with a number of replaced processes. Each of
-// them uses memory until its last connection ends. A user who changes a route constantly and keeps
-// connections open must neither fill the memory nor end the connections of others early.
+// interval returns the minimum time between reloads for a given number of replaced processes that
+// are still running. Each of these processes uses memory until its last connection ends. A user who
+// changes a route constantly and keeps connections open must neither exhaust the memory nor cause
+// the connections of other users to be closed early.
 func (e *Engine) interval(former int) time.Duration {
 	return e.Interval * time.Duration(max(1, former-manyFormer+1))
 }
 
-// endOldest ends the oldest replaced processes, and their connections, if there are too many.
+// endOldest stops the oldest replaced processes if there are too many. This closes their
+// connections.
 func (e *Engine) endOldest(now *running) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	if extra := len(now.former) - cmp.Or(e.MaxFormer, 32); extra > 0 {
@@ -154,8 +159,8 @@ func (e *Engine) endOldest(now *running) {
 	}
 }
 
-// makeSearchable lets every user search a directory. A directory that is searchable is left alone:
-// a pod's volume can belong to another user.
+// makeSearchable allows every user to search a directory. It does not change a directory that is
+// already searchable, because a pod's volume can belong to another user.
 func makeSearchable(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// hanging makes the next HAProxy hang while a file exists.
+// hanging makes the next HAProxy process hang as long as a file exists.
 func (b *fixture) hanging() (file string) {
 	b.t.Helper()
 	file = filepath.Join(b.writer.Dir, "hang")
@@ -39,7 +39,7 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// no spare backend has this shape
+	// No spare backend has this shape.
 	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s"))
 	b.apply()
 	b.route("plain", "plain.com", "web")
@@ -82,7 +82,7 @@ func TestRejectedRouteIsFound(t *testing.T) {
 	b.until("http://h7.com", "web")
 }
 
-// Endpoints of other routes change even if HAProxy rejects a part of one route or a reload fails.
+// Endpoints of other routes change even if HAProxy rejects part of one route or a reload fails.
 func TestRejectedCommandDelaysOnlyItsRoute(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)

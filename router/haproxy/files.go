@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// writeFiles writes the files of a configuration below a directory. It skips files that did not
-// change.
+// writeFiles writes a configuration's files below a directory. It skips unchanged files.
 func writeFiles(dir string, before, files map[string][]byte) error {
 	for name, content := range files {
 		if was, same := before[name]; same && bytes.Equal(was, content) {
@@ -29,7 +28,8 @@ func writeFiles(dir string, before, files map[string][]byte) error {
 	return nil
 }
 
-// removeFiles removes files of the previous configuration that the current one does not need.
+// removeFiles removes files of the previous configuration that the current configuration does not
+// need.
 func removeFiles(dir string, before, files map[string][]byte) {
 	for name := range before {
 		if _, ok := files[name]; ok {
@@ -41,8 +41,8 @@ func removeFiles(dir string, before, files map[string][]byte) {
 	}
 }
 
-// syncFiles updates the files of routes to the served configuration between reloads, so that no
-// unused key stays on the disk.
+// syncFiles updates the route files on disk to the served configuration between reloads, so that no
+// unused key remains on the disk.
 func (r *running) syncFiles(dir string) error {
 	config := r.served.config
 	if config.whole != "" || sameMap(r.remaining, config.Files) {

@@ -12,9 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// suites are the ciphers of the profiles in ROUTER_CIPHERS, after Mozilla's recommendations for
-// servers, with the oldest TLS version. The security level is OpenSSL's: old clients need the
-// lowest level.
+// suites contains the ciphers and the oldest TLS version for each profile in ROUTER_CIPHERS,
+// according to Mozilla's recommendations for servers. The security level is an OpenSSL setting: old
+// clients need the lowest level.
 var suites = map[string]struct{ ciphers, oldest string }{
 	"modern": {"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:" +
 		"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", "TLSv1.2"},
@@ -25,12 +25,12 @@ var suites = map[string]struct{ ciphers, oldest string }{
 	"old": {"ALL:!aNULL:!eNULL:!EXPORT:!RC4:!MD5:!PSK:!SRP:@SECLEVEL=0", "TLSv1.0"},
 }
 
-// The sockets over which HAProxy passes TLS connections to itself, with the PROXY protocol. Only
-// HAProxy's user can connect to them. They are relative to the working directory, which HAProxy is
-// started in, because that user cannot search the directories above it.
+// The sockets through which HAProxy passes TLS connections to itself, with the PROXY protocol. Only
+// HAProxy's user can connect to them. Their paths are relative to HAProxy's working directory,
+// because that user cannot search the directories above it.
 const sniSocket, noSNISocket = "run/sni.sock", "run/no-sni.sock"
 
-// frame returns the text before the backends.
+// frame returns the configuration text before the backends.
 func (w *Writer) frame(bind bool) (string, error) {
 	s := w.Settings
 	ciphers, oldest := s.Text("ROUTER_CIPHERS"), "TLSv1.2"
@@ -54,7 +54,7 @@ func (w *Writer) frame(bind bool) (string, error) {
 	return text.String(), nil
 }
 
-// binds returns the addresses of a public port, with their options.
+// binds returns the addresses for a public port, with their options.
 func (w *Writer) binds(port string) []string {
 	options := ""
 	if w.Settings.On("ROUTER_USE_PROXY_PROTOCOL") {
@@ -64,12 +64,12 @@ func (w *Writer) binds(port string) []string {
 	return map[string][]string{
 		"v4": {":" + number + options},
 		"v6": {":::" + number + " v6only" + options},
-		// Two sockets, so that addresses of IPv4 keep their form for applications.
+		// Use two sockets, so that applications see IPv4 addresses in IPv4 form.
 		"v4v6": {":" + number + options, ":::" + number + " v6only" + options},
 	}[w.Settings.Text("ROUTER_IP_V4_V6_MODE")]
 }
 
-// clientAuth returns the options of a bind line that request client certificates.
+// clientAuth returns the bind line options that request client certificates.
 func (w *Writer) clientAuth() string {
 	s := w.Settings
 	mode := s.Text("ROUTER_MUTUAL_TLS_AUTH")
@@ -83,8 +83,8 @@ func (w *Writer) clientAuth() string {
 	return words
 }
 
-// statsPort returns the port of HAProxy's own statistics page. It returns 0 if there is none, or if
-// the router's server uses the port.
+// statsPort returns the port for HAProxy's own statistics page. It returns 0 if no port is
+// configured or if the router's own server uses the port.
 func (w *Writer) statsPort() int {
 	number := w.Settings.Number("STATS_PORT")
 	if _, listen, err := net.SplitHostPort(w.Settings.Text("ROUTER_LISTEN_ADDR")); err == nil && listen == fmt.Sprint(number) {
@@ -93,7 +93,7 @@ func (w *Writer) statsPort() int {
 	return number
 }
 
-// ordered sorts endpoints as ROUTER_BACKEND_PROCESS_ENDPOINTS requires.
+// ordered sorts endpoints according to ROUTER_BACKEND_PROCESS_ENDPOINTS.
 func ordered(endpoints []model.Endpoint, shuffle bool) []model.Endpoint {
 	if !shuffle {
 		return endpoints

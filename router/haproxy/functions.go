@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// Route annotations. Source: section on route-specific annotations.
+// Route annotations. Source: the documentation section on route-specific annotations.
 const (
 	annotationBalance   = "haproxy.router.openshift.io/balance"
 	annotationCookie    = "haproxy.router.openshift.io/cookie_name"
@@ -22,16 +22,16 @@ const (
 	annotationInterval  = "router.openshift.io/haproxy.health.check.interval"
 )
 
-// Patterns of values that are allowed in the configuration.
+// Patterns for values that are allowed in the configuration.
 const (
 	cookiePattern = `^[A-Za-z0-9_-]+$`
 	hstsPattern   = `^max-age=[0-9]{1,10}(;includeSubDomains|;preload){0,2}$`
 	numberPattern = `^[1-9][0-9]{0,8}$`
 )
 
-// functions returns the functions of the built-in templates. Every value of a route passes through
-// one of them. They treat an invalid value as missing, so that no value of a route is parsed as
-// configuration.
+// functions returns the functions for the built-in templates. Every value from a route passes
+// through one of these functions. They treat an invalid value as missing, so that HAProxy never
+// parses a route's value as configuration.
 func functions(s settings.Settings) map[string]any {
 	return map[string]any{
 		"env":        s.Text,
@@ -58,7 +58,7 @@ func functions(s settings.Settings) map[string]any {
 	}
 }
 
-// matching returns a value if the pattern matches the whole value, or "".
+// matching returns the value if the pattern matches it entirely. Otherwise, it returns "".
 func matching(pattern, value string) string {
 	if strings.ContainsAny(value, "\r\n") || !regexp.MustCompile(pattern).MatchString(value) {
 		return ""
@@ -73,12 +73,12 @@ func validDuration(value string) string {
 	return value
 }
 
-// quoted quotes a text as one word of HAProxy's configuration.
+// quoted quotes text as a single word in HAProxy's configuration.
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// balance returns the load balancing algorithm of a route: from its annotation, from the router's
-// variables, or the default. By default, passthrough routes balance by the client's address, unless
-// several services share the requests by weight.
+// balance returns a route's load balancing algorithm. The sources, in order of precedence, are the
+// route's annotation, the router's environment variables and the default. By default, passthrough
+// routes are balanced by client address, unless several services share the requests by weight.
 func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
 	switch algorithm := config.Annotations[annotationBalance]; algorithm {
 	case "source", "roundrobin", "leastconn":
@@ -102,11 +102,11 @@ func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
 	return "source"
 }
 
-// perLine is the number of addresses per line. HAProxy reads 64 words of a line.
+// perLine is the maximum number of addresses per line. HAProxy reads at most 64 words per line.
 const perLine = 50
 
-// whitelist returns the addresses and networks of the annotation in lines. An annotation without
-// any valid address rejects every client.
+// whitelist returns the addresses and networks in the annotation, split into lines. If the
+// annotation contains no valid address, all clients are rejected.
 func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	words := strings.Fields(config.Annotations[annotationWhitelist])
 	if len(words) == 0 {
@@ -129,8 +129,8 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	return append(lines, addresses)
 }
 
-// interval returns the time between checks of a route's servers. The number of the project's
-// servers limits how far an annotation can shorten it.
+// interval returns the interval between health checks of a route's servers. The number of servers
+// in the project limits how short an interval an annotation can set.
 func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	usual, own := s.Text("ROUTER_BACKEND_CHECK_INTERVAL"), config.Annotations[annotationInterval]
 	requested, ok := settings.ParseDuration(own)

@@ -30,7 +30,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// fixture is a HAProxy with pods.
+// fixture runs HAProxy with fake pods.
 type fixture struct {
 	t         *testing.T
 	authority *certtest.Authority
@@ -51,8 +51,8 @@ type rejection struct {
 	reason error
 }
 
-// free reserves distinct ports until the test ends. They are bound with SO_REUSEPORT, like
-// HAProxy's.
+// free reserves distinct ports until the test ends. The ports are bound with SO_REUSEPORT, so that
+// HAProxy can bind them, too.
 func free(t *testing.T, count int) (ports []string) {
 	t.Helper()
 	for range count {
@@ -85,7 +85,7 @@ func text(t *testing.T, path string) string {
 	return string(content)
 }
 
-// newFixture prepares a HAProxy with variables. run starts it.
+// newFixture prepares a HAProxy with the given environment variables. run starts it.
 func newFixture(t *testing.T, variables map[string]string) *fixture {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
@@ -123,7 +123,8 @@ func (b *fixture) run() *fixture {
 	return b
 }
 
-// pod serves its name over HTTP, or over HTTPS with a certificate, as an endpoint of a service.
+// pod starts an endpoint of a service. It serves its name over HTTP or, if a certificate is given,
+// over HTTPS.
 func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptest.Server {
 	b.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -140,7 +141,7 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 		fmt.Fprintf(w, "%s %s%s %s", name, r.Host, r.URL.Path, r.Proto)
 	}))
 	b.podCount++
-	// each pod has its own address
+	// Each pod has its own address.
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", b.podCount))
 	if err != nil {
 		b.t.Fatal(err)
@@ -162,7 +163,7 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 	return server
 }
 
-// route adds a route to a service of the namespace shop.
+// route adds a route to a service in the namespace shop.
 func (b *fixture) route(name, host, service string, changes ...func(*routev1.Route)) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Name: service}}}
 	if i := strings.Index(host, "/"); i > 0 {
@@ -187,7 +188,7 @@ func annotated(pairs ...string) func(*routev1.Route) {
 	}
 }
 
-// source provides the pods of the namespace shop.
+// source provides the pods in the namespace shop.
 func (b *fixture) source() model.Source {
 	return model.Source{
 		Service: func(_, _ string) *corev1.Service { return nil },
@@ -214,7 +215,8 @@ func (b *fixture) admitted() (routes []*routev1.Route) {
 	return routes
 }
 
-// config returns a configuration that is based on the previous one and on the changes.
+// config returns a configuration that is derived from the previous configuration and the changes
+// since then.
 func (b *fixture) config() *Config {
 	b.t.Helper()
 	b.builder.Source = b.source()
@@ -235,7 +237,7 @@ func (b *fixture) config() *Config {
 
 func (b *fixture) apply() { b.engine.Set(b.config()) }
 
-// client returns a client that connects every host to the router.
+// client returns a client that connects to the router for every host.
 func (b *fixture) client(config *tls.Config) *http.Client {
 	port := func(secure bool) string {
 		if secure {
@@ -256,7 +258,7 @@ func (b *fixture) client(config *tls.Config) *http.Client {
 	}
 }
 
-// get returns status, body and header of a URL.
+// get requests a URL and returns the status code, body and header of the response.
 func (b *fixture) get(url string) (status int, body string, header http.Header) {
 	response, err := b.client(nil).Get(url)
 	if err != nil {
@@ -267,7 +269,7 @@ func (b *fixture) get(url string) (status int, body string, header http.Header) 
 	return response.StatusCode, string(content), response.Header
 }
 
-// who returns the name of the pod that serves a URL, or the status.
+// who returns the name of the pod that serves a URL, or the status code.
 func (b *fixture) who(url string) string {
 	status, body, _ := b.get(url)
 	if status != http.StatusOK {
@@ -277,13 +279,13 @@ func (b *fixture) who(url string) string {
 	return name
 }
 
-// until waits until a pod serves a URL, or until it has a status.
+// until waits until a URL is served by the expected pod or returns the expected status code.
 func (b *fixture) until(url, want string) {
 	b.t.Helper()
 	eventually.Equal(b.t, "response of "+url, func() string { return b.who(url) }, want)
 }
 
-// valid checks a configuration with HAProxy.
+// valid checks a configuration by running HAProxy.
 func (b *fixture) valid(config *Config) error {
 	b.t.Helper()
 	if err := writeFiles(b.writer.Dir, nil, config.files()); err != nil {
@@ -299,7 +301,7 @@ func (b *fixture) valid(config *Config) error {
 	return nil
 }
 
-// kill kills a process of the test.
+// kill kills a process that the test has started.
 func kill(t *testing.T, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {

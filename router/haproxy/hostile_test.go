@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// pieces are parts of values of hostile routes.
+// pieces are the parts from which the values of hostile routes are built.
 var pieces = []string{"\n", "\r", "\x00", " ", "#", "'", `"`, `\`, "%[env(PATH)]", "\n  server evil 127.0.0.1:1\n", "backend x", "{", "}", "a", "1", "10.0.0.1", "/", "max-age=1", "5s", ";", "://", "💥", "${HOME}", "--"}
 
 func hostile(random *rand.Rand) string {
@@ -25,8 +25,8 @@ func hostile(random *rand.Rand) string {
 	return text.String()
 }
 
-// TestHostileRoutesCannotChangeConfiguration checks that HAProxy accepts the configuration for all
-// values in admitted routes, and that every server is a pod.
+// TestHostileRoutesCannotChangeConfiguration checks that HAProxy accepts the configuration for
+// arbitrary values in admitted routes, and that every server is a pod.
 func TestHostileRoutesCannotChangeConfiguration(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -85,7 +85,7 @@ func TestTenThousandRoutesAreWritten(t *testing.T) {
 	}
 }
 
-// Data that is cached from one configuration must not change the next one.
+// Data that is cached from one configuration must not affect the next configuration.
 func TestConfigurationDoesNotDependOnPreviousOne(t *testing.T) {
 	b := newFixture(t, nil)
 	b.pods["web"], b.pods["test"] = []string{"192.0.2.1:80"}, []string{"192.0.2.2:80"}

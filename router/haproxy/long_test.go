@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// echo serves a slow download, which continues when more is closed, and a WebSocket echo.
+// echo serves a slow download, which continues when more is closed, and a WebSocket that echoes
+// messages.
 func (b *fixture) echo(service string, more <-chan struct{}) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") == "" {
@@ -67,7 +68,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	before := b.reloaded()
 	for i := range 3 {
 		name := fmt.Sprint("next", i)
-		// no spare backend has this shape
+		// No spare backend has this shape.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
@@ -83,7 +84,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	}
 }
 
-// A user with a route can cause repeated reloads and keep a connection open across each of them.
+// A user who owns a route can cause repeated reloads and keep a connection open across each reload.
 func TestPreviousProcessesAreLimited(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -100,7 +101,7 @@ func TestPreviousProcessesAreLimited(t *testing.T) {
 			t.Fatalf("%+v, %v", response, err)
 		}
 		before, name := b.reloaded(), fmt.Sprint("next", i)
-		// no spare backend has this shape
+		// No spare backend has this shape.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
@@ -121,7 +122,7 @@ func TestManyPreviousProcessesDelayReloads(t *testing.T) {
 	}
 }
 
-// dial begins a request on a separate connection.
+// dial starts a request on a separate connection.
 func (b *fixture) dial(request string) (net.Conn, *bufio.Reader) {
 	b.t.Helper()
 	connection, err := net.Dial("tcp", "127.0.0.1:"+b.writer.Settings.Text("ROUTER_SERVICE_HTTP_PORT"))

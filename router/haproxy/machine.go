@@ -26,16 +26,16 @@ type running struct {
 	retry     time.Time      // earliest time of the next reload
 }
 
-// Run runs HAProxy from the first configuration until ctx ends. It calls ready when HAProxy
-// serves. It restarts a HAProxy process that ends.
+// Run runs HAProxy from the first configuration on until ctx is done. It calls ready when HAProxy
+// is serving. If a HAProxy process exits, Run restarts it.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
 			return fmt.Errorf("create directory of the router: %w", err)
 		}
 	}
-	// HAProxy's user connects to sockets in these directories, from the first one as its working
-	// directory. The modes of the sockets control the access.
+	// HAProxy's user connects to sockets in these directories. The first directory is HAProxy's
+	// working directory. The modes of the sockets control access.
 	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
 		if err := makeSearchable(dir); err != nil {
 			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
@@ -90,8 +90,8 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// begin finds the processes and the files of routes of earlier engines. Files that are no longer
-// needed are removed later.
+// begin finds the processes and route files of earlier engines. Files that are no longer needed are
+// removed later.
 func (e *Engine) begin() (*running, error) {
 	now := &running{files: map[string][]byte{}, demand: map[string]int{}}
 	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
@@ -110,7 +110,7 @@ func (e *Engine) begin() (*running, error) {
 	return now, err
 }
 
-// before returns the processes that the next process replaces.
+// before returns the processes that the next process will replace.
 func (r *running) before() []*process {
 	if r.process != nil {
 		return []*process{r.process}
@@ -118,12 +118,13 @@ func (r *running) before() []*process {
 	return slices.DeleteFunc(r.orphans, func(p *process) bool { return !p.alive() })
 }
 
-// minBackoff is the delay before another start of a HAProxy process that does not start.
+// minBackoff is the delay before the next attempt to start HAProxy after a process has failed to
+// start.
 const minBackoff = time.Second
 
-// step brings HAProxy closer to the desired configuration: with commands to the running process,
-// and with a reload if they are not enough. wait is the delay until the next step, or 0 if an event
-// triggers it.
+// step moves HAProxy towards the desired configuration. It sends commands to the running process,
+// and reloads HAProxy if commands are not sufficient. wait is the delay before the next step, or 0
+// if an event triggers the next step.
 func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	config, number := e.desiredConfig()
@@ -144,7 +145,7 @@ func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
 }
 
 // apply applies the changes that the runtime interface supports. complete reports whether HAProxy
-// then serves all of the configuration.
+// then serves the complete configuration.
 func (e *Engine) apply(now *running, config *Config, number int) (complete bool) {
 	complete, err := now.served.change(config, e.Script != "")
 	if complete && err == nil {
@@ -162,7 +163,7 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 	return complete
 }
 
-// situation is the input of the next transition in the diagram of the package. It applies after
+// situation is the input for the next transition in the package's state diagram. It is used after
 // the first configuration.
 type situation struct {
 	serving   bool // a HAProxy serves
@@ -170,16 +171,17 @@ type situation struct {
 	complete  bool // HAProxy serves all of the desired configuration
 	settled   bool // it serves it without spare backends
 	scarce    bool // few spare backends are left
-	// since is when the first spare backend came into use.
+	// since is the time when the first spare backend was used.
 	since time.Time
-	// reloaded is the start of the last reload, retry the end of the backoff.
+	// reloaded is the time when the last reload started. retry is the time when the backoff ends.
 	reloaded, retry time.Time
 	// interval is the minimum time between reloads.
 	interval time.Duration
 }
 
-// next decides whether to start a HAProxy process. If not, wait is the delay until the decision
-// can change without an event; 0 means never.
+// next decides whether to start a HAProxy process. If it decides not to, wait is the delay after
+// which the decision can change without an event. 0 means that the decision changes only after an
+// event.
 func (s situation) next(now time.Time) (wait time.Duration, start bool) {
 	if s.reloading || s.serving && s.complete && s.settled {
 		return 0, false

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// orphans returns the HAProxy masters of a router of the same working directory that was killed.
-// They still serve its last configuration.
+// orphans returns the HAProxy masters that a killed router left running in the same working
+// directory. They still serve that router's last configuration.
 func orphans(dir string) (masters []*process, err error) {
 	pids, parents, err := ofDir(dir)
 	if err != nil {
@@ -37,8 +37,8 @@ func orphans(dir string) (masters []*process, err error) {
 	return masters, nil
 }
 
-// ofDir returns the processes with the configuration of a working directory, and their parents. It
-// ignores other process namespaces, because processes of pods can have any name.
+// ofDir returns the processes that use the configuration in a working directory, and their parents.
+// It ignores processes in other PID namespaces, because processes in pods can have any name.
 func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	const namespace = "ns/pid"
 	self, err := os.Readlink(filepath.Join("/proc/self", namespace))
@@ -70,7 +70,7 @@ func ofDir(dir string) (pids []int, parents map[int]int, err error) {
 	return pids, parents, nil
 }
 
-// adopt watches a process that is not a child of this process.
+// adopt watches a process that is not a child of the current process.
 func adopt(pid int) (*process, error) {
 	file, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -97,7 +97,7 @@ func adopt(pid int) (*process, error) {
 	return p, nil
 }
 
-// EndOrphans ends the HAProxy of a working directory whose router was killed.
+// EndOrphans stops HAProxy processes that a killed router left running in a working directory.
 func EndOrphans(dir string) error {
 	processes, err := orphans(dir)
 	if err != nil {

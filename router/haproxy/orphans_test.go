@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// leave runs HAProxy and leaves it running, like a killed router.
+// leave starts HAProxy and leaves it running, as a killed router would.
 func (b *fixture) leave() *process {
 	b.t.Helper()
 	config := b.config()

@@ -20,7 +20,7 @@ type plan struct {
 	all    bool
 }
 
-// step contains the commands for one object: a backend, an entry of a table, a file.
+// step contains the commands for one object, such as a backend, a table entry or a file.
 type step struct {
 	of       string
 	commands []string
@@ -48,7 +48,8 @@ func (s *served) plan(config *Config) *plan {
 	return p
 }
 
-// backends plans the changes to the backends, which are sorted by name in both configurations.
+// backends adds steps to the plan that change the backends. The backends are sorted by name in both
+// configurations.
 func (p *plan) backends(config *Config) {
 	now, then := p.served.config.Backends, config.Backends
 	serves := make([]*Backend, 0, len(then))
@@ -75,14 +76,15 @@ func (p *plan) backends(config *Config) {
 	p.config.Backends = serves
 }
 
-// markChanged records when backends first differed from the backends that HAProxy read.
+// markChanged records the time when the backends first differed from the backends that HAProxy
+// read.
 func (p *plan) markChanged() {
 	if p.since.IsZero() {
 		p.since = time.Now()
 	}
 }
 
-// changeBackend plans the change of a backend. It returns the resulting backend.
+// changeBackend adds steps to the plan that change a backend. It returns the resulting backend.
 func (p *plan) changeBackend(now, then *Backend) *Backend {
 	if p.damaged[now.Name] {
 		p.all = false
@@ -110,7 +112,7 @@ func (p *plan) changeBackend(now, then *Backend) *Backend {
 	return then
 }
 
-// translate returns a backend under its name in this process.
+// translate returns a copy of a backend with the name that the backend has in this process.
 func (s *served) translate(backend *Backend) Backend {
 	here := *backend
 	if place := s.places[backend.Name]; place != "" {
@@ -119,7 +121,8 @@ func (s *served) translate(backend *Backend) Backend {
 	return here
 }
 
-// useSpare plans to serve a backend with a spare backend, if there is one.
+// useSpare adds steps to the plan that use a spare backend in place of a backend. It returns false
+// if no spare backend is available.
 func (p *plan) useSpare(backend *Backend) bool {
 	p.requested[backend.Name] = backend.Shape
 	free := p.spares[backend.Shape]
@@ -139,8 +142,8 @@ func (p *plan) useSpare(backend *Backend) bool {
 	return true
 }
 
-// changeTables plans the changes of tables. It omits entries of backends that the process cannot
-// serve.
+// changeTables adds steps to the plan that change the tables. It omits entries for backends that
+// the process cannot serve.
 func (p *plan) changeTables(config *Config) {
 	p.tables, p.config.Tables = map[string][]Entry{}, config.Tables
 	for table, entries := range config.Tables {
@@ -162,11 +165,12 @@ func (p *plan) changeTables(config *Config) {
 	}
 }
 
-// plain matches keys that have no special meaning in a command.
+// plain matches keys that contain no characters with a special meaning in commands.
 var plain = regexp.MustCompile(`^[A-Za-z0-9._~/?*%+@:,=&!$()-]+$`)
 
-// changeTable plans the change of a table to new entries, sorted by key. has is the result: keys
-// that a command cannot contain stay unchanged and make possible false.
+// changeTable adds steps to the plan that change a table to new entries, which are sorted by key.
+// has contains the resulting entries. If a command cannot contain a key, the key's entry remains
+// unchanged and possible is false.
 func (p *plan) changeTable(file string, now, then []Entry) (has []Entry, possible bool) {
 	possible = true
 	has = make([]Entry, 0, len(then))

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// process is a HAProxy master with its worker, which ends with its master. After a reload, the old
-// process lives until its last connection ends.
+// process is a HAProxy master with its worker. The worker exits when its master exits. After a
+// reload, the old process runs until its last connection ends.
 type process struct {
 	pid    int
 	handle *os.Process
@@ -33,10 +33,10 @@ type process struct {
 }
 
 // start runs HAProxy in a working directory with a configuration file. If socket is not empty, it
-// must be the stats socket of a running HAProxy: the new one shares its listening sockets, and both
-// accept connections until leave stops the old one. Unless outlive is set, the kernel kills the
-// HAProxy master when the calling process dies. The worker gets no such signal, but ends with its
-// master.
+// must be the stats socket of a running HAProxy process. The new process then shares the listening
+// sockets of the running process, and both processes accept connections until leave stops the old
+// process. Unless outlive is set, the kernel kills the HAProxy master when the calling process
+// dies. The worker receives no such signal, but exits when its master exits.
 func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
 	if socket != "" {
@@ -51,7 +51,7 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	start := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
-		// A parent death signal depends on the thread that started the program.
+		// A parent death signal is tied to the thread that started the program.
 		p.err = thread.Run(func() error {
 			err := command.Start()
 			if err == nil {
@@ -70,8 +70,8 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	return p, nil
 }
 
-// waitReady waits until the process responds on its socket. If the process ends first, it returns
-// its output.
+// waitReady waits until the process responds on its socket. If the process exits before it
+// responds, waitReady returns the process's output as an error.
 func (p *process) waitReady(ctx context.Context, control runtime) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -89,13 +89,13 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	}
 }
 
-// startError returns the error for a HAProxy process that ended before it served.
+// startError is the error for a HAProxy process that exited before it was ready.
 type startError struct{ reason error }
 
 func (r *startError) Error() string { return r.reason.Error() }
 func (r *startError) Unwrap() error { return r.reason }
 
-// remedy returns advice for HAProxy's output.
+// remedy returns advice that is based on HAProxy's output.
 func remedy(output string) string {
 	if strings.Contains(output, "Address already in use") {
 		return "; another program uses the port, such as the router of the node: " +
@@ -136,12 +136,12 @@ func (p *process) alive() bool {
 	}
 }
 
-// niceness lowers the priority of a HAProxy process that reads its configuration while another
-// one serves.
+// niceness is the nice value of a HAProxy process that reads its configuration while another
+// process serves requests.
 const niceness = 5
 
-// lowerPriority lowers the priority of the process until restorePriority, if this process is able
-// to restore it.
+// lowerPriority lowers the priority of the process until restorePriority is called. It is a no-op
+// if the calling process would not be able to restore the priority.
 func (p *process) lowerPriority() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || !canRaisePriority() {
@@ -151,17 +151,18 @@ func (p *process) lowerPriority() {
 	p.yielded = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual+niceness) == nil
 }
 
-// noPriority is the kernel's offset of priorities, which makes them positive.
+// noPriority is the offset that the kernel uses to make priorities positive.
 const noPriority = 20
 
-// restorePriority gives the process and its workers the priority of this process.
+// restorePriority sets the priority of the process and its workers to the priority of the calling
+// process.
 func (p *process) restorePriority() {
 	if p.yielded {
 		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // canRaisePriority was true
 	}
 }
 
-// canRaisePriority reports whether this process can raise the priority of others.
+// canRaisePriority reports whether the calling process can raise the priority of other processes.
 func canRaisePriority() bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -169,18 +170,18 @@ func canRaisePriority() bool {
 	return err == nil && sets[0].Effective&(1<<unix.CAP_SYS_NICE) != 0
 }
 
-// leave makes the process close its listeners and end with its last connection.
+// leave makes the process close its listening sockets and exit when its last connection ends.
 func (p *process) leave() {
 	_ = p.handle.Signal(syscall.SIGUSR1) // it might have ended
 }
 
-// kill ends the process and its workers with SIGKILL, and waits for the process.
+// kill kills the process and its workers with SIGKILL, and waits until the process has exited.
 func (p *process) kill() {
 	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it leads their process group; they might have ended
 	<-p.ended
 }
 
-// stop lets the process finish its requests within the grace period.
+// stop lets the process finish its requests within the grace period, and then kills it.
 func (p *process) stop(grace time.Duration) {
 	p.leave()
 	select {
@@ -196,7 +197,7 @@ func (p *process) stop(grace time.Duration) {
 	}
 }
 
-// tail keeps the end of a process's output.
+// tail keeps the last part of a process's output.
 type tail struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -214,7 +215,7 @@ func (t *tail) Write(output []byte) (int, error) {
 	return len(output), nil
 }
 
-// String returns the end of the output.
+// String returns the last part of the output.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

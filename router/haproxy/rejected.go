@@ -14,18 +14,19 @@ import (
 )
 
 const (
-	// blameTimeout limits the search for rejected routes, and maxChecks the number of HAProxy's
-	// checks.
+	// blameTimeout is the timeout for the search for rejected routes. maxChecks is the maximum
+	// number of HAProxy configuration checks in a search.
 	blameTimeout = time.Minute
 	maxChecks    = 100
-	// checkedFile and checkedListFile are the input of HAProxy's checks.
+	// checkedFile and checkedListFile are the input files for HAProxy configuration checks.
 	checkedFile     = "conf/checked.config"
 	checkedListFile = "conf/checked.list"
 )
 
-// findRejected returns the routes for which HAProxy rejects a configuration. reason is HAProxy's
-// output. If reason names routes, findRejected returns these. Otherwise it searches for the routes
-// without which HAProxy accepts the rest. It returns none if the cause is not a route.
+// findRejected returns the routes because of which HAProxy rejects a configuration. reason is
+// HAProxy's output. If reason names routes, findRejected returns these routes. Otherwise, it
+// searches for the routes without which HAProxy accepts the configuration. If the cause is not a
+// route, findRejected returns no routes.
 func (e *Engine) findRejected(ctx context.Context, config *Config,
 	reason string) (routes []model.ServiceAliasConfigKey) {
 	var all []model.ServiceAliasConfigKey
@@ -51,8 +52,8 @@ func (e *Engine) findRejected(ctx context.Context, config *Config,
 	return search.rejected
 }
 
-// alike reports whether a route is the same in two configurations, so that HAProxy rejects it in
-// both or in neither.
+// alike reports whether a route is the same in two configurations. If so, HAProxy either rejects
+// the route in both configurations or accepts it in both.
 func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	for _, name := range []string{certificateFile(route), authoritiesFile(route)} {
 		if !bytes.Equal(c.Files[name], other.Files[name]) {
@@ -64,7 +65,7 @@ func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	return here >= 0 && there >= 0 && c.Backends[here].Shape == other.Backends[there].Shape
 }
 
-// routeOf returns the route of a backend.
+// routeOf returns the route that a backend serves.
 func routeOf(backend *Backend) model.ServiceAliasConfigKey {
 	_, route, _ := strings.Cut(backend.Name, ":")
 	return model.ServiceAliasConfigKey(route)
@@ -78,7 +79,7 @@ type search struct {
 	rejected []model.ServiceAliasConfigKey
 }
 
-// among finds the rejected routes among some routes by bisection.
+// among finds the rejected routes in a list by bisection.
 func (s *search) among(ctx context.Context, routes []model.ServiceAliasConfigKey) {
 	if len(routes) == 0 || s.checks >= maxChecks || s.accepts(ctx, routes) || ctx.Err() != nil {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// reload is the start of a HAProxy process that replaces the current one.
+// reload starts a HAProxy process that replaces the current process.
 type reload struct {
 	config *Config
 	number int // of the configuration
@@ -25,14 +25,15 @@ type reload struct {
 	socket string            // of the next process only
 	before []*process
 	next   *process // valid after done
-	// routes for which HAProxy rejects the configuration; valid after done
+	// rejected contains the routes because of which HAProxy rejects the configuration. It is valid
+	// after done.
 	rejected  []model.ServiceAliasConfigKey
 	durations [2]time.Duration
 	cancel    func()
 	done      chan error // receives the result once
 }
 
-// start begins a reload.
+// start starts a reload.
 func (e *Engine) start(ctx context.Context, now *running, config *Config, number int) {
 	now.reloaded = time.Now()
 	now.number++
@@ -58,7 +59,7 @@ func (e *Engine) start(ctx context.Context, now *running, config *Config, number
 	}()
 }
 
-// replace writes the files and runs the next HAProxy, or the script.
+// replace writes the files and starts the next HAProxy process, or runs the script.
 func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[string][]byte,
 	serving bool) error {
 	startTime := time.Now()
@@ -113,11 +114,11 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 	return nil
 }
 
-// maxBackoff is the maximum backoff of reloads.
+// maxBackoff is the maximum backoff between reloads.
 const maxBackoff = time.Minute
 
-// hold delays the next reload after a failure, with exponential backoff unless managed is set,
-// which means that the router is about to exclude the cause.
+// hold delays the next reload after a failure, with exponential backoff. If managed is set, the
+// router is about to exclude the cause, and the backoff is not increased.
 func (r *running) hold(managed bool) {
 	if managed {
 		r.failed = 0
@@ -126,8 +127,8 @@ func (r *running) hold(managed bool) {
 	r.failed = min(r.failed+1, 10)
 }
 
-// takeover returns the time limit for a new HAProxy. Until then, the old one serves and gets
-// commands.
+// takeover returns how long a new HAProxy process may take to become ready. During this time, the
+// old process serves requests and receives commands.
 func (e *Engine) takeover() time.Duration { return cmp.Or(e.TakeoverTimeout, time.Minute) }
 
 // finish handles the result of a reload.

@@ -15,7 +15,7 @@ import (
 
 func TestRequestsReachServiceOfRoute(t *testing.T) {
 	t.Parallel()
-	// also the delay between retries
+	// This is also the delay between retries.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.pod("web", "web", nil)
 	b.pod("test", "test", nil)
@@ -83,7 +83,7 @@ func TestRequestsReachServiceOfRoute(t *testing.T) {
 
 func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 	t.Parallel()
-	// also the delay between retries
+	// This is also the delay between retries.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 	pair, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runtime is HAProxy's runtime interface, a command socket.
+// runtime is a client for HAProxy's runtime interface, a command socket.
 type runtime struct {
 	socket  string
 	timeout time.Duration
@@ -37,8 +37,8 @@ func (r runtime) send(command string) (string, error) {
 // prompt ends each response in interactive mode.
 const prompt = "\n> "
 
-// sendAll sends commands, each one line or with a payload below, over one connection. It returns
-// HAProxy's error messages by the index of their command.
+// sendAll sends commands over one connection. Each command is one line, which can be followed by a
+// payload. sendAll returns HAProxy's error messages, keyed by the index of the command.
 func (r runtime) sendAll(commands []string) (refused map[int]string, err error) {
 	if len(commands) == 0 {
 		return nil, nil
@@ -75,13 +75,14 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 	return refused, nil
 }
 
-// accepted lists strings in the responses to successful commands.
+// accepted lists strings that occur in responses to successful commands.
 var accepted = []string{
 	"New server registered.", "changed from", "no need to change", "Server deleted.", "New empty certificate store", "New CA file created", "already exists!",
 	"ransaction created", "ransaction updated", "Success!", "deleted in crtlist", "' deleted!",
 }
 
-// remove deletes servers. It returns the servers that remain because they have connections.
+// remove deletes servers. It returns the servers that cannot be deleted yet because they have
+// connections.
 func (r runtime) remove(servers map[string]Server) (still map[string]Server) {
 	names := slices.Sorted(maps.Keys(servers))
 	commands := make([]string, len(names))

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// served is the state of a running HAProxy: the configuration that it read, and the changes since
-// then.
+// served is the state of a running HAProxy process: the configuration that the process has read,
+// and the changes since then.
 type served struct {
 	control runtime
 	dir     string
@@ -21,24 +21,26 @@ type served struct {
 	spares  map[string][]string                // free backends by shape
 	places  map[string]string                  // spare backends in use, by the name of their backend
 	publish *atomic.Pointer[map[string]string] // receives places
-	// shapes of requested spare backends, by the name of the requester
+	// requested maps the names of requesting backends to the shapes of the spare backends that they
+	// request.
 	requested map[string]string
-	// unused servers that could not be deleted yet, by backend and name
+	// parked contains unused servers that could not be deleted yet, keyed by backend and name.
 	parked map[string]Server
-	// when backends first differed from the ones that HAProxy read
+	// since is the time when the backends first differed from the backends that HAProxy read.
 	since time.Time
-	// backends, entries and files with a rejected command: their state is unknown
+	// damaged contains backends, entries and files for which a command was rejected. Their state is
+	// unknown.
 	damaged map[string]bool
 	broken  bool // HAProxy did not respond: its state is unknown
 }
 
-// settled reports whether the backends equal the backends that HAProxy read.
+// settled reports whether the backends are equal to the backends that HAProxy read.
 func (s *served) settled() bool { return s.since.IsZero() && s.known() }
 
-// known reports whether HAProxy accepted all commands.
+// known reports whether HAProxy has accepted all commands.
 func (s *served) known() bool { return len(s.damaged) == 0 && !s.broken }
 
-// scarce reports whether half of the spare backends of a shape are in use.
+// scarce reports whether at least half of the spare backends of any shape are in use.
 func (s *served) scarce() bool {
 	for shape, requests := range s.demand() {
 		if requests >= len(s.spares[shape]) {
@@ -57,8 +59,8 @@ func (s *served) demand() map[string]int {
 	return count
 }
 
-// change applies the supported changes to HAProxy. all reports whether it then serves all of
-// config. fixed means that it accepts no commands.
+// change applies the supported changes to HAProxy. all reports whether HAProxy then serves all of
+// config. fixed means that HAProxy does not accept commands.
 func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	if s.config == config {
 		return s.known(), nil
@@ -88,8 +90,8 @@ func (s *served) change(config *Config, fixed bool) (all bool, err error) {
 	return next.all && s.known(), rejection
 }
 
-// apply sends the steps of a plan. refused names a step that HAProxy rejected; the other steps are
-// applied. If err is not nil, the state of HAProxy is unknown.
+// apply sends the steps of a plan. rejection reports a step that HAProxy rejected. The other steps
+// are applied. If err is not nil, HAProxy's state is unknown.
 func (s *served) apply(steps []step) (rejection, err error) {
 	var commands []string
 	var owners []*step
@@ -124,7 +126,7 @@ func sameList(a, b []Entry) bool {
 
 func sameTables(a, b map[string][]Entry) bool { return maps.EqualFunc(a, b, sameList) }
 
-// sameFiles compares files. It compares shared maps by identity first.
+// sameFiles compares two sets of files. It first checks whether both are the same map.
 func sameFiles(a, b map[string][]byte) bool {
 	return sameMap(a, b) || maps.EqualFunc(a, b, bytes.Equal)
 }

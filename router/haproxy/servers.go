@@ -2,13 +2,13 @@ package haproxy
 
 import "fmt"
 
-// temporaryAddress is the temporary address of a new server. HAProxy computes the value of its
-// cookie when the address changes.
+// temporaryAddress is the address of a newly added server. The server's address is changed
+// afterwards, because HAProxy computes the server's cookie value when the address changes.
 const temporaryAddress = "127.255.255.254:1"
 
-// update returns the commands that change the servers of a backend, and the servers that are no
-// longer needed, by backend and name. parked are unused servers that still exist. ok is false if a
-// running process does not support the change.
+// update returns the commands that change a backend's servers, and the servers that are no longer
+// needed, keyed by backend and name. parked contains unused servers that still exist. ok is false
+// if a running process does not support the change.
 func update(now, then Backend,
 	parked map[string]Server) (commands []string, unused map[string]Server, ok bool) {
 	unused = map[string]Server{}

@@ -12,8 +12,9 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// TestOnlyHAProxyCanConnectToInternalSockets checks HAProxy under its own user, which cannot search
-// the directories above the working directory, before and after a reload.
+// TestOnlyHAProxyCanConnectToInternalSockets runs HAProxy under its own user, which cannot search
+// the directories above the working directory. It checks access to the sockets before and after a
+// reload.
 func TestOnlyHAProxyCanConnectToInternalSockets(t *testing.T) {
 	account, err := user.Lookup("haproxy")
 	if err != nil || os.Geteuid() != 0 {
@@ -70,7 +71,7 @@ func TestSearchableDirectoryOfAnotherUserIsUnchanged(t *testing.T) {
 			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, tt.want)
 		}
 	}
-	// Only the owner can change the mode: /proc is searchable, and its mode cannot be changed.
+	// Only the owner can change the mode. /proc is searchable, and its mode cannot be changed.
 	if err := makeSearchable("/proc/self"); err != nil {
 		t.Error(err)
 	}

@@ -6,23 +6,26 @@ import (
 	"strings"
 )
 
-// Spare backends serve new routes without a reload: the runtime interface supports new servers and
-// new entries of tables, but not new backends. If a spare backend has the shape of a route's
-// backend, it serves the route until the next reload. Its statistics have the name of the route's
-// own backend. So does its cookie, so that clients stay with their pods.
+// Spare backends serve new routes without a reload. They are necessary because servers and table
+// entries can be added through the runtime interface, but backends cannot. If a spare backend has
+// the same shape as a route's backend, the spare backend serves the route until the next reload. In
+// statistics, it has the name of the route's own backend. Its cookie also has that name, so that
+// clients stay with their pods.
 const (
-	// minSpares and maxSpares limit the number of spare backends per usual shape. The minimum
-	// increases to 1/sparesShare of all backends, because a reload takes longer if there are many.
+	// minSpares and maxSpares are the minimum and maximum number of spare backends for each common
+	// shape. The minimum increases to 1/sparesShare of all backends, because a reload takes longer
+	// if there are many backends.
 	minSpares   = 32
 	sparesShare = 50
 	maxSpares   = 512
-	// sparesAhead is the ratio of spare backends to the spare backends that were used since the last
-	// reload.
+	// sparesAhead is the ratio of the number of spare backends to the number of spare backends that
+	// have been used since the last reload.
 	sparesAhead = 4
 	sparePrefix = "spare:"
 )
 
-// spare returns the spare backends of the next configuration: their names by shape, and their text.
+// spare returns the spare backends for the next configuration: their names, keyed by shape, and
+// their text.
 func (r *running) spare(config *Config, dir string) (names map[string][]string, text string) {
 	demand := map[string]int{}
 	if r.served != nil {
@@ -57,15 +60,15 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 	return names, result.String()
 }
 
-// spareTable maps spare backends to the external names of their cookies.
+// spareTable is the table that maps spare backends to the external names of their cookies.
 const spareTable = "conf/spares.map"
 
-// namesCookie reports whether the name of a backend's cookie is its key.
+// namesCookie reports whether the backend's cookie is named after its key.
 func (b *Backend) namesCookie() bool { return strings.Contains(b.Shape, "\n  cookie "+keyMark+" ") }
 
 // renameCookie returns the rules that translate between the internal and the external name of a
-// spare backend's cookie. A regular expression cannot contain a variable, only an earlier match, so
-// the rules put the name in front of the cookies temporarily.
+// spare backend's cookie. A regular expression can refer to an earlier match but not to a variable,
+// so the rules temporarily insert the name before the cookies.
 func renameCookie(spare Backend, table string) string {
 	const one = " if { var(txn.cookie) -m found } { req.fhdr_cnt(Cookie) eq 1 }\n"
 	return "  http-request set-var(txn.cookie) str(" + spare.Name + "),map_str(" + table + ")\n" +
@@ -75,7 +78,8 @@ func renameCookie(spare Backend, table string) string {
 		"  http-after-response replace-header Set-Cookie '^" + spare.Key + "=(.*)$' '%[var(txn.cookie)]=\\1' if { var(txn.cookie) -m found }\n"
 }
 
-// take returns the commands that give a spare backend the cookie of the backend that it serves.
+// take returns the commands that set a spare backend's cookie name to that of the backend that it
+// serves.
 func (p *plan) take(spare string, backend *Backend) (commands []string) {
 	if !backend.Cookie {
 		return nil
@@ -87,8 +91,8 @@ func (p *plan) take(spare string, backend *Backend) (commands []string) {
 	return commands
 }
 
-// named replaces the names of spare backends in statistics, which are CSV, with the names of the
-// backends that they serve. It omits free spare backends.
+// named replaces the names of spare backends in statistics, which are in CSV format, with the names
+// of the backends that they serve. It omits free spare backends.
 func named(stats string, places map[string]string) string {
 	backends := make(map[string]string, len(places))
 	for backend, spare := range places {

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// visit sends a request with cookies. It returns the pod, the cookies that the pod gets, and the
-// router's cookie.
+// visit sends a request with cookies. It returns the pod that responded, the cookies that the pod
+// received, and the cookie that the router set.
 func (b *fixture) visit(url, cookies string) (pod, value string, set *http.Cookie) {
 	b.t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
@@ -32,8 +32,8 @@ func (b *fixture) visit(url, cookies string) (pod, value string, set *http.Cooki
 	return pod, response.Header.Get("Got-Cookie"), set
 }
 
-// A client stays with its pod when a route moves from a spare backend to its own one, and metrics
-// use the same name for both.
+// When a route moves from a spare backend to its own backend, clients stay with their pods, and
+// metrics use the same name.
 func TestSpareBackendHasCookieAndNameOfRoute(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"", "usual"} {

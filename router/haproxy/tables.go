@@ -13,23 +13,23 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// redirect is the value in the table of HTTP that redirects to HTTPS.
+// redirect is the value in the HTTP table for redirects to HTTPS.
 const redirect = "redirect"
 
-// terminated is the value in the table of SNI for hosts whose TLS the router terminates.
+// terminated is the value in the SNI table for hosts whose TLS connections the router terminates.
 const terminated = "to_sni"
 
-// The tables that map requests to backends. A key is a host and a path prefix, and the longest
-// match applies. The cost of a lookup does not depend on the number of routes. A request is looked
-// up with '?' after its path, so that the path /test of a route, which has the keys "/test?" and
-// "/test/", does not match /testing.
+// The tables that map requests to backends. A key consists of a host and a path prefix. The longest
+// match applies. The cost of a lookup does not depend on the number of routes. For a lookup, '?' is
+// appended to the request's path. A route with the path /test has the keys "/test?" and "/test/",
+// so it does not match /testing.
 const (
 	httpTable        = "conf/http.map"
 	httpsTable       = "conf/https.map"
 	passthroughTable = "conf/passthrough.map"
 )
 
-// hostPart contains the table entries of a host's routes.
+// hostPart contains the table entries for the routes of one host.
 type hostPart struct {
 	routes      map[model.ServiceAliasConfigKey]bool
 	tables      map[string]map[string]string
@@ -51,7 +51,7 @@ func (w *Writer) leave(key model.ServiceAliasConfigKey, host string, changed map
 	delete(w.hosts[host].routes, key)
 }
 
-// changeTables updates the tables for changed hosts.
+// changeTables updates the tables for the changed hosts.
 func (w *Writer) changeTables(next *Config, hosts map[string]bool) {
 	removed, added := map[string]map[string]bool{}, map[string][]Entry{}
 	var certificates []Entry
@@ -91,8 +91,8 @@ func patchedEntries(entries []Entry, removed map[string]bool, added []Entry) []E
 	return patched(entries, func(e Entry) string { return e.Key }, removed, added)
 }
 
-// enterHost rebuilds the entries of a host. If several routes have a certificate, the certificate
-// of the route with the shortest path applies.
+// enterHost rebuilds a host's entries. If several routes have a certificate, the certificate of the
+// route with the shortest path is used.
 func (w *Writer) enterHost(part *hostPart) {
 	part.tables, part.certificate = map[string]map[string]string{httpTable: {}, httpsTable: {}, passthroughTable: {}}, ""
 	rank := func(key model.ServiceAliasConfigKey) int { // exact paths override prefixes
@@ -129,7 +129,8 @@ func (w *Writer) enterHost(part *hostPart) {
 	}
 }
 
-// certificateLine returns the file of a route's certificate, with its protocols.
+// certificateLine returns the path of a route's certificate file, followed by the certificate's
+// protocols.
 func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
 	line := filepath.Join(w.Dir, certificateFile(key))
 	if w.Settings.On("ROUTER_ENABLE_HTTP2") {
@@ -138,7 +139,8 @@ func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
 	return line
 }
 
-// hostOf returns the host of a route as in lookups: '*' replaces the first label of a wildcard.
+// hostOf returns a route's host in the form that lookups use. For a wildcard, '*' replaces the
+// first label.
 func hostOf(alias *model.ServiceAliasConfig) string {
 	if alias.IsWildcard {
 		return "*." + claim.Domain(alias.Host)
@@ -146,8 +148,8 @@ func hostOf(alias *model.ServiceAliasConfig) string {
 	return alias.Host
 }
 
-// enter adds a route to a table. Another route whose path ends with a slash keeps the paths below
-// it.
+// enter adds a route to a table. If another route's path ends with a slash, that route keeps the
+// paths below the slash.
 func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {
@@ -167,8 +169,8 @@ func enter(table map[string]string, alias *model.ServiceAliasConfig, value strin
 	}
 }
 
-// patched returns a list, sorted by name, without the removed and with the added items. added is
-// sorted, too. Without a change it returns the same list.
+// patched returns a list without the removed items and with the added items. list and added are
+// sorted by name. If nothing changes, patched returns the same list.
 func patched[T any](list []T, name func(T) string, removed map[string]bool, added []T) []T {
 	if len(removed) == 0 && len(added) == 0 {
 		return list

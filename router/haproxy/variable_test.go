@@ -67,7 +67,7 @@ func TestVariablesInConfiguration(t *testing.T) {
 		}, {
 			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_LOG_LEVEL=debug": "local1 debug",
 			"ROUTER_CIPHERS=old": "ssl-min-ver TLSv1.0",
-			// no login, no statistics
+			// If no login is configured, no statistics are served.
 			"STATS_PORT=19998": "bind :19998\n  stats enable\n  stats uri /\n  stats hide-version\n  http-request deny\n",
 		}, {
 			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_SYSLOG_FORMAT=%ci": "log-format '%ci'",
@@ -251,7 +251,7 @@ func TestWebSocketsAndCompression(t *testing.T) {
 	}
 }
 
-// A typical template for OpenShift 3.11.
+// customTemplate is a typical OpenShift 3.11 template.
 const customTemplate = `{{ define "/var/lib/haproxy/conf/haproxy.config" }}
 global
   stats socket /var/lib/haproxy/run/haproxy.sock mode 600 level admin expose-fd listeners

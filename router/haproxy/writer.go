@@ -25,21 +25,22 @@ var frameTemplate string
 //go:embed backend.cfg.tmpl
 var backendTemplate string
 
-// Writer writes the configurations of a changing state. Only DefaultCertificate may change after
-// the first Write.
+// Writer creates the configurations for a changing state. After the first Write, only
+// DefaultCertificate may be changed.
 type Writer struct {
-	// Dir is the working directory, absolute.
+	// Dir is the absolute path of the working directory.
 	Dir string
-	// Settings are the router's variables.
+	// Settings contains the router's environment variables.
 	Settings settings.Settings
-	// User is the account that HAProxy changes to. It is optional.
+	// User is the account that HAProxy switches to. It is optional.
 	User string
-	// DefaultCertificate is the certificate, with its key, of routes without a certificate.
+	// DefaultCertificate is the certificate, with its key, for routes without their own
+	// certificate.
 	DefaultCertificate []byte
-	// ServiceCA is the file with the authorities of services' certificates. Each Write reads it. If
-	// it is empty or missing, pods of re-encrypt routes without a destinationCACertificate are not
-	// verified. If it is invalid, the previous authorities apply. If there are none, no pod is
-	// trusted.
+	// ServiceCA is the path to the service CA file. Each Write reads the file. If ServiceCA is
+	// empty or the file does not exist, the pods of re-encrypt routes without a
+	// destinationCACertificate are not verified. If the file is invalid, the previous CA
+	// certificates are used. If there are no previous CA certificates, no pod is trusted.
 	ServiceCA string
 
 	backend *template.Template
@@ -51,7 +52,7 @@ type Writer struct {
 	hosts   map[string]*hostPart
 }
 
-// part is the part of a route in the configuration.
+// part is a route's part of the configuration.
 type part struct {
 	alias   *model.ServiceAliasConfig
 	backend *Backend
@@ -66,8 +67,9 @@ const (
 	authoritiesDir         = "router/cacerts/"
 )
 
-// Write returns the configuration of a state. changed are the routes that changed since the
-// previous call; nil means all. bind opens the ports.
+// Write returns the configuration for a state. changed lists the routes that have changed since the
+// previous call. If changed is nil, all routes have changed. bind determines whether HAProxy opens
+// its ports.
 func (w *Writer) Write(state *model.State, changed []model.ServiceAliasConfigKey,
 	bind bool) (*Config, error) {
 	authorities, err := w.serviceCA()
@@ -125,7 +127,8 @@ func (w *Writer) begin(authorities []byte) error {
 	return nil
 }
 
-// change returns a configuration that differs from the previous one only in the changed routes.
+// change returns a configuration in which only the changed routes differ from the previous
+// configuration.
 func (w *Writer) change(state *model.State,
 	changed []model.ServiceAliasConfigKey) (*Config, error) {
 	next, removed, hosts, files := *w.last, map[string]bool{}, map[string]bool{}, false
@@ -171,7 +174,8 @@ func (w *Writer) change(state *model.State,
 	return &next, nil
 }
 
-// dropUnusedShapes drops unused shapes. Otherwise, edits of routes could add shapes without limit.
+// dropUnusedShapes removes unused shapes. Otherwise, the number of shapes could grow without limit
+// as routes are edited.
 func (w *Writer) dropUnusedShapes() {
 	w.shapes = map[string]string{}
 	for _, shape := range w.last.Shapes {
@@ -182,7 +186,7 @@ func (w *Writer) dropUnusedShapes() {
 	}
 }
 
-// part returns the part of a route, or nil for a deleted route.
+// part returns a route's part of the configuration, or nil for a deleted route.
 func (w *Writer) part(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
 	before *part, state *model.State) (next *part, err error) {
 	if alias == nil {
@@ -227,7 +231,7 @@ func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
 	return expected, nil
 }
 
-// changeFiles updates the files of changed routes.
+// changeFiles updates the files for changed routes.
 func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey) {
 	next.Files = maps.Clone(next.Files)
 	for _, key := range changed {
@@ -239,7 +243,7 @@ func (w *Writer) changeFiles(next *Config, changed []model.ServiceAliasConfigKey
 	}
 }
 
-// certificates returns the files of a route's certificates.
+// certificates returns the files that contain a route's certificates.
 func certificates(key model.ServiceAliasConfigKey,
 	alias *model.ServiceAliasConfig) (files map[string][]byte, err error) {
 	files = map[string][]byte{}
@@ -257,7 +261,7 @@ func certificates(key model.ServiceAliasConfigKey,
 	return files, nil
 }
 
-// serviceCA returns the authorities of services' certificates, or nil if there are none.
+// serviceCA returns the service CA certificates, or nil if there are none.
 func (w *Writer) serviceCA() ([]byte, error) {
 	if w.ServiceCA == "" {
 		return nil, nil
@@ -283,13 +287,14 @@ func ownCertificate(alias *model.ServiceAliasConfig) bool {
 	return alias.Certificates[alias.Host].Contents != "" && alias.TLSTermination != routev1.TLSTerminationPassthrough
 }
 
-// certificateFile returns the file of a route's certificate. Commands of HAProxy cannot contain a
-// name with a colon.
+// certificateFile returns the path to a route's certificate file. It contains no colon, because
+// HAProxy commands cannot contain file names with a colon.
 func certificateFile(key model.ServiceAliasConfigKey) string {
 	return certificatesDir + strings.ReplaceAll(string(key), ":", "_") + ".pem"
 }
 
-// authoritiesFile returns the file of the authorities of a route's pods. Its path is OpenShift's.
+// authoritiesFile returns the path to the file that contains the CA certificates for a route's
+// pods. The path is the same as in OpenShift.
 func authoritiesFile(key model.ServiceAliasConfigKey) string {
 	return authoritiesDir + string(key) + ".pem"
 }
