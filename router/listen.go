@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// firstByteTimeout limits the time until a client sends its first byte.
+	// firstByteTimeout is how long a client may take to send its first byte.
 	firstByteTimeout = 10 * time.Second
-	// acceptDelay is the delay after a failed accept.
+	// acceptDelay is the delay after an accept error.
 	acceptDelay = time.Second
 )
 
-// serveAll serves on a listener until ctx ends. With ROUTER_METRICS_TLS_CERT_FILE it serves TLS,
-// and only health checks without TLS, so that passwords and tokens are never sent in clear text.
+// serveAll serves requests on a listener until ctx is done. If ROUTER_METRICS_TLS_CERT_FILE is set,
+// it serves TLS. Without TLS, it then serves only health checks, so that passwords and tokens are
+// never sent in plain text.
 func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
 	handler http.Handler) error {
 	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")
@@ -66,7 +67,7 @@ func serveErr(err error) error {
 	return fmt.Errorf("serve statistics: %w", err)
 }
 
-// healthOnly serves only health checks. Everything else would require a password.
+// healthOnly serves only health checks. All other requests would require a password.
 func healthOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" && r.URL.Path != "/healthz/ready" {
@@ -77,7 +78,8 @@ func healthOnly(next http.Handler) http.Handler {
 	})
 }
 
-// split distributes the connections of a listener to two other listeners: TLS and plain.
+// split distributes a listener's connections to two other listeners: one for TLS and one for plain
+// connections.
 type split struct {
 	net.Listener
 	tls, plain *half
@@ -85,7 +87,7 @@ type split struct {
 	once       sync.Once
 }
 
-// half is one of the two listeners of a split.
+// half is one of a split's two listeners.
 type half struct {
 	*split
 	connections chan net.Conn
@@ -97,7 +99,7 @@ func newSplit(listener net.Listener) *split {
 	return s
 }
 
-// Accept waits for a connection of this half.
+// Accept waits for a connection for this half.
 func (h *half) Accept() (net.Conn, error) {
 	select {
 	case connection := <-h.connections:
@@ -135,13 +137,13 @@ func (s *split) run(ctx context.Context) error {
 	}
 }
 
-// startedConn is a connection whose first byte was read.
+// startedConn is a connection whose first byte has already been read.
 type startedConn struct {
 	net.Conn
 	reader *bufio.Reader
 }
 
-// Read reads from the first byte.
+// Read returns data starting with the first byte.
 func (b *startedConn) Read(into []byte) (int, error) { return b.reader.Read(into) }
 
 // hand passes a connection to one of the two listeners, according to its first byte.
@@ -166,5 +168,5 @@ func (s *split) hand(ctx context.Context, connection net.Conn) {
 	}
 }
 
-// tlsHandshake is the type of the first TLS record.
+// tlsHandshake is the content type of the first TLS record.
 const tlsHandshake = 22

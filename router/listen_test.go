@@ -71,7 +71,8 @@ func TestMissingMetricsCertificateIsAnError(t *testing.T) {
 	}
 }
 
-// exhausted is a listener that has no file descriptor for its first connection.
+// exhausted is a listener that returns an error for its first connection, because it has no free
+// file descriptor.
 type exhausted struct {
 	net.Listener
 	once sync.Once

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// metrics are the metrics of the router itself.
+// metrics contains the router's own metrics.
 type metrics struct {
 	reload, write prometheus.Summary
 	failure       prometheus.Gauge
@@ -42,7 +42,7 @@ func ofRequests(name, help string) *prometheus.SummaryVec {
 	return prometheus.NewSummaryVec(prometheus.SummaryOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"handler": "prometheus"}}, nil)
 }
 
-// watching adds a metric that is 1 if the router cannot watch the cluster.
+// watching adds a gauge that is 1 if the router cannot watch the cluster.
 func (m *metrics) watching(problem func() string) {
 	m.others = append(m.others, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "template_router_watch_failure", Help: "1 if the router cannot watch its objects; until the router is ready, /healthz/ready names them",
@@ -59,14 +59,14 @@ func (m *metrics) collectors(haproxy *collector) []prometheus.Collector {
 	return append([]prometheus.Collector{m.reload, m.write, m.failure, m.requestDuration, m.requestTime, m.responseTime, haproxy}, m.others...)
 }
 
-// Collectors returns all metrics of a router that does not run, for documentation.
+// Collectors returns all metrics of a router that is not running. It is used for documentation.
 func Collectors() []prometheus.Collector {
 	m := newMetrics()
 	m.watching(func() string { return "" })
 	return m.collectors(&collector{})
 }
 
-// handler serves these metrics and HAProxy's.
+// handler serves the router's own metrics and HAProxy's metrics.
 func (m *metrics) handler(haproxy *collector) http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(m.collectors(haproxy)...)
@@ -78,7 +78,8 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 	})
 }
 
-// observe records that HAProxy serves a configuration, and how long writing and reloading it took.
+// observe records that HAProxy serves a configuration, and the time that it took to write the
+// configuration and to reload HAProxy.
 func (m *metrics) observe(write, reload time.Duration) {
 	m.write.Observe(write.Seconds())
 	m.reload.Observe(reload.Seconds())

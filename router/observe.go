@@ -9,18 +9,19 @@ import (
 	"net/url"
 )
 
-// health is the part of the engine that reports HAProxy's state.
+// health is the subset of the engine's methods that report HAProxy's state.
 type health interface {
 	// Alive returns an error if HAProxy does not respond.
 	Alive() error
-	// Stats returns HAProxy's statistics as CSV. It fails if HAProxy does not respond.
+	// Stats returns HAProxy's statistics in CSV format. It returns an error if HAProxy does not
+	// respond.
 	Stats() (string, error)
-	// Page returns the path of the socket that serves HAProxy's statistics page.
+	// Page returns the path to the socket that serves HAProxy's statistics page.
 	Page() string
 }
 
-// serve serves health checks, metrics and statistics until ctx ends. unready returns why the router
-// must not get requests, or "".
+// serve serves health checks, metrics and statistics until ctx is done. unready returns the reason
+// why the router must not receive requests, or "".
 func serve(ctx context.Context, address string, guard access, engine health, m *metrics,
 	unready func() string) error {
 	s := guard.settings
@@ -50,8 +51,9 @@ func serve(ctx context.Context, address string, guard access, engine health, m *
 	return serveAll(ctx, s, listener, mux)
 }
 
-// handleHealth serves health checks. dead returns the reason why the router needs a restart, and
-// unready the reason why it must not get requests. Both return "" if there is no reason.
+// handleHealth serves health checks. dead returns the reason why the router must be restarted.
+// unready returns the reason why the router must not receive requests. Both functions return "" if
+// there is no reason.
 func handleHealth(mux *http.ServeMux, dead, unready func() string) {
 	check := func(reasons ...func() string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

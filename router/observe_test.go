@@ -64,8 +64,8 @@ func TestStatisticsRequirePassword(t *testing.T) {
 	}
 }
 
-// reviewClient returns a client whose token reviews accept tokens, and whose access reviews allow a
-// user.
+// reviewClient returns a client whose token reviews accept the given tokens and whose access
+// reviews allow one user.
 func reviewClient(tokens map[string]string, allowed string) *fake.Clientset {
 	reviews := fake.NewClientset()
 	reviews.PrependReactor("create", "tokenreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -102,7 +102,7 @@ func TestMetricsRequirePermission(t *testing.T) {
 	}
 }
 
-// running is a HAProxy that responds, and that serves its statistics on a socket.
+// running represents a HAProxy that responds and serves its statistics on a socket.
 type running struct{ page string }
 
 func (running) Alive() error           { return nil }

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// rejected excludes the routes for which HAProxy rejects a configuration, so that it serves the
-// others.
+// rejected excludes the routes because of which HAProxy rejects a configuration, so that HAProxy
+// can serve the other routes.
 func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.observed.failure.Set(1)
 	s.Report("HAProxy serves an earlier configuration: " + brief(reason.Error()))
@@ -39,8 +39,8 @@ func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.again()
 }
 
-// rejectionOf returns the message for a route that HAProxy rejected and that is unchanged since
-// then, or "".
+// rejectionOf returns the rejection message for a route that HAProxy has rejected and that has not
+// changed since. For other routes, it returns "".
 func (s *session) rejectionOf(route *routev1.Route) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,15 +51,17 @@ func (s *session) rejectionOf(route *routev1.Route) string {
 }
 
 // sameRequest reports whether a route has the same spec and annotations as before. It ignores the
-// status. before may be nil.
+// status. before can be nil.
 func sameRequest(before, route *routev1.Route) bool {
 	return before != nil && reflect.DeepEqual(before.Spec, route.Spec) && maps.Equal(before.Annotations, route.Annotations)
 }
 
-// maxReasonBytes limits the reason in the status. The log contains the whole reason.
+// maxReasonBytes is the maximum length of the reason in the status, in bytes. The log contains the
+// complete reason.
 const maxReasonBytes = 400
 
-// brief returns the line of HAProxy's output that contains the error, if there is one.
+// brief returns the line that contains the error in HAProxy's output. If there is no such line, it
+// shortens the output.
 func brief(reason string) string {
 	for line := range strings.Lines(reason) {
 		if _, alert, ok := strings.Cut(line, "[ALERT]"); ok {

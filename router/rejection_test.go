@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// TestRejectedRouteIsExcludedUntilChanged: a route that HAProxy rejected stays excluded until a
-// user changes it. A change of its status does not count.
+// TestRejectedRouteIsExcludedUntilChanged checks that a route that HAProxy has rejected stays
+// excluded until a user changes the route. A status change does not count as a change.
 func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
 	d, err := newDecisions(&rest.Config{}, variables, "")

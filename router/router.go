@@ -1,6 +1,6 @@
-// Package router is the edge of the cluster. It watches routes and the endpoints of their services,
-// decides which routes it serves, runs HAProxy to serve them, and writes its decisions to the
-// status of routes.
+// Package router implements the router at the edge of the cluster. The router watches routes and
+// the endpoints of their services, decides which routes it serves, runs HAProxy to serve these
+// routes, and writes its decisions to the route status.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, sections on routers and routes.
 package router
@@ -24,33 +24,33 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// Router is one router.
+// Router is the component that runs one router.
 type Router struct {
-	// Config connects to the cluster. Its user must be allowed to watch routes, services, endpoint
-	// slices and namespaces, and to write the status of routes.
+	// Config is the client configuration for the cluster. Its user must be allowed to watch routes,
+	// services, endpoint slices and namespaces, and to write the route status.
 	Config *rest.Config
-	// Settings are the router's variables.
+	// Settings contains the router's environment variables.
 	Settings settings.Settings
-	// Program is HAProxy's path.
+	// Program is the path to the HAProxy program.
 	Program string
-	// Dir is the directory of HAProxy's configuration and sockets. Its path must be short and
-	// absolute.
+	// Dir is the directory that contains HAProxy's configuration and sockets. Its path must be
+	// short and absolute.
 	Dir string
-	// User is the account that HAProxy changes to. It is optional.
+	// User is the account that HAProxy switches to. It is optional.
 	User string
-	// ServiceCA is the file with the CA certificates of services. It is optional and can change while
-	// the router runs.
+	// ServiceCA is the path to the service CA file. It is optional. The file can change while the
+	// router is running.
 	ServiceCA string
-	// Domain completes spec.subdomain of routes if ROUTER_DOMAIN is not set. If both are empty,
-	// such routes are rejected.
+	// Domain is the domain that completes a route's spec.subdomain if ROUTER_DOMAIN is not set. If
+	// both are empty, routes with spec.subdomain are rejected.
 	Domain string
-	// ShutdownTimeout is the time for open requests when the router stops.
+	// ShutdownTimeout is how long open requests may continue when the router stops.
 	ShutdownTimeout time.Duration
-	// Outlive keeps HAProxy running if this process is killed, until the next router of Dir takes
-	// over.
+	// Outlive keeps HAProxy running if this process is killed, until the next router that uses Dir
+	// takes over.
 	Outlive bool
-	// Report, if set, is called with the reason why HAProxy does not serve the desired configuration,
-	// or with "" when it does.
+	// Report, if set, is called with the reason why HAProxy does not serve the desired
+	// configuration, or with "" when HAProxy serves it.
 	Report func(string)
 }
 
@@ -66,7 +66,7 @@ type session struct {
 
 	mu         sync.Mutex
 	configured []*routev1.Route // all routes of the newest configuration
-	// rejectedRoutes contains the routes that HAProxy rejected, as they were then.
+	// rejectedRoutes contains the routes that HAProxy rejected, in the version that was rejected.
 	rejectedRoutes map[model.ServiceAliasConfigKey]*routev1.Route
 	again          func() // triggers a new configuration
 	observed       *metrics
@@ -77,8 +77,8 @@ type session struct {
 	first   atomic.Int64 // number of the first configuration with routes; 0 before
 }
 
-// Run serves until ctx ends. It calls ready when HAProxy serves all routes that existed at the
-// start.
+// Run serves routes until ctx is done. It calls ready when HAProxy serves all routes that existed
+// at the start.
 func (r *Router) Run(ctx context.Context, ready func()) error {
 	pem, err := defaultCertificate(r.Settings, filepath.Join(r.Dir, "default.pem"))
 	if err != nil {
@@ -89,8 +89,8 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	view := decisions.seen
-	// A client with its own rate limit, so that guessed tokens do not delay other requests of the
-	// router.
+	// Reviews use a client with its own rate limit, so that guessed tokens do not delay the
+	// router's other requests.
 	reviews, err := kubernetes.NewForConfig(r.Config)
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
@@ -159,14 +159,16 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reloaded records that HAProxy serves a configuration, and how long writing and reloading it took.
+// reloaded records that HAProxy serves a configuration, and the time that it took to write the
+// configuration and to reload HAProxy.
 func (s *session) reloaded(write, reload time.Duration) {
 	s.observed.observe(write, reload)
 	s.Report("")
 }
 
-// unready returns why the router must not get requests: it is stopping, or does not yet serve the
-// routes that existed at its start. It returns "" if the router is ready.
+// unready returns the reason why the router must not receive requests: the router is stopping, or
+// it does not yet serve all routes that existed at its start. If the router is ready, unready
+// returns "".
 func (s *session) unready() string {
 	first := int(s.first.Load())
 	switch {
@@ -180,9 +182,9 @@ func (s *session) unready() string {
 	return ""
 }
 
-// untilLeft returns a context that ends ROUTER_GRACEFUL_SHUTDOWN_DELAY after ctx. During the delay,
-// the router still serves but is not ready, so that load balancers stop sending requests before the
-// router closes its ports.
+// untilLeft returns a context that is done ROUTER_GRACEFUL_SHUTDOWN_DELAY after ctx. During the
+// delay, the router still serves requests but is not ready, so that load balancers stop sending
+// requests before the router closes its ports.
 func (s *session) untilLeft(ctx context.Context) (context.Context, context.CancelCauseFunc) {
 	longer, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -196,7 +198,7 @@ func (s *session) untilLeft(ctx context.Context) (context.Context, context.Cance
 	return longer, func(cause error) { stop(); cancel(cause) }
 }
 
-// canonical returns the name of the router in the status of routes.
+// canonical returns the router's name in the route status.
 func canonical(s settings.Settings) string { return cmp.Or(s.Text("ROUTER_SERVICE_NAME"), "public") }
 
 func describe(route *routev1.Route) string { return fmt.Sprintf("%s/%s", route.Namespace, route.Name) }

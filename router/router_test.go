@@ -126,8 +126,8 @@ func TestDefaultCertificatePrecedence(t *testing.T) {
 	}
 }
 
-// row returns a row of HAProxy's statistics. The value of each column is its index, except for the
-// names and the state.
+// row returns a row of HAProxy's statistics. The value in each column is the column's index, except
+// for the names and the state.
 func row(proxy, server, state string) string {
 	var cells []string
 	for i := range 62 {
@@ -137,7 +137,7 @@ func row(proxy, server, state string) string {
 	return strings.Join(cells, ",") + "\n"
 }
 
-// metricsText returns the metrics in Prometheus' text format.
+// metricsText returns the metrics in Prometheus text format.
 func metricsText(t *testing.T, variables map[string]string) string {
 	t.Helper()
 	stats := "# pxname,svname\n" + row("public", "FRONTEND", "OPEN") + row("be_http:shop:front", "pod:web-1:web:http:10.0.0.1:8080", "UP") +

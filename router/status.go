@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// statusWriter writes the router's decisions to the status of routes, in the entry with the
-// router's name. Other routers have their own entries.
+// statusWriter writes the router's decisions to the route status, in the entry with the router's
+// name. Other routers have their own entries.
 type statusWriter struct {
 	client   *rest.RESTClient
 	settings settings.Settings
@@ -30,7 +30,8 @@ type statusWriter struct {
 	writes map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
 }
 
-// writing is the last write of a route's status, and how often another router overwrote it.
+// writing contains the last status that was written for a route, and how often another router has
+// overwritten it.
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
@@ -38,11 +39,11 @@ type writing struct {
 }
 
 const (
-	// contentions is how often another router with the same name can overwrite an entry before this
+	// contentions is how often another router with the same name may overwrite an entry before this
 	// router pauses for contentionDelay.
 	contentions     = 3
 	contentionDelay = time.Minute
-	// statusRetry is the delay until a failed write is retried.
+	// statusRetry is the delay before a failed write is retried.
 	statusRetry = time.Second
 )
 
@@ -51,7 +52,7 @@ func (w *statusWriter) wake() chan struct{} {
 	return w.changed
 }
 
-// set sets the decisions about all routes of the shard.
+// set sets the decisions for all routes in the shard.
 func (w *statusWriter) set(verdicts []claim.Verdict) {
 	w.mu.Lock()
 	w.verdicts = verdicts
@@ -87,7 +88,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 	}
 }
 
-// forget drops the records of deleted routes.
+// forget removes the records of deleted routes.
 func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	hosts := map[string]bool{}
 	for _, verdict := range verdicts {
@@ -100,7 +101,7 @@ func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	}
 }
 
-// entry returns the desired status entry.
+// entry returns the desired status entry for a decision.
 func (w *statusWriter) entry(verdict claim.Verdict) routev1.RouteIngress {
 	condition := routev1.RouteIngressCondition{
 		Type: routev1.RouteAdmitted, Status: corev1.ConditionTrue, Reason: verdict.Reason, Message: verdict.Message,
@@ -159,7 +160,7 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	return nil
 }
 
-// ingressOf returns a router's entry, or nil.
+// ingressOf returns a router's entry in a route's status, or nil.
 func ingressOf(status *routev1.RouteStatus, router string) *routev1.RouteIngress {
 	for i := range status.Ingress {
 		if status.Ingress[i].RouterName == router {
@@ -169,7 +170,7 @@ func ingressOf(status *routev1.RouteStatus, router string) *routev1.RouteIngress
 	return nil
 }
 
-// same compares entries without the times of their conditions.
+// same reports whether two entries are equal, ignoring the times of their conditions.
 func same(a, b routev1.RouteIngress) bool {
 	if len(a.Conditions) != len(b.Conditions) || a.Host != b.Host || a.RouterName != b.RouterName ||
 		a.WildcardPolicy != b.WildcardPolicy || a.RouterCanonicalHostname != b.RouterCanonicalHostname {

@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// contest lets routers, each with a name and a host, write the status of one route in turns until
-// none writes, at most twenty times. It returns the route and the number of writes of each.
+// contest lets routers, each with a name and a host, take turns writing the status of one route
+// until no router writes, for at most twenty rounds. It returns the route and each router's number
+// of writes.
 func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	t.Helper()
 	current := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}

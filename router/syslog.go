@@ -11,12 +11,12 @@ import (
 	"os"
 )
 
-// maxLineBytes limits the length of a log line from HAProxy.
+// maxLineBytes is the maximum length of a log line from HAProxy, in bytes.
 const maxLineBytes = 64 << 10
 
 // RelayLog writes the messages that HAProxy sends to a log socket to out, without their priority,
-// until ctx ends. The log of a router in a pod thus becomes the log of its container. RelayLog
-// creates the socket at path and replaces an existing one.
+// until ctx is done. With RelayLog, HAProxy's log becomes part of the container log of a router in
+// a pod. RelayLog creates the socket at path and replaces an existing socket.
 func RelayLog(ctx context.Context, path string, out io.Writer) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("create log socket: %w", err)

@@ -76,7 +76,7 @@ func TestStatusNamesRouter(t *testing.T) {
 	}
 }
 
-// freePort returns an unused port of this machine.
+// freePort returns an unused port on this machine.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -149,7 +149,7 @@ func TestStatisticsAreCached(t *testing.T) {
 func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
 		requests := make(chan struct{}, 100)
-		// the routes are never synced
+		// The routes are never synced.
 		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			requests <- struct{}{}
 			<-r.Context().Done()

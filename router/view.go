@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
-// view is the router's cache of the cluster.
+// view is the router's cache of cluster objects.
 type view struct {
 	routeClient *rest.RESTClient
 	factory     informers.SharedInformerFactory
@@ -40,14 +40,14 @@ type view struct {
 	missed  map[string]miss // by resource
 }
 
-// changes are the changes since the last configuration: routes or inputs of their decision, and
-// services or their endpoints.
+// changes describes the changes since the last configuration: whether routes or other inputs to the
+// route decisions have changed, and which services or endpoints have changed.
 type changes struct {
 	routes   bool
 	services map[model.ServiceUnitKey]bool
 }
 
-// byService indexes endpoint slices by their service.
+// byService is an index that maps services to endpoint slices.
 const byService = "service"
 
 func newView(config *rest.Config, s settings.Settings) (*view, error) {
@@ -83,7 +83,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	return v, nil
 }
 
-// watch notes the changes of a resource.
+// watch records the changes to a resource.
 func (v *view) watch(resource string, informer cache.SharedIndexInformer) error {
 	if err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(ctx, r, err)
@@ -105,8 +105,8 @@ func (v *view) watch(resource string, informer cache.SharedIndexInformer) error 
 	return nil
 }
 
-// sameAddresses reports whether two versions of a node have the same addresses. Their other status
-// changes all the time.
+// sameAddresses reports whether two versions of a node have the same addresses. The rest of a
+// node's status changes constantly.
 func sameAddresses(before, after any) bool {
 	return slices.Equal(before.(*corev1.Node).Status.Addresses, after.(*corev1.Node).Status.Addresses)
 }
@@ -142,7 +142,7 @@ func serviceOf(object any) ([]string, error) {
 	return []string{slice.Namespace + "/" + slice.Labels[discoveryv1.LabelServiceName]}, nil
 }
 
-// note records a change of an object.
+// note records that an object has changed.
 func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -169,7 +169,7 @@ func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	v.wake()
 }
 
-// all triggers a new decision about all routes.
+// all triggers a new decision for all routes.
 func (v *view) all() {
 	v.mu.Lock()
 	v.pending.routes = true
@@ -201,11 +201,11 @@ func (v *view) waitFilled(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// batchDelay is the delay to collect simultaneous changes.
+// batchDelay is how long to wait for simultaneous changes after a change.
 const batchDelay = 10 * time.Millisecond
 
-// next waits for changes and returns them. Changes of routes, which cost more, wait until
-// routesFrom. ok is false if ctx ended.
+// next waits for changes and returns them. Route changes, which are more expensive, wait until
+// routesFrom. ok is false if ctx is done.
 func (v *view) next(ctx context.Context, routesFrom time.Time) (result changes, ok bool) {
 	for {
 		var later <-chan time.Time
@@ -236,7 +236,7 @@ func (v *view) next(ctx context.Context, routesFrom time.Time) (result changes, 
 	}
 }
 
-// shard returns the routes that the router's selectors match.
+// shard returns the routes that match the router's selectors.
 func (v *view) shard() (routes []*routev1.Route) {
 	for _, object := range v.routes.GetStore().List() {
 		route, ok := object.(*routev1.Route)
@@ -259,7 +259,7 @@ func (v *view) inShard(namespace string) bool {
 	return v.namespaceLabels.Matches(set) && v.projectLabels.Matches(set)
 }
 
-// source returns the services for the model.
+// source returns the services in the form that the model uses.
 func (v *view) source() model.Source {
 	return model.Source{
 		Service: func(namespace, name string) *corev1.Service {

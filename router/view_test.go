@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// TestRouterReportsWatchErrors checks that a router that may not read namespaces, which its
-// selector needs, is not ready and reports why.
+// TestRouterReportsWatchErrors checks that a router is not ready and reports the reason if it is
+// not allowed to read namespaces, which its selector needs.
 func TestRouterReportsWatchErrors(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

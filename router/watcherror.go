@@ -13,13 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// miss is the last error of watching a resource.
+// miss is the last watch error for a resource.
 type miss struct {
 	reason metav1.StatusReason
 	at     time.Time
 }
 
-// missPeriod is how long an error counts. The informer retries at least twice in this period.
+// missPeriod is how long a watch error is considered current. The informer retries at least twice
+// in this period.
 const missPeriod = time.Minute
 
 // miss records that a resource could not be watched.
@@ -32,7 +33,8 @@ func (v *view) miss(resource string, err error) {
 	v.missed[resource] = miss{apierrors.ReasonForError(err), time.Now()}
 }
 
-// problem returns the resource that the router cannot watch and the reason, or "".
+// problem returns the name of a resource that the router cannot watch, and the reason. If the
+// router can watch all resources, problem returns "".
 func (v *view) problem() string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

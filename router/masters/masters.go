@@ -1,6 +1,6 @@
-// Package masters writes the configuration of a HAProxy that balances connections over the API
-// servers of several masters, as the HA method `native` of OpenShift 3 does (architecture 3.9,
-// section 2.1.2.1).
+// Package masters generates the configuration of a HAProxy that balances connections across the API
+// servers of several masters, like the HA method `native` of OpenShift 3 (architecture 3.9, section
+// 2.1.2.1). It also runs this HAProxy.
 package masters
 
 import (
@@ -15,7 +15,7 @@ import (
 	"text/template"
 )
 
-// The defaults of a Config.
+// Defaults for Config.
 const (
 	DefaultListen = "*:8443"
 	DefaultStats  = "127.0.0.1:9000"
@@ -27,24 +27,24 @@ const defaultPort = "8443"
 //go:embed haproxy.cfg.tmpl
 var configuration string
 
-// Server is a master in the back end.
+// Server is a master in the backend.
 type Server struct {
-	// Name is the name of the master, such as `master-0.example.com`.
+	// Name is the master's name, such as `master-0.example.com`.
 	Name string
-	// Address is the host:port of its API server.
+	// Address is the host:port address of the master's API server.
 	Address string
 }
 
 // Config describes a load balancer.
 type Config struct {
-	// Listen is the host:port for clients; the host can be `*`. Stats is the address of the
-	// statistics, and of the page /status, which responds while HAProxy runs.
+	// Listen is the host:port address for clients. The host can be `*`. Stats is the address for
+	// statistics and for the page /status, which responds as long as HAProxy is running.
 	Listen, Stats string
-	// User is the user and group of HAProxy's process, or "".
+	// User is the user and group of the HAProxy process, or "".
 	User string
-	// Socket is the path of HAProxy's runtime interface, or "".
+	// Socket is the path to HAProxy's runtime interface, or "".
 	Socket string
-	// Servers are the masters. Their names must differ.
+	// Servers lists the masters. Their names must be unique.
 	Servers []Server
 }
 
@@ -53,7 +53,8 @@ var (
 	hostPattern = regexp.MustCompile(`^(\*|[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+)$`)
 )
 
-// ParseServer reads NAME=HOST[:PORT], or HOST[:PORT], in which the host is the name.
+// ParseServer parses NAME=HOST[:PORT] or HOST[:PORT]. In the second form, the host is also the
+// name.
 func ParseServer(text string) (Server, error) {
 	name, address, hasName := strings.Cut(text, "=")
 	if !hasName {
@@ -91,11 +92,11 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// checkOptions are the options of the health checks of a master. A server that is added at run time
-// does not have the options of the default server.
+// checkOptions contains the health check options for a master. They are set for each server,
+// because a server that is added at run time does not inherit the options of the default server.
 const checkOptions = "check check-ssl verify none inter 2s fall 2 rise 2 on-marked-down shutdown-sessions"
 
-// backendName is the name of the back end in the configuration of OpenShift 3.
+// backendName is the name of the backend in OpenShift 3's configuration.
 const backendName = "mgmt8443"
 
 // Text returns the content of haproxy.cfg.
@@ -111,7 +112,7 @@ func (c Config) Text() ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// check returns all problems together.
+// check returns all problems as one error.
 func (c Config) check() error {
 	var errs []error
 	for _, address := range []string{c.Listen, c.Stats} {
@@ -131,7 +132,7 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// parts returns the text before the back end, and the lines of the back end before its servers.
+// parts returns the text before the backend, and the backend's lines before its servers.
 func (c Config) parts() (frame, backend string, err error) {
 	if err := c.check(); err != nil {
 		return "", "", fmt.Errorf("write configuration of the load balancer: %w", err)

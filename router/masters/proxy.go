@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// Proxy is the component that runs the HAProxy of a load balancer. The masters can change while it
-// runs: HAProxy keeps its process, and the connections to the other masters. If HAProxy rejects a
-// configuration, it continues with the previous one.
+// Proxy is the component that runs a load balancer's HAProxy. When the masters change, HAProxy
+// keeps running and keeps the connections to the remaining masters. If HAProxy rejects a
+// configuration, it continues with the previous configuration.
 type Proxy struct {
-	// Config describes the load balancer. Its Servers are the masters at the start.
+	// Config describes the load balancer. Its Servers field contains the initial masters.
 	Config Config
-	// Program is the path of HAProxy. Dir is its working directory.
+	// Program is the path to the HAProxy program. Dir is HAProxy's working directory.
 	Program, Dir string
 
 	once   sync.Once
@@ -27,16 +27,16 @@ type Proxy struct {
 const (
 	// reloadInterval is the minimum time between two starts of HAProxy.
 	reloadInterval = 5 * time.Second
-	// shutdownTimeout is the time for open connections when the load balancer stops. Clients keep
-	// theirs open for hours, and connect again.
+	// shutdownTimeout is how long open connections may continue when the load balancer stops. It is
+	// short, because clients keep their connections open for hours and reconnect.
 	shutdownTimeout = time.Second
 )
 
 // Name returns the component's name.
 func (*Proxy) Name() string { return "haproxy" }
 
-// run returns HAProxy's engine. A HAProxy whose load balancer was killed continues to serve until
-// the next one takes over.
+// run returns the HAProxy engine. If the load balancer is killed, its HAProxy continues to serve
+// requests until the next HAProxy takes over.
 func (p *Proxy) run() *haproxy.Engine {
 	p.once.Do(func() {
 		p.engine = &haproxy.Engine{
@@ -46,7 +46,7 @@ func (p *Proxy) run() *haproxy.Engine {
 	return p.engine
 }
 
-// Run balances until ctx ends. It calls ready when HAProxy serves.
+// Run balances connections until ctx is done. It calls ready when HAProxy is serving.
 func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	if err := p.Set(p.Config.Servers); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	return p.run().Run(ctx, ready)
 }
 
-// Set replaces the masters. After an error, the load balancer keeps the previous ones.
+// Set replaces the masters. If Set returns an error, the load balancer keeps the previous masters.
 func (p *Proxy) Set(servers []Server) error {
 	config := p.Config
 	config.Servers, config.Socket = servers, filepath.Join(p.Dir, "run", "haproxy.sock")

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// address returns a host:port on which nothing listens.
+// address returns a host:port address on which no process listens.
 func address(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func address(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// master starts an API server that returns its name.
+// master starts an API server that responds with its name.
 func master(t *testing.T, name string) Server {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }))
@@ -37,7 +37,7 @@ func master(t *testing.T, name string) Server {
 	return Server{Name: name, Address: server.Listener.Addr().String()}
 }
 
-// proxyFor starts a load balancer for masters.
+// proxyFor starts a load balancer for the given masters.
 func proxyFor(t *testing.T, servers ...Server) *Proxy {
 	t.Helper()
 	program, err := haproxy.FindProgram()
@@ -54,7 +54,7 @@ func proxyFor(t *testing.T, servers ...Server) *Proxy {
 	return proxy
 }
 
-// get requests a page on the connection of a client.
+// get requests a page, using the client's existing connection if there is one.
 func get(client *http.Client, address string) (string, error) {
 	response, err := client.Get("https://" + address)
 	if err != nil {
@@ -65,7 +65,7 @@ func get(client *http.Client, address string) (string, error) {
 	return string(body), err
 }
 
-// newClient returns a client that keeps its connection.
+// newClient returns a client that keeps its connection open.
 func newClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
@@ -80,7 +80,7 @@ func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 	if got, err := get(kept, proxy.Config.Listen); got != "first" || err != nil {
 		t.Fatalf("got %q, %v", got, err)
 	}
-	// No request of a client that sends requests continuously fails.
+	// A client that sends requests continuously must not see any failed requests.
 	stop, failed := make(chan struct{}), make(chan error, 1)
 	var requests sync.WaitGroup
 	requests.Go(func() {

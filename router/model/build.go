@@ -19,19 +19,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/idling"
 )
 
-// Source provides services. Service and Slices return nothing for a missing service.
+// Source provides services. For a missing service, Service returns nil and Slices returns no
+// slices.
 type Source struct {
 	Service func(namespace, name string) *corev1.Service
 	Slices  func(namespace, name string) []*discoveryv1.EndpointSlice
-	// Host reports whether an address belongs to the router's host. Endpoints of users must not
-	// point there. If Host is nil, the router connects to every endpoint.
+	// Host reports whether an address belongs to the router's host. Endpoints that users create
+	// must not have such an address. If Host is nil, all endpoints are allowed.
 	Host func(netip.Addr) bool
 }
 
-// maxWeight is HAProxy's maximum weight of a server.
+// maxWeight is the maximum weight of a server in HAProxy.
 const maxWeight = 256
 
-// alias converts a route without its endpoints.
+// alias converts a route, but not its endpoints.
 func alias(route *routev1.Route) *ServiceAliasConfig {
 	spec := &route.Spec
 	config := &ServiceAliasConfig{
@@ -68,7 +69,7 @@ func alias(route *routev1.Route) *ServiceAliasConfig {
 	return config
 }
 
-// Endpoints returns the ready endpoints of a service.
+// Endpoints returns a service's ready endpoints.
 func (s Source) Endpoints(namespace, name string) []Endpoint {
 	return s.unit(ServiceUnitKey(namespace + "/" + name)).EndpointTable
 }
@@ -84,7 +85,7 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 		return slice.AddressType == discoveryv1.AddressTypeIPv4 && len(slice.Endpoints) > 0
 	})
 	for _, slice := range all {
-		// A pod with two addresses is one server.
+		// A pod that has an IPv4 and an IPv6 address is only one server.
 		if slice.AddressType == discoveryv1.AddressTypeFQDN || hasIPv4 && slice.AddressType == discoveryv1.AddressTypeIPv6 {
 			continue
 		}
@@ -100,8 +101,8 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 	return unit
 }
 
-// endpoints returns the ports of an endpoint. Users can edit Endpoints, and HAProxy's
-// configuration contains their values, so endpoints validates them.
+// endpoints returns one Endpoint for each port of an endpoint. It validates the values, because
+// users can edit Endpoints and the values become part of HAProxy's configuration.
 func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 	source *discoveryv1.Endpoint) (ports []Endpoint) {
 	if ready := source.Conditions.Ready; ready != nil && !*ready || len(source.Addresses) == 0 {
@@ -112,7 +113,7 @@ func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 	if err != nil || s.Host != nil && !rules.Reachable(slice, address, s.Host) {
 		return nil
 	}
-	// the API server accepts any text
+	// The API server accepts any text as the name.
 	if ref := source.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 {
 		target = ref.Name
 	}
@@ -140,8 +141,8 @@ func endpoint(ip string, port int32, target, portName string) Endpoint {
 	return e
 }
 
-// idleEndpoints returns the cluster addresses of an idle service. The first connection to such an
-// address waits for a pod.
+// idleEndpoints returns the cluster IP addresses of an idle service. The first connection to such
+// an address waits until a pod is ready.
 func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	if service == nil || service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
 		!idling.Marked(service.Annotations) {
@@ -157,8 +158,9 @@ func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	return table
 }
 
-// EndpointsOf returns the endpoints of a service for a route: endpoints with the route's port, by
-// name or number, or the first port of each pod. It returns at most as many as the route may have.
+// EndpointsOf returns a service's endpoints for a route. These are the endpoints with the route's
+// port, by name or number, or the first port of each pod if the route specifies no port. The number
+// of endpoints is limited to the maximum for the route.
 func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	var endpoints []Endpoint
 	seen := map[string]bool{}
@@ -177,8 +179,9 @@ func EndpointsOf(config *ServiceAliasConfig, unit ServiceUnit) []Endpoint {
 	return endpoints
 }
 
-// weigh distributes the weight of each service among its endpoints. Each endpoint gets at least 1.
-// The weights use HAProxy's full range, so that the proportions are as exact as possible.
+// weigh distributes each service's weight among the service's endpoints. Each endpoint has a weight
+// of at least 1. The weights use HAProxy's full range, so that the proportions are as exact as
+// possible.
 func (s *State) weigh(config *ServiceAliasConfig) {
 	config.ServiceUnitNames, config.ActiveServiceUnits, config.ActiveEndpoints = map[ServiceUnitKey]int32{}, 0, 0
 	each, maximum := map[ServiceUnitKey]float64{}, 0.0

@@ -15,7 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// slice returns a slice with pods at addresses and the ports web at 8080 and admin at 9090.
+// slice returns an EndpointSlice with pods at the given addresses and the ports web (8080) and
+// admin (9090).
 func slice(addresses ...string) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{
 		{Name: ptr.To("web"), Port: ptr.To[int32](8080)}, {Name: ptr.To("admin"), Port: ptr.To[int32](9090)},
@@ -68,7 +69,8 @@ func TestRoutePort(t *testing.T) {
 	}
 }
 
-// Users can edit Endpoints, and the API server accepts any text as the name of an address's target.
+// Users can edit Endpoints, and the API server accepts any text as the name in an address's
+// targetRef.
 func TestInvalidTextsInEndpointsAreIgnored(t *testing.T) {
 	pods := slice("10.0.0.1", "10.0.0.2", "10.0.0.3\n  server evil 10.0.0.4")
 	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}

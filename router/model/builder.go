@@ -8,7 +8,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// Builder updates the state of a router. The cost is proportional to the changes.
+// Builder incrementally updates a router's state. The cost of an update is proportional to the
+// changes.
 type Builder struct {
 	// Source provides services.
 	Source Source
@@ -17,7 +18,7 @@ type Builder struct {
 	routes map[ServiceAliasConfigKey]*routev1.Route
 }
 
-// Build returns the state of a router from its admitted routes.
+// Build returns a router's state for its admitted routes.
 func Build(routes []*routev1.Route, source Source) *State {
 	b := Builder{Source: source}
 	b.Routes(routes)
@@ -34,7 +35,7 @@ func (b *Builder) State() *State {
 }
 
 // Routes updates the state to the admitted routes. It returns the added, removed and changed
-// routes. A route that is the same object as before is unchanged.
+// routes. A route counts as unchanged if it is the same object as before.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()
 	index, counts := make(map[ServiceAliasConfigKey]bool, len(admitted)), map[string]int{}
@@ -73,7 +74,8 @@ func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfi
 	return changed
 }
 
-// Services reads services and their endpoints again. It returns the routes whose endpoints changed.
+// Services reads the given services and their endpoints again. It returns the routes whose
+// endpoints have changed.
 func (b *Builder) Services(keys []ServiceUnitKey) (changed []ServiceAliasConfigKey) {
 	state, touched := b.State(), map[ServiceAliasConfigKey]bool{}
 	for _, key := range keys {
@@ -113,7 +115,7 @@ func (b *Builder) enter(key ServiceAliasConfigKey, config *ServiceAliasConfig) {
 	b.state.Aliases[key] = config
 }
 
-// leave removes a route and the services that only it used.
+// leave removes a route and the services that no other route uses.
 func (b *Builder) leave(key ServiceAliasConfigKey) {
 	for unit := range b.state.Aliases[key].ServiceUnits {
 		associations := b.state.ServiceUnits[unit].ServiceAliasAssociations
@@ -124,8 +126,8 @@ func (b *Builder) leave(key ServiceAliasConfigKey) {
 	delete(b.state.Aliases, key)
 }
 
-// SameApartFromEndpoints reports whether two routes differ only in fields that depend on endpoints
-// of services and on other routes.
+// SameApartFromEndpoints reports whether two routes differ only in fields that depend on service
+// endpoints or on other routes.
 func (c *ServiceAliasConfig) SameApartFromEndpoints(other *ServiceAliasConfig) bool {
 	a, b := *c, *other
 	for _, bare := range []*ServiceAliasConfig{&a, &b} {

@@ -1,6 +1,6 @@
-// Package model converts the admitted routes of a router to the data of its configuration: backends
-// with their servers. Names and fields are those of OpenShift 3.11, so that custom templates
-// (haproxy-config.template) work.
+// Package model converts a router's admitted routes to the data from which its configuration is
+// generated: backends and their servers. Names and fields are those of OpenShift 3.11, so that
+// custom templates (haproxy-config.template) work.
 package model
 
 import (
@@ -10,10 +10,10 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// ServiceAliasConfigKey names a route as "namespace:name".
+// ServiceAliasConfigKey identifies a route as "namespace:name".
 type ServiceAliasConfigKey string
 
-// ServiceUnitKey names a service as "namespace/name".
+// ServiceUnitKey identifies a service as "namespace/name".
 type ServiceUnitKey string
 
 // Split returns the namespace and the name.
@@ -22,11 +22,12 @@ func (k ServiceUnitKey) Split() (namespace, name string) {
 	return namespace, name
 }
 
-// State is everything that a router serves. Aliases are immutable: a changed route gets a new one.
+// State describes everything that a router serves. Aliases are immutable: when a route changes, its
+// alias is replaced.
 type State struct {
 	Aliases      map[ServiceAliasConfigKey]*ServiceAliasConfig
 	ServiceUnits map[ServiceUnitKey]ServiceUnit
-	// PeerEndpoints are the endpoints of the router's own service.
+	// PeerEndpoints contains the endpoints of the router's own service.
 	PeerEndpoints []Endpoint
 }
 
@@ -35,44 +36,46 @@ type ServiceAliasConfig struct {
 	Name, Namespace string
 	Host, Path      string
 	TLSTermination  routev1.TLSTerminationType
-	// Certificates contains PEM data by host, host+"_ca" and host+"_pod".
+	// Certificates contains PEM data, keyed by host, host+"_ca" and host+"_pod".
 	Certificates map[string]Certificate
-	// VerifyServiceHostname requires the service's name in the certificates of its pods.
+	// VerifyServiceHostname means that the pods' certificates must contain the service's host name.
 	VerifyServiceHostname         bool
 	InsecureEdgeTerminationPolicy routev1.InsecureEdgeTerminationPolicyType
-	// RoutingKeyName is the default name of the cookie.
+	// RoutingKeyName is the cookie's default name.
 	RoutingKeyName string
 	IsWildcard     bool
 	Annotations    map[string]string
-	// ServiceUnits contains the weights of services in the route, ServiceUnitNames the weight of each
-	// endpoint of a service.
+	// ServiceUnits contains the weight of each service in the route. ServiceUnitNames contains the
+	// weight of each endpoint of a service.
 	ServiceUnits, ServiceUnitNames map[ServiceUnitKey]int32
-	// ActiveServiceUnits counts services that get requests, ActiveEndpoints their endpoints.
+	// ActiveServiceUnits is the number of services that receive requests. ActiveEndpoints is the
+	// number of their endpoints.
 	ActiveServiceUnits, ActiveEndpoints int
-	// PreferPort is the name or number of the route's port.
+	// PreferPort is the route's port, as a name or number.
 	PreferPort string
-	// Share is the number of routes in the project, rounded up to a power of two. They share the
-	// servers of the project.
+	// Share is the number of routes in the project, rounded up to a power of two. These routes
+	// share the project's limit on servers.
 	Share int
 }
 
-// A project has at most maxServers servers in all routes together, and each route at least
-// minServers for each of its services. A server takes 7 KiB of HAProxy's memory.
+// maxServers is the maximum number of servers in all routes of a project together. minServers is
+// the minimum number of servers that a route can have for each of its services. A server uses 7 KiB
+// of HAProxy's memory.
 const maxServers, minServers = 10_000, 10
 
-// limit returns the maximum number of servers of each service in a route.
+// limit returns the maximum number of servers for each service in a route.
 func (c *ServiceAliasConfig) limit() int {
 	return max(minServers, maxServers/max(1, c.Share)/max(1, len(c.ServiceUnits)))
 }
 
-// ShortestCheck returns the shortest interval of health checks that a route may have. All such
-// routes of a project together cause at most a thousand checks a second.
+// ShortestCheck returns the minimum health check interval for a route. With this interval, all
+// routes of a project together cause at most 1000 checks per second.
 func (c *ServiceAliasConfig) ShortestCheck() time.Duration {
 	return time.Duration(c.Share*roundUp(c.ActiveEndpoints)) * time.Millisecond
 }
 
-// roundUp returns the power of two that is not less than a number, so that small changes of the
-// number change nothing.
+// roundUp returns the smallest power of two that is not less than a number, so that small changes
+// to the number usually do not change the result.
 func roundUp(number int) int {
 	power := 1
 	for power < number {
@@ -81,7 +84,7 @@ func roundUp(number int) int {
 	return power
 }
 
-// Certificate is a certificate, or a bundle of a certificate and its key.
+// Certificate is a certificate, or a bundle that contains a certificate and its key.
 type Certificate struct{ ID, Contents, PrivateKey string }
 
 // ServiceUnit is a service with its endpoints.
@@ -92,10 +95,10 @@ type ServiceUnit struct {
 	ServiceAliasAssociations map[ServiceAliasConfigKey]bool
 }
 
-// Endpoint is a port of a pod.
+// Endpoint is a port on a pod.
 type Endpoint struct {
 	ID, IP, Port, TargetName, PortName string
-	// IdHash is the value in cookies.
+	// IdHash is the server's value in cookies.
 	IdHash        string
 	NoHealthCheck bool
 }

@@ -1,7 +1,7 @@
 package settings
 
-// external are the variables of a router of type f5-router, which configures an F5 BIG-IP
-// appliance. Other routers don't use them. Package router/f5 validates them in detail.
+// external returns the variables for a router of type f5-router, which configures an F5 BIG-IP
+// appliance. Other routers do not use these variables. Package router/f5 validates them in detail.
 func external() []Variable {
 	return []Variable{
 		{"ROUTER_EXTERNAL_HOST_HOSTNAME", "", "f5-router: host of the appliance's management interface, with a port if it is not 443", text()},

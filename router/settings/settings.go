@@ -1,7 +1,7 @@
-// Package settings parses the environment variables of a router.
+// Package settings parses a router's environment variables.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on route-specific and router
-// environment variables. Some further variables are from the 3.11 router.
+// environment variables. Some additional variables are from the 3.11 router.
 package settings
 
 import (
@@ -18,13 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Settings are the values of a router's variables, from the environment or from defaults.
+// Settings contains the values of a router's variables. A value is either from the environment or
+// the default.
 type Settings struct {
 	values map[string]string
 }
 
-// Read reads the variables of an environment. One error reports all invalid values. Unknown
-// variables are kept for custom templates.
+// Read reads a router's variables from an environment. The error reports all invalid values.
+// Unknown variables are kept for custom templates.
 func Read(environment map[string]string) (Settings, error) {
 	s := Settings{values: maps.Clone(environment)}
 	if s.values == nil {
@@ -56,31 +57,31 @@ func Read(environment map[string]string) (Settings, error) {
 	return s, errors.Join(problems...)
 }
 
-// Text returns a variable's value. It is "" if the variable is not set and has no default.
+// Text returns a variable's value. If the variable is not set and has no default, Text returns "".
 func (s Settings) Text(name string) string { return s.values[name] }
 
 // On reports whether a variable is true.
 func (s Settings) On(name string) bool { return isTrue(s.values[name]) }
 
-// Number returns the value of a numeric variable, or 0.
+// Number returns the value of a numeric variable. If the variable is not set, Number returns 0.
 func (s Settings) Number(name string) int {
 	number, _ := strconv.Atoi(s.values[name])
 	return number
 }
 
-// List returns the words of a variable that commas or spaces separate.
+// List returns the elements of a variable whose value is separated by commas or spaces.
 func (s Settings) List(name string) []string {
 	return strings.FieldsFunc(s.values[name], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
 
-// Duration returns the value of a variable in HAProxy's duration format.
+// Duration returns the value of a variable whose value is in HAProxy's duration format.
 func (s Settings) Duration(name string) time.Duration {
 	d, _ := ParseDuration(s.values[name])
 	return d
 }
 
-// Labels returns the value of a variable as a label selector. It selects everything if the variable
-// is not set.
+// Labels returns a variable's value as a label selector. If the variable is not set, the selector
+// matches everything.
 func (s Settings) Labels(name string) labels.Selector {
 	selector, err := labels.Parse(s.values[name])
 	if err != nil {
@@ -89,24 +90,24 @@ func (s Settings) Labels(name string) labels.Selector {
 	return selector
 }
 
-// With returns a copy with changed values.
+// With returns a copy of the settings with changed values.
 func (s Settings) With(values map[string]string) Settings {
 	changed := maps.Clone(s.values)
 	maps.Copy(changed, values)
 	return Settings{changed}
 }
 
-// units are HAProxy's units of time. A number without a unit is in milliseconds.
+// units contains HAProxy's time units. A number without a unit is in milliseconds.
 var units = map[string]time.Duration{
 	"us": time.Microsecond, "ms": time.Millisecond, "": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// longest is the maximum of HAProxy's timers: 2^31-1 milliseconds.
+// longest is the maximum value of HAProxy's timers: 2^31-1 milliseconds.
 const longest = (1<<31 - 1) * time.Millisecond
 
 // ParseDuration parses a duration in HAProxy's format: a number without a sign or leading zero,
-// followed by us, ms, s, m, h, d, or nothing for milliseconds. ok is false for anything else and
-// for durations above HAProxy's maximum.
+// followed by us, ms, s, m, h or d. A number without a unit is in milliseconds. ok is false for all
+// other texts and for durations that exceed HAProxy's maximum.
 func ParseDuration(text string) (d time.Duration, ok bool) {
 	digits := strings.TrimRight(text, "usmhd")
 	unit, ok := units[text[len(digits):]]
@@ -119,7 +120,7 @@ func ParseDuration(text string) (d time.Duration, ok bool) {
 
 func isTrue(value string) bool { return value == "true" || value == "TRUE" }
 
-// kind defines the valid values of a variable.
+// kind defines which values of a variable are valid.
 type kind struct {
 	want  string
 	valid func(string) bool
@@ -154,7 +155,7 @@ func address() kind {
 	return kind{"an address and a port such as 0.0.0.0:1936", func(v string) bool { _, _, err := net.SplitHostPort(v); return err == nil }}
 }
 
-// letters is a text of only some characters.
+// letters accepts texts that consist only of the allowed characters.
 func letters(want, allowed string) kind {
 	return kind{want, func(v string) bool { return strings.Trim(v, allowed) == "" }}
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The variables of the specification with the defaults in its text.
+// specified contains the variables in the specification, with the defaults that the specification's
+// text states.
 const specified = `
 EXTENDED_VALIDATION=true ROUTER_BIND_PORTS_AFTER_SYNC=false ROUTER_LISTEN_ADDR=0.0.0.0:1936 ROUTER_LOG_LEVEL=warning ROUTER_MAX_CONNECTIONS=20000
 ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD=500 ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL=5s ROUTER_METRICS_HAPROXY_TIMEOUT=5s ROUTER_METRICS_TYPE=haproxy

@@ -2,18 +2,18 @@ package settings
 
 import "strings"
 
-// Variable is one environment variable of a router.
+// Variable is an environment variable of a router.
 type Variable struct {
 	Name, Default, Meaning string
 	kind                   kind
 }
 
-// isSecret reports whether errors must not contain the variable's value.
+// isSecret reports whether the variable's value must be omitted from errors.
 func (v Variable) isSecret() bool { return strings.HasSuffix(v.Name, "PASSWORD") }
 
 const alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// Variables returns all variables of a router.
+// Variables returns all of a router's variables.
 func Variables() []Variable {
 	var all []Variable
 	for _, group := range [][]Variable{supported(), certificates(), listening(), balancing(), observing(), timeouts(), external()} {
@@ -22,7 +22,7 @@ func Variables() []Variable {
 	return all
 }
 
-// supported are the variables that determine the routes that a router serves, and their hosts.
+// supported returns the variables that determine which routes and hosts a router serves.
 func supported() []Variable {
 	return []Variable{
 		{"ROUTE_LABELS", "", "Selector of the routes that are served", selector()},
