@@ -227,7 +227,7 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 }
 
 // resync periodically triggers a new decision for all routes, which also reads the appliance again.
-// After an update of the appliance, write can set the delay until the next resync.
+// Each write sets the delay until the next resync.
 func (s *f5Session) resync(ctx context.Context) {
 	timer := time.NewTimer(resyncInterval)
 	defer timer.Stop()

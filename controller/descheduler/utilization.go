@@ -27,11 +27,11 @@ const lowUtilization = "LowNodeUtilization"
 // resources.
 type utilizationArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Thresholds defines when a node is underutilized: usage must be below the threshold for all
-	// resources.
+	// Thresholds defines when a node is underutilized: the requests for no resource exceed its
+	// threshold.
 	Thresholds api.ResourceThresholds `json:"thresholds"`
-	// TargetThresholds defines when pods are evicted from a node: usage must be above the threshold
-	// for at least one resource.
+	// TargetThresholds defines when pods are evicted from a node: the requests for at least one
+	// resource exceed its threshold.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
 	// NumberOfNodes is the highest number of underutilized nodes for which the strategy is a no-op.
 	NumberOfNodes int `json:"numberOfNodes"`

@@ -107,8 +107,8 @@ func (n *netIDs) settled(project string) bool {
 	return exists && id == cached.NetID
 }
 
-// removeOrphan deletes the NetNamespace of a deleted project. It keeps a NetNamespace that an
-// administrator has created for a future project until the next start.
+// removeOrphan deletes the NetNamespace of a deleted project. Until the next start, it keeps a
+// NetNamespace that an administrator has created for a future project.
 func (n *netIDs) removeOrphan(ctx context.Context, project string, existing *networkv1.NetNamespace) error {
 	if existing == nil {
 		return nil

@@ -20,9 +20,9 @@ import (
 const maxSharedFile = 256 << 10
 
 // SharedFiles returns the contents of the files that a master gives to a new master, keyed by path
-// relative to the data directory. They are those of the given paths that exist, and the
-// configuration files in clusterFile's directory. The administrator must provide files outside the
-// data directory.
+// relative to the data directory. These are the existing files among paths and the configuration
+// files in clusterFile's directory. Files outside the data directory are omitted, because the
+// administrator provides them.
 func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
 	dir := filepath.Dir(clusterFile)
 	entries, err := os.ReadDir(dir)

@@ -50,8 +50,8 @@ func localURL(masters []string) (string, error) {
 	return "https://" + net.JoinHostPort("127.0.0.1", port), nil
 }
 
-// requestCredentials writes the host's credentials. It then removes the files that contain the
-// token.
+// requestCredentials writes the host's credentials. Before it returns, it removes the files that
+// contain the token.
 func (h *Host) requestCredentials(ctx context.Context, m pki.Member, url string, token join.Token, authority []byte, response *join.Response) error {
 	if err := m.WriteAuthorities(authority, []byte(response.ServiceCA)); err != nil {
 		return err

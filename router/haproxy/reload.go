@@ -118,7 +118,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 const maxBackoff = time.Minute
 
 // hold delays the next reload after a failure, with exponential backoff. If managed is set, the
-// router is about to exclude the cause, and the backoff is not increased.
+// router is about to exclude the cause, and the backoff starts again at minBackoff.
 func (r *running) hold(managed bool) {
 	if managed {
 		r.failed = 0

@@ -21,9 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Each variable appears in the configuration in HAProxy's syntax, and HAProxy accepts all of them
-// together.
-// TestCiphersOfOpenSSLAreAccepted uses the list that `openssl ciphers` prints, as the documents do.
+// TestCiphersOfOpenSSLAreAccepted uses the list that `openssl ciphers` prints, as in the
+// documentation.
 func TestCiphersOfOpenSSLAreAccepted(t *testing.T) {
 	t.Parallel()
 	output, err := exec.Command("openssl", "ciphers").Output()
@@ -41,6 +40,8 @@ func TestCiphersOfOpenSSLAreAccepted(t *testing.T) {
 	}
 }
 
+// TestVariablesInConfiguration checks that each variable appears in the configuration in HAProxy's
+// syntax, and that HAProxy accepts all of them together.
 func TestVariablesInConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, settings := range []map[string]string{

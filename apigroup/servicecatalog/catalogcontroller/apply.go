@@ -239,8 +239,9 @@ func (r *reconciler) planKind() kind[*v1beta1.ServicePlan, v1beta1.ServicePlanSp
 
 var _ writer[*v1beta1.ServicePlan] = &gentype.ClientWithList[*v1beta1.ServicePlan, *v1beta1.ServicePlanList]{}
 
-// removedWatches enqueues the namespace of a class or plan when the class or plan changes or when
-// an instance is deleted.
+// removedWatches returns watches that enqueue a key for a namespace, or for the cluster scope, when
+// one of its classes or plans changes. When an instance is deleted, both the key of its namespace
+// and the key of the cluster scope are enqueued.
 func (r *reconciler) removedWatches() []controller.Watch {
 	all := func(object any) []controller.Key {
 		accessor := object.(metav1.Object)
