@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// rejected excludes the routes because of which HAProxy rejects a configuration, so that HAProxy
-// can serve the other routes.
+// rejected excludes the routes that cause HAProxy to reject a configuration, so that HAProxy can
+// serve the other routes.
 func (s *session) rejected(routes []model.ServiceAliasConfigKey, reason error) {
 	s.observed.failure.Set(1)
 	s.Report("HAProxy serves an earlier configuration: " + brief(reason.Error()))

@@ -40,7 +40,7 @@ type Engine struct {
 	// killed. The default is one minute.
 	TakeoverTimeout time.Duration
 	// Rejected, if set, is called when a configuration is not served. routes contains the routes
-	// because of which HAProxy rejects the configuration. It contains only routes that could be
+	// that cause HAProxy to reject the configuration. It contains only routes that could be
 	// identified and that are unchanged in the newest configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
 	// Observe, if set, is called after a reload. It receives the durations of writing the

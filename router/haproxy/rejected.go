@@ -23,10 +23,10 @@ const (
 	checkedListFile = "conf/checked.list"
 )
 
-// findRejected returns the routes because of which HAProxy rejects a configuration. reason is
-// HAProxy's output. If reason names routes, findRejected returns these routes. Otherwise, it
-// searches for the routes without which HAProxy accepts the configuration. If the cause is not a
-// route, findRejected returns no routes.
+// findRejected returns the routes that cause HAProxy to reject a configuration. reason is HAProxy's
+// output. If reason names routes, findRejected returns these routes. Otherwise, it searches for the
+// routes without which HAProxy accepts the configuration. If the cause is not a route, findRejected
+// returns no routes.
 func (e *Engine) findRejected(ctx context.Context, config *Config,
 	reason string) (routes []model.ServiceAliasConfigKey) {
 	var all []model.ServiceAliasConfigKey

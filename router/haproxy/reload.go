@@ -25,7 +25,7 @@ type reload struct {
 	socket string            // of the next process only
 	before []*process
 	next   *process // valid after done
-	// rejected contains the routes because of which HAProxy rejects the configuration. It is valid
+	// rejected contains the routes that cause HAProxy to reject the configuration. It is valid
 	// after done.
 	rejected  []model.ServiceAliasConfigKey
 	durations [2]time.Duration
