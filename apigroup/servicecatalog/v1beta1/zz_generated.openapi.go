@@ -74,7 +74,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_AddKeyTransform(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddKeyTransform adds a key, or replaces its value. Value, StringValue and JSONPathExpression are alternatives.",
+				Description: "AddKeyTransform adds a key or replaces its value. Only one of Value, StringValue and JSONPathExpression is used.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"key": {
@@ -92,14 +92,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_AddKeyTransform(ref common.R
 					},
 					"stringValue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StringValue is the value as text.",
+							Description: "StringValue is the value as a string.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"jsonPathExpression": {
 						SchemaProps: spec.SchemaProps{
-							Description: "JSONPathExpression selects the value from the credentials of the broker, such as \"{.host}\".",
+							Description: "JSONPathExpression selects the value from the broker's credentials, such as \"{.host}\".",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -115,7 +115,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_AddKeysFromTransform(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddKeysFromTransform adds all keys of a secret, which must be in the namespace of the binding.",
+				Description: "AddKeysFromTransform adds all keys of a secret. The secret must be in the binding's namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
@@ -135,12 +135,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_AuthConfig(ref common.Refere
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AuthConfig refers to a secret in the namespace of the broker.",
+				Description: "AuthConfig references a secret in the broker's namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretRef is the secret. It has the keys username and password, or token.",
+							Description: "SecretRef references the secret. The secret must contain the keys username and password, or the key token.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.LocalObjectReference"),
 						},
 					},
@@ -156,12 +156,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CatalogRestrictions(ref comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogRestrictions select classes and plans by requirements, all of which must match, such as \"spec.externalName in (small, large)\".",
+				Description: "CatalogRestrictions selects classes and plans by requirements such as \"spec.externalName in (small, large)\". All requirements must match.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"serviceClass": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceClass contains requirements of classes: name, spec.externalName, spec.externalID.",
+							Description: "ServiceClass lists requirements on classes. The supported fields are name, spec.externalName and spec.externalID.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -175,7 +175,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CatalogRestrictions(ref comm
 					},
 					"servicePlan": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServicePlan contains requirements of plans: name, spec.externalName, spec.externalID, spec.free, and the name of the class as spec.clusterServiceClass.name or spec.serviceClass.name.",
+							Description: "ServicePlan lists requirements on plans. The supported fields are name, spec.externalName, spec.externalID, spec.free, and the class name as spec.clusterServiceClass.name or spec.serviceClass.name.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -197,7 +197,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CatalogStatus(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CatalogStatus is the status of classes and plans.",
+				Description: "CatalogStatus contains the status fields of classes and plans.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
@@ -219,12 +219,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterAuthConfig(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterAuthConfig refers to a secret.",
+				Description: "ClusterAuthConfig references a secret.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretRef is the secret. It has the keys username and password, or token.",
+							Description: "SecretRef references the secret. The secret must contain the keys username and password, or the key token.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ObjectReference"),
 						},
 					},
@@ -240,7 +240,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterObjectReference(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterObjectReference is the name of a cluster-scoped object.",
+				Description: "ClusterObjectReference contains the name of a cluster-scoped object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -259,7 +259,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBroker(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceBroker is a server of the Open Service Broker API that offers services in all namespaces.",
+				Description: "ClusterServiceBroker is an Open Service Broker API server that offers services in all namespaces.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -306,18 +306,18 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerAuthInfo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceBrokerAuthInfo refers to the credentials for a broker. One field must be set.",
+				Description: "ClusterServiceBrokerAuthInfo references broker credentials. Exactly one field must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"basic": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Basic authenticates with a user name and a password.",
+							Description: "Basic selects authentication with a username and password.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ClusterAuthConfig"),
 						},
 					},
 					"bearer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bearer authenticates with a token.",
+							Description: "Bearer selects authentication with a token.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ClusterAuthConfig"),
 						},
 					},
@@ -333,7 +333,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerList(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceBrokerList is a list of cluster service brokers.",
+				Description: "ClusterServiceBrokerList is a list of ClusterServiceBrokers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -381,12 +381,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerSpec(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceBrokerSpec describes a cluster service broker.",
+				Description: "ClusterServiceBrokerSpec describes a ClusterServiceBroker.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "URL is the address of the broker.",
+							Description: "URL is the broker's base URL.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -401,14 +401,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerSpec(ref
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CABundle contains PEM-encoded CA certificates that verify the broker's certificate.",
+							Description: "CABundle contains the PEM-encoded CA certificates that are used to verify the broker's certificate.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"relistBehavior": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (it is fetched again when RelistRequests increases). The default is Duration.",
+							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (the catalog is fetched again when RelistRequests increases). The default is Duration.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -416,7 +416,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerSpec(ref
 					},
 					"relistDuration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistDuration is the interval between two fetches of the catalog. The default is 24 hours.",
+							Description: "RelistDuration is the interval between two catalog fetches. The default is 24 hours.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Duration"),
 						},
 					},
@@ -430,13 +430,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerSpec(ref
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limit the classes and plans that are offered.",
+							Description: "CatalogRestrictions limits which classes and plans are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
 					"authInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AuthInfo refers to the credentials for the broker.",
+							Description: "AuthInfo references the broker credentials.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ClusterServiceBrokerAuthInfo"),
 						},
 					},
@@ -453,12 +453,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerStatus(r
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceBrokerStatus is the status of a cluster service broker.",
+				Description: "ClusterServiceBrokerStatus is the status of a ClusterServiceBroker.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready and Failed.",
+							Description: "Conditions contains the conditions Ready and Failed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -471,7 +471,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerStatus(r
 					},
 					"reconciledGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ReconciledGeneration is the generation for which the catalog was fetched.",
+							Description: "ReconciledGeneration is the generation for which the catalog was last fetched.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -479,19 +479,19 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerStatus(r
 					},
 					"operationStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OperationStartTime is the time of the first attempt of the current fetch.",
+							Description: "OperationStartTime is the time of the first attempt at the current fetch.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastCatalogRetrievalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastCatalogRetrievalTime is the time when the catalog was fetched.",
+							Description: "LastCatalogRetrievalTime is the time when the catalog was last fetched.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastConditionState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastConditionState is the state for tables.",
+							Description: "LastConditionState is the state that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -510,7 +510,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClass(ref comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceClass is a service of a cluster service broker.",
+				Description: "ClusterServiceClass is a service that a ClusterServiceBroker offers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -557,7 +557,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassList(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceClassList is a list of cluster service classes.",
+				Description: "ClusterServiceClassList is a list of ClusterServiceClasses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -605,12 +605,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceClassSpec describes a cluster service class.",
+				Description: "ClusterServiceClassSpec describes a ClusterServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the service in the broker's catalog.",
+							Description: "ExternalName is the service name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -618,7 +618,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the service in the broker's catalog.",
+							Description: "ExternalID is the service ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -626,7 +626,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the service.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -642,7 +642,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether the broker returns existing bindings.",
+							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -650,14 +650,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether the plan of an instance can change.",
+							Description: "PlanUpdatable reports whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -685,7 +685,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires contains permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service needs on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -699,13 +699,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances.",
+							Description: "DefaultProvisionParameters contains default parameters for instances.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"clusterServiceBrokerName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterServiceBrokerName is the name of the broker.",
+							Description: "ClusterServiceBrokerName is the broker name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -724,7 +724,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassStatus(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServiceClassStatus is the status of a cluster service class.",
+				Description: "ClusterServiceClassStatus is the status of a ClusterServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
@@ -746,7 +746,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlan(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServicePlan is a plan of a cluster service class.",
+				Description: "ClusterServicePlan is a plan for a ClusterServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -793,7 +793,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanList(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServicePlanList is a list of cluster service plans.",
+				Description: "ClusterServicePlanList is a list of ClusterServicePlans.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -841,12 +841,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServicePlanSpec describes a cluster service plan.",
+				Description: "ClusterServicePlanSpec describes a ClusterServicePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the plan in the broker's catalog.",
+							Description: "ExternalName is the plan name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -854,7 +854,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the plan in the broker's catalog.",
+							Description: "ExternalID is the plan ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -862,7 +862,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -870,7 +870,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable overrides the field of the class.",
+							Description: "Bindable overrides the class's Bindable field.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -898,31 +898,31 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"instanceCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceCreateParameterSchema is the JSON schema of the parameters of a new instance.",
+							Description: "InstanceCreateParameterSchema is the JSON schema for the parameters of a new instance.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"instanceUpdateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceUpdateParameterSchema is the JSON schema of the parameters of a changed instance.",
+							Description: "InstanceUpdateParameterSchema is the JSON schema for the parameters of an instance update.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"serviceBindingCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceBindingCreateParameterSchema is the JSON schema of the parameters of a binding.",
+							Description: "ServiceBindingCreateParameterSchema is the JSON schema for the parameters of a new binding.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
+							Description: "DefaultProvisionParameters contains default parameters for instances. They take precedence over the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"clusterServiceBrokerName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterServiceBrokerName is the name of the broker.",
+							Description: "ClusterServiceBrokerName is the broker name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -930,7 +930,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"clusterServiceClassRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterServiceClassRef is the class of the plan.",
+							Description: "ClusterServiceClassRef references the plan's class.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ClusterObjectReference"),
 						},
@@ -948,7 +948,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanStatus(ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterServicePlanStatus is the status of a cluster service plan.",
+				Description: "ClusterServicePlanStatus is the status of a ClusterServicePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
@@ -970,12 +970,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerSpec(ref 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommonServiceBrokerSpec contains the fields of both kinds of brokers.",
+				Description: "CommonServiceBrokerSpec contains the fields that both broker kinds share.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "URL is the address of the broker.",
+							Description: "URL is the broker's base URL.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -990,14 +990,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerSpec(ref 
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CABundle contains PEM-encoded CA certificates that verify the broker's certificate.",
+							Description: "CABundle contains the PEM-encoded CA certificates that are used to verify the broker's certificate.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"relistBehavior": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (it is fetched again when RelistRequests increases). The default is Duration.",
+							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (the catalog is fetched again when RelistRequests increases). The default is Duration.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1005,7 +1005,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerSpec(ref 
 					},
 					"relistDuration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistDuration is the interval between two fetches of the catalog. The default is 24 hours.",
+							Description: "RelistDuration is the interval between two catalog fetches. The default is 24 hours.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Duration"),
 						},
 					},
@@ -1019,7 +1019,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerSpec(ref 
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limit the classes and plans that are offered.",
+							Description: "CatalogRestrictions limits which classes and plans are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
@@ -1036,12 +1036,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerStatus(re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommonServiceBrokerStatus contains the status of both kinds of brokers.",
+				Description: "CommonServiceBrokerStatus contains the status fields that both broker kinds share.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready and Failed.",
+							Description: "Conditions contains the conditions Ready and Failed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1054,7 +1054,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerStatus(re
 					},
 					"reconciledGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ReconciledGeneration is the generation for which the catalog was fetched.",
+							Description: "ReconciledGeneration is the generation for which the catalog was last fetched.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1062,19 +1062,19 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerStatus(re
 					},
 					"operationStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OperationStartTime is the time of the first attempt of the current fetch.",
+							Description: "OperationStartTime is the time of the first attempt at the current fetch.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastCatalogRetrievalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastCatalogRetrievalTime is the time when the catalog was fetched.",
+							Description: "LastCatalogRetrievalTime is the time when the catalog was last fetched.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastConditionState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastConditionState is the state for tables.",
+							Description: "LastConditionState is the state that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1093,12 +1093,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommonServiceClassSpec contains the fields of both kinds of classes.",
+				Description: "CommonServiceClassSpec contains the fields that both class kinds share.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the service in the broker's catalog.",
+							Description: "ExternalName is the service name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1106,7 +1106,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the service in the broker's catalog.",
+							Description: "ExternalID is the service ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1114,7 +1114,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the service.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1130,7 +1130,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether the broker returns existing bindings.",
+							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1138,14 +1138,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether the plan of an instance can change.",
+							Description: "PlanUpdatable reports whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1173,7 +1173,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires contains permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service needs on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1187,7 +1187,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances.",
+							Description: "DefaultProvisionParameters contains default parameters for instances.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -1204,12 +1204,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CommonServicePlanSpec contains the fields of both kinds of plans.",
+				Description: "CommonServicePlanSpec contains the fields that both plan kinds share.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the plan in the broker's catalog.",
+							Description: "ExternalName is the plan name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1217,7 +1217,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the plan in the broker's catalog.",
+							Description: "ExternalID is the plan ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1225,7 +1225,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1233,7 +1233,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable overrides the field of the class.",
+							Description: "Bindable overrides the class's Bindable field.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1261,25 +1261,25 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"instanceCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceCreateParameterSchema is the JSON schema of the parameters of a new instance.",
+							Description: "InstanceCreateParameterSchema is the JSON schema for the parameters of a new instance.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"instanceUpdateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceUpdateParameterSchema is the JSON schema of the parameters of a changed instance.",
+							Description: "InstanceUpdateParameterSchema is the JSON schema for the parameters of an instance update.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"serviceBindingCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceBindingCreateParameterSchema is the JSON schema of the parameters of a binding.",
+							Description: "ServiceBindingCreateParameterSchema is the JSON schema for the parameters of a new binding.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
+							Description: "DefaultProvisionParameters contains default parameters for instances. They take precedence over the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -1296,7 +1296,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_LocalObjectReference(ref com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalObjectReference is the name of an object in the same namespace.",
+				Description: "LocalObjectReference contains the name of an object in the same namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1315,7 +1315,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ObjectReference(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ObjectReference is the name of an object in a namespace.",
+				Description: "ObjectReference contains the name and namespace of an object.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"namespace": {
@@ -1345,7 +1345,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ParametersFromSource(ref com
 				Properties: map[string]spec.Schema{
 					"secretKeyRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretKeyRef is a key of a secret. Its value is a JSON object with parameters.",
+							Description: "SecretKeyRef selects a secret key. The key's value must be a JSON object that contains parameters.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.SecretKeyReference"),
 						},
 					},
@@ -1361,7 +1361,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_PlanReference(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlanReference names a class and a plan: by external name, by external ID or by the name of the object, each for cluster-scoped and for namespaced classes. One pair must be set; if the class has only one plan, the plan can be omitted.",
+				Description: "PlanReference references a class and a plan by external name, by external ID or by object name, for either cluster-scoped or namespaced classes. One pair of fields must be set. If the class has only one plan, the plan field can be omitted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterServiceClassExternalName": {
@@ -1467,7 +1467,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_RenameKeyTransform(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RenameKeyTransform renames a key. It changes nothing if the key does not exist.",
+				Description: "RenameKeyTransform renames a key. It is a no-op if the key does not exist.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"from": {
@@ -1495,7 +1495,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_SecretKeyReference(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SecretKeyReference is a key of a secret in the same namespace.",
+				Description: "SecretKeyReference selects a key of a secret in the same namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1525,7 +1525,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_SecretTransform(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SecretTransform changes credentials. One field must be set.",
+				Description: "SecretTransform changes credentials. Exactly one field must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"renameKey": {
@@ -1564,7 +1564,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBinding(ref common.Re
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBinding is a binding to an instance. Its credentials are in a secret.",
+				Description: "ServiceBinding is a binding to an instance. Its credentials are stored in a secret.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1659,12 +1659,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingPropertiesStat
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBindingPropertiesState contains the properties that an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
+				Description: "ServiceBindingPropertiesState contains the properties that an operation requests or that the broker has confirmed. Parameter values from secrets are redacted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters without secret values.",
+							Description: "Parameters contains the parameters, with secret values redacted.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -1677,7 +1677,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingPropertiesStat
 					},
 					"userInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UserInfo is the originator.",
+							Description: "UserInfo is the user who originated the request.",
 							Ref:         ref("k8s.io/api/authentication/v1.UserInfo"),
 						},
 					},
@@ -1693,25 +1693,25 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingSpec(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBindingSpec describes a binding. Only metadata can change after its creation.",
+				Description: "ServiceBindingSpec describes a binding. After a binding is created, only its metadata can change.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"instanceRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceRef is the instance.",
+							Description: "InstanceRef references the instance.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.LocalObjectReference"),
 						},
 					},
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters for the broker. They are not secret.",
+							Description: "Parameters contains the parameters that are sent to the broker. They are not secret.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"parametersFrom": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ParametersFrom are secrets with further parameters.",
+							Description: "ParametersFrom lists secrets that contain additional parameters.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1724,14 +1724,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingSpec(ref commo
 					},
 					"secretName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretName is the name of the secret to create. The default is the name of the binding.",
+							Description: "SecretName is the name of the secret to create. The default is the binding name.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"secretTransforms": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretTransforms change the credentials, in this order, before they are stored.",
+							Description: "SecretTransforms lists changes to the credentials. They are applied in order before the credentials are stored.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1744,7 +1744,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingSpec(ref commo
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the binding for the broker. The default is a UUID.",
+							Description: "ExternalID is the binding ID that is sent to the broker. The default is a UUID.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1774,7 +1774,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready and Failed.",
+							Description: "Conditions contains the conditions Ready and Failed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1787,7 +1787,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"asyncOpInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AsyncOpInProgress reports that the broker works on CurrentOperation, which the catalog polls.",
+							Description: "AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog polls.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1809,7 +1809,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"reconciledGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ReconciledGeneration is the generation of the last operation that ended.",
+							Description: "ReconciledGeneration is the generation of the last operation that finished.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -1823,19 +1823,19 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"inProgressProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InProgressProperties are the properties that CurrentOperation requests.",
+							Description: "InProgressProperties contains the properties that CurrentOperation requests.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceBindingPropertiesState"),
 						},
 					},
 					"externalProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalProperties are the properties that the broker has confirmed.",
+							Description: "ExternalProperties contains the properties that the broker has confirmed.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceBindingPropertiesState"),
 						},
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog deletes a binding that a failed request might have created.",
+							Description: "OrphanMitigationInProgress reports that the catalog is deleting a binding that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1851,7 +1851,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"lastConditionState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastConditionState is the state for tables.",
+							Description: "LastConditionState is the state that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1870,7 +1870,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBroker(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBroker is a server of the Open Service Broker API that offers services in its namespace.",
+				Description: "ServiceBroker is an Open Service Broker API server that offers services in its namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1917,18 +1917,18 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerAuthInfo(ref co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBrokerAuthInfo refers to the credentials for a broker. One field must be set.",
+				Description: "ServiceBrokerAuthInfo references broker credentials. Exactly one field must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"basic": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Basic authenticates with a user name and a password.",
+							Description: "Basic selects authentication with a username and password.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.AuthConfig"),
 						},
 					},
 					"bearer": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bearer authenticates with a token.",
+							Description: "Bearer selects authentication with a token.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.AuthConfig"),
 						},
 					},
@@ -1944,7 +1944,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerList(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBrokerList is a list of service brokers.",
+				Description: "ServiceBrokerList is a list of ServiceBrokers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1992,12 +1992,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerSpec(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBrokerSpec describes a service broker.",
+				Description: "ServiceBrokerSpec describes a ServiceBroker.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "URL is the address of the broker.",
+							Description: "URL is the broker's base URL.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2012,14 +2012,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerSpec(ref common
 					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CABundle contains PEM-encoded CA certificates that verify the broker's certificate.",
+							Description: "CABundle contains the PEM-encoded CA certificates that are used to verify the broker's certificate.",
 							Type:        []string{"string"},
 							Format:      "byte",
 						},
 					},
 					"relistBehavior": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (it is fetched again when RelistRequests increases). The default is Duration.",
+							Description: "RelistBehavior is Duration (the catalog is fetched again after RelistDuration) or Manual (the catalog is fetched again when RelistRequests increases). The default is Duration.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2027,7 +2027,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerSpec(ref common
 					},
 					"relistDuration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RelistDuration is the interval between two fetches of the catalog. The default is 24 hours.",
+							Description: "RelistDuration is the interval between two catalog fetches. The default is 24 hours.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Duration"),
 						},
 					},
@@ -2041,13 +2041,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerSpec(ref common
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limit the classes and plans that are offered.",
+							Description: "CatalogRestrictions limits which classes and plans are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
 					"authInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AuthInfo refers to the credentials for the broker.",
+							Description: "AuthInfo references the broker credentials.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceBrokerAuthInfo"),
 						},
 					},
@@ -2064,12 +2064,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerStatus(ref comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceBrokerStatus is the status of a service broker.",
+				Description: "ServiceBrokerStatus is the status of a ServiceBroker.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready and Failed.",
+							Description: "Conditions contains the conditions Ready and Failed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2082,7 +2082,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerStatus(ref comm
 					},
 					"reconciledGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ReconciledGeneration is the generation for which the catalog was fetched.",
+							Description: "ReconciledGeneration is the generation for which the catalog was last fetched.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2090,19 +2090,19 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerStatus(ref comm
 					},
 					"operationStartTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OperationStartTime is the time of the first attempt of the current fetch.",
+							Description: "OperationStartTime is the time of the first attempt at the current fetch.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastCatalogRetrievalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastCatalogRetrievalTime is the time when the catalog was fetched.",
+							Description: "LastCatalogRetrievalTime is the time when the catalog was last fetched.",
 							Ref:         ref("k8s.io/apimachinery/pkg/apis/meta/v1.Time"),
 						},
 					},
 					"lastConditionState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastConditionState is the state for tables.",
+							Description: "LastConditionState is the state that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2121,7 +2121,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClass(ref common.Refe
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceClass is a service of a service broker.",
+				Description: "ServiceClass is a service that a ServiceBroker offers.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2168,7 +2168,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassList(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceClassList is a list of service classes.",
+				Description: "ServiceClassList is a list of ServiceClasses.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2216,12 +2216,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceClassSpec describes a service class.",
+				Description: "ServiceClassSpec describes a ServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the service in the broker's catalog.",
+							Description: "ExternalName is the service name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2229,7 +2229,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the service in the broker's catalog.",
+							Description: "ExternalID is the service ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2237,7 +2237,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the service.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2253,7 +2253,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether the broker returns existing bindings.",
+							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2261,14 +2261,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether the broker returns existing instances.",
+							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether the plan of an instance can change.",
+							Description: "PlanUpdatable reports whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2296,7 +2296,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires contains permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service needs on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2310,13 +2310,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances.",
+							Description: "DefaultProvisionParameters contains default parameters for instances.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"serviceBrokerName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceBrokerName is the name of the broker.",
+							Description: "ServiceBrokerName is the broker name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2335,7 +2335,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassStatus(ref commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceClassStatus is the status of a service class.",
+				Description: "ServiceClassStatus is the status of a ServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
@@ -2357,7 +2357,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstance(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceInstance is an instance of a service, which a broker provisions.",
+				Description: "ServiceInstance is a service instance that a broker provisions.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2452,7 +2452,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServiceInstancePropertiesState contains the properties that an operation requests or a broker has confirmed. Values of parameters from secrets are replaced.",
+				Description: "ServiceInstancePropertiesState contains the properties that an operation requests or that the broker has confirmed. Parameter values from secrets are redacted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterServicePlanExternalName": {
@@ -2490,7 +2490,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 					},
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters without secret values.",
+							Description: "Parameters contains the parameters, with secret values redacted.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
@@ -2503,7 +2503,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstancePropertiesSta
 					},
 					"userInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UserInfo is the originator.",
+							Description: "UserInfo is the user who originated the request.",
 							Ref:         ref("k8s.io/api/authentication/v1.UserInfo"),
 						},
 					},
@@ -2597,7 +2597,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceSpec(ref comm
 					},
 					"clusterServiceClassRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterServiceClassRef and the following references are the objects that PlanReference names. The catalog sets them through the subresource reference.",
+							Description: "ClusterServiceClassRef and the fields that follow reference the objects that PlanReference selects. The catalog sets them through the reference subresource.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ClusterObjectReference"),
 						},
 					},
@@ -2618,13 +2618,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceSpec(ref comm
 					},
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters for the broker. They are not secret.",
+							Description: "Parameters contains the parameters that are sent to the broker. They are not secret.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"parametersFrom": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ParametersFrom are secrets with further parameters. Each parameter must have one source only.",
+							Description: "ParametersFrom lists secrets that contain additional parameters. Each parameter must have only one source.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2637,7 +2637,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceSpec(ref comm
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the instance for the broker. The default is a UUID. It cannot change.",
+							Description: "ExternalID is the instance ID that is sent to the broker. The default is a UUID. ExternalID is immutable.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2651,7 +2651,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceSpec(ref comm
 					},
 					"updateRequests": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UpdateRequests is a counter. Increase it to send an update to the broker although no other field changes, for instance because a secret in ParametersFrom has changed.",
+							Description: "UpdateRequests is a counter. Increase it to send an update to the broker although no other field changes, for example because a secret in ParametersFrom has changed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2675,7 +2675,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are Ready, Failed and OrphanMitigation.",
+							Description: "Conditions contains the conditions Ready, Failed and OrphanMitigation.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2688,7 +2688,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"asyncOpInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AsyncOpInProgress reports that the broker works on CurrentOperation, which the catalog polls.",
+							Description: "AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog polls.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2696,7 +2696,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog deprovisions an instance that a failed request might have created.",
+							Description: "OrphanMitigationInProgress reports that the catalog is deprovisioning an instance that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2711,7 +2711,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"dashboardURL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DashboardURL is the address of the instance's dashboard.",
+							Description: "DashboardURL is the URL of the instance's dashboard.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2725,7 +2725,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"reconciledGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ReconciledGeneration is the generation of the last operation that ended.",
+							Description: "ReconciledGeneration is the generation of the last operation that finished.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2747,13 +2747,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"inProgressProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InProgressProperties are the properties that CurrentOperation requests.",
+							Description: "InProgressProperties contains the properties that CurrentOperation requests.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceInstancePropertiesState"),
 						},
 					},
 					"externalProperties": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalProperties are the properties that the broker has confirmed.",
+							Description: "ExternalProperties contains the properties that the broker has confirmed.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ServiceInstancePropertiesState"),
 						},
 					},
@@ -2775,13 +2775,13 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are the defaults that were used.",
+							Description: "DefaultProvisionParameters contains the default parameters that were used.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"lastConditionState": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastConditionState is the state for tables.",
+							Description: "LastConditionState is the state that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2789,7 +2789,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"userSpecifiedPlanName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UserSpecifiedPlanName and UserSpecifiedClassName are the names for tables.",
+							Description: "UserSpecifiedPlanName and UserSpecifiedClassName are the names that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2815,7 +2815,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlan(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServicePlan is a plan of a service class.",
+				Description: "ServicePlan is a plan for a ServiceClass.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2862,7 +2862,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanList(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServicePlanList is a list of service plans.",
+				Description: "ServicePlanList is a list of ServicePlans.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2910,12 +2910,12 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServicePlanSpec describes a service plan.",
+				Description: "ServicePlanSpec describes a ServicePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"externalName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalName is the name of the plan in the broker's catalog.",
+							Description: "ExternalName is the plan name in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2923,7 +2923,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"externalID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ExternalID is the ID of the plan in the broker's catalog.",
+							Description: "ExternalID is the plan ID in the broker's catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2931,7 +2931,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description is a short description.",
+							Description: "Description is a short description of the plan.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2939,7 +2939,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable overrides the field of the class.",
+							Description: "Bindable overrides the class's Bindable field.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2967,31 +2967,31 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"instanceCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceCreateParameterSchema is the JSON schema of the parameters of a new instance.",
+							Description: "InstanceCreateParameterSchema is the JSON schema for the parameters of a new instance.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"instanceUpdateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstanceUpdateParameterSchema is the JSON schema of the parameters of a changed instance.",
+							Description: "InstanceUpdateParameterSchema is the JSON schema for the parameters of an instance update.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"serviceBindingCreateParameterSchema": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceBindingCreateParameterSchema is the JSON schema of the parameters of a binding.",
+							Description: "ServiceBindingCreateParameterSchema is the JSON schema for the parameters of a new binding.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"defaultProvisionParameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DefaultProvisionParameters are defaults of the parameters of instances. They override the class's defaults.",
+							Description: "DefaultProvisionParameters contains default parameters for instances. They take precedence over the class's defaults.",
 							Ref:         ref("k8s.io/apimachinery/pkg/runtime.RawExtension"),
 						},
 					},
 					"serviceBrokerName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceBrokerName is the name of the broker.",
+							Description: "ServiceBrokerName is the broker name.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2999,7 +2999,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"serviceClassRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceClassRef is the class of the plan.",
+							Description: "ServiceClassRef references the plan's class.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.LocalObjectReference"),
 						},
@@ -3017,7 +3017,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanStatus(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ServicePlanStatus is the status of a service plan.",
+				Description: "ServicePlanStatus is the status of a ServicePlan.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {

@@ -111,7 +111,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodPresetSpec selects the pods and contains their additional settings.",
+				Description: "PodPresetSpec selects pods and contains additional settings for them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"selector": {
@@ -123,7 +123,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 					},
 					"env": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Env are environment variables of each container.",
+							Description: "Env lists environment variables for each container.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -136,7 +136,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 					},
 					"envFrom": {
 						SchemaProps: spec.SchemaProps{
-							Description: "EnvFrom are sources of environment variables of each container.",
+							Description: "EnvFrom lists sources of environment variables for each container.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -149,7 +149,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 					},
 					"volumes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Volumes are volumes of the pod.",
+							Description: "Volumes lists volumes for the pod.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -162,7 +162,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPresetSpec(ref common.Referenc
 					},
 					"volumeMounts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "VolumeMounts are mounts of volumes into each container.",
+							Description: "VolumeMounts lists volume mounts for each container.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

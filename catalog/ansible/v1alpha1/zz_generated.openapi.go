@@ -178,7 +178,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleBindingSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"bundleInstance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BundleInstance is the instance that is bound.",
+							Description: "BundleInstance is the instance to which the binding belongs.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/catalog/ansible/v1alpha1.LocalObjectReference"),
 						},
@@ -327,21 +327,21 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceSpec(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"bundle": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bundle is the bundle of the instance.",
+							Description: "Bundle is the instance's bundle.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/catalog/ansible/v1alpha1.LocalObjectReference"),
 						},
 					},
 					"context": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Context is where the instance is.",
+							Description: "Context is the context in which the instance was created.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/catalog/ansible/v1alpha1.Context"),
 						},
 					},
 					"dashboardUrl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DashboardURL is the address of a user interface, if there is one.",
+							Description: "DashboardURL is the URL of a user interface, if the instance has one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -364,7 +364,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceStatus(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"bindings": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindings are the bindings of the instance.",
+							Description: "Bindings lists the instance's bindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -385,7 +385,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceStatus(ref common.Ref
 					},
 					"lastDescription": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastDescription describes the progress of the last operation, or its failure.",
+							Description: "LastDescription describes the progress or the failure of the last operation.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -393,7 +393,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceStatus(ref common.Ref
 					},
 					"jobs": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Jobs are the last operation of the instance, by its name.",
+							Description: "Jobs holds the instance's last operation, keyed by its name.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -495,7 +495,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleSpec(ref common.ReferenceCall
 					},
 					"image": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Image is the reference of the image.",
+							Description: "Image is the image reference.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -503,7 +503,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleSpec(ref common.ReferenceCall
 					},
 					"tags": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Tags are words for the catalog.",
+							Description: "Tags lists keywords for the catalog.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -533,7 +533,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleSpec(ref common.ReferenceCall
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Metadata is an object in JSON.",
+							Description: "Metadata is a JSON object.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -549,7 +549,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleSpec(ref common.ReferenceCall
 					},
 					"plans": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Plans are the plans of the service.",
+							Description: "Plans lists the service's plans.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -573,7 +573,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Context(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Context is the platform and the project of an instance.",
+				Description: "Context consists of an instance's platform and project.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"platform": {
@@ -603,7 +603,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Job(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Job is an operation, in which the bundle runs in a pod.",
+				Description: "Job is an operation that runs the bundle in a pod.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"podName": {
@@ -624,7 +624,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Job(ref common.ReferenceCallback) c
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description describes the progress, or the failure.",
+							Description: "Description describes the progress or the failure of the operation.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -648,7 +648,7 @@ func schema_slipway_catalog_ansible_v1alpha1_LocalObjectReference(ref common.Ref
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalObjectReference names an object of the same namespace.",
+				Description: "LocalObjectReference refers to an object in the same namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -683,7 +683,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Parameter(ref common.ReferenceCallb
 					},
 					"title": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Title is the name that forms show.",
+							Description: "Title is the name that is shown in forms.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -719,7 +719,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Parameter(ref common.ReferenceCallb
 					},
 					"enum": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Enum are the possible values.",
+							Description: "Enum lists the allowed values.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -747,7 +747,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ID is the ID of the plan in the catalog.",
+							Description: "ID is the plan's ID in the catalog.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -771,7 +771,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Metadata is an object in JSON.",
+							Description: "Metadata is a JSON object.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -794,7 +794,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"updatesTo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UpdatesTo are the names of the plans that can follow.",
+							Description: "UpdatesTo lists the names of the plans to which an instance can be updated.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -808,7 +808,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"parameters": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parameters are the parameters of instances, BindParameters the parameters of bindings.",
+							Description: "Parameters lists the parameters of instances. BindParameters lists the parameters of bindings.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
