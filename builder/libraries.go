@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// libraryVariable matches the names of environment variables that hold addresses of shared
-// libraries.
+// libraryVariable matches the names of environment variables that hold the repository URLs of
+// Jenkins shared libraries.
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
 // fetchLibraries fetches a pipeline's shared libraries with the credentials of its source, which

@@ -70,7 +70,7 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	if _, err := client.Put(t.Context(), "key", "value"); err != nil {
 		t.Fatal(err)
 	}
-	// A second voting member, which never starts, removes the quorum.
+	// A second voting member that never starts makes the cluster lose quorum.
 	if _, err := client.MemberAdd(t.Context(), []string{fmt.Sprintf("https://127.0.0.1:%d", unusedPort(t))}); err != nil {
 		t.Fatal(err)
 	}

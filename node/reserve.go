@@ -87,8 +87,8 @@ func (r Reserve) resources() map[string]string {
 	}
 }
 
-// evictionHard returns upstream's eviction thresholds, which upstream sets only if there is a
-// configuration file, and a threshold for PIDs.
+// evictionHard returns the kubelet's default hard eviction thresholds plus a threshold for PIDs.
+// The kubelet applies its defaults only if it has a configuration file.
 func evictionHard() map[string]string {
 	thresholds := maps.Clone(eviction.DefaultEvictionHard)
 	thresholds["pid.available"] = "10%"

@@ -46,5 +46,5 @@ func (h *Host) etcdResetDone() error {
 	return h.writeCluster(record.Cluster{Complete: true})
 }
 
-// EtcdResetPending reports whether the control plane has not completed a reset yet.
+// EtcdResetPending reports whether an etcd reset has been requested but not yet completed.
 func (h *Host) EtcdResetPending() bool { return h.cluster != nil && h.cluster.Reset }

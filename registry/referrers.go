@@ -28,8 +28,8 @@ import (
 const routeReferrers = "referrers"
 
 // maxReferrers is the maximum number of referrers on a page, and maxPage is the maximum total size
-// of their descriptors, in bytes. A descriptor usually has a few hundred bytes, and at most as many
-// as a manifest. A descriptor that is larger than maxPage gets a page of its own.
+// of their descriptors, in bytes. A descriptor is usually a few hundred bytes, and never larger
+// than a manifest. A descriptor that is larger than maxPage gets a page of its own.
 const maxReferrers, maxPage = 500, maxManifest
 
 // subjectOf returns the digest of a manifest's subject, or "" if it has none.

@@ -68,8 +68,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a StatefulSet whose replicas need too much memory, unless an update does not
-// increase the amount.
+// Validate rejects a StatefulSet whose replicas need too much memory. It allows updates that do not
+// increase the memory needed.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != appsv1.Resource("statefulsets") {
 		return nil

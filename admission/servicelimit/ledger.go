@@ -26,8 +26,8 @@ type counted struct {
 	weight int
 }
 
-// reservationTime is the maximum time that an admitted object counts before it appears in the
-// cache.
+// reservationTime is how long an admitted object counts towards the limit while it is not yet in
+// the cache.
 const reservationTime = 10 * time.Second
 
 // reservation is an object that was admitted but may not be stored yet.

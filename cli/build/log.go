@@ -52,7 +52,7 @@ func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// Written writes what a build has logged so far to out.
+// Written writes to out everything that a build has logged so far.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
 	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }

@@ -42,7 +42,7 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
-// official is the prefix in the names of Docker's official images, which users omit.
+// official is the prefix, usually omitted by users, of the names of Docker's official images.
 const official = "library/"
 
 // replace returns the new registry and name, and whether the mapping matches.

@@ -36,8 +36,8 @@ func (f fixture) masterToken(t *testing.T) join.Token {
 	return token
 }
 
-// sendMaster posts a join request from a host that joins as a master. admit is called on the
-// master's side.
+// sendMaster posts a join request from a host that joins as a master. The existing master calls
+// admit to admit the host.
 func (f fixture) sendMaster(t *testing.T, request join.Request, admit func(context.Context, join.Request) (*join.Master, error)) *httptest.ResponseRecorder {
 	t.Helper()
 	body, err := json.Marshal(request)

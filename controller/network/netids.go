@@ -147,8 +147,8 @@ func (n *netIDs) create(ctx context.Context, project *corev1.Namespace) (err err
 	return nil
 }
 
-// change records the project of a NetNamespace. It applies the change that the NetNamespace's
-// annotation requests and removes this annotation.
+// change records the project of a NetNamespace. It also applies the change that the NetNamespace's
+// annotation requests, and then removes the annotation.
 func (n *netIDs) change(ctx context.Context, namespace *networkv1.NetNamespace, project *corev1.Namespace) error {
 	changed := namespace.DeepCopy()
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, networkplugin.ProjectUIDAnnotation, string(project.UID))

@@ -92,7 +92,7 @@ func decode(auth string) (user, password string) {
 	return user, password
 }
 
-// location splits a server, in the form in which clients write it, such as
+// location splits a server address from a client's credentials file, such as
 // "https://registry.example.com/v1/".
 func location(server string) (host, path string) {
 	_, rest, ok := strings.Cut(server, "://")

@@ -149,9 +149,9 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 	return errors.Join(errs...)
 }
 
-// second returns a pod's IPv6 address. The address is invalid if the pod was created in another
-// network: spoofcheck rejects packets from that address, and the limit's filter would bypass
-// spoofcheck.
+// second returns a pod's IPv6 address. If the pod was created while another IPv6 network was
+// configured, second returns an invalid address: spoofcheck rejects packets from the old address,
+// and a filter for it would let them bypass spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
 	if !l.DualStack.Subnet(subnet).Contains(pod.SecondAddress) {

@@ -1,7 +1,7 @@
-// Package plan passes the work of a supervisor from `slipway run`, which reads the configuration,
-// to slipway-supervisor, which uses little memory. The PID stays the same, because the process
-// executes the other program: systemd, a terminal and the lock on the data directory are not
-// affected.
+// Package plan hands supervision over from `slipway run`, which reads the configuration, to
+// slipway-supervisor, a separate program that uses less memory. The PID stays the same, because the
+// process executes the other program: systemd, a terminal and the lock on the data directory are
+// not affected.
 package plan
 
 import (

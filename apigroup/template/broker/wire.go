@@ -24,7 +24,7 @@ type plan struct {
 	Schemas     planSchemas  `json:"schemas"`
 }
 
-// planMetadata holds the order of parameters in the format of OpenShift 3's web console.
+// planMetadata holds the parameter order in the format that OpenShift 3's web console expects.
 type planMetadata struct {
 	Schemas struct {
 		ServiceInstance struct {

@@ -31,7 +31,7 @@ type Server struct {
 	machine Machine
 }
 
-// Machine is a network in which slapd can run.
+// Machine is a network namespace in which slapd can run.
 type Machine interface {
 	// Do runs a function in the network. Sockets and processes that the function creates belong to
 	// the network.

@@ -24,8 +24,8 @@ type Driver interface {
 	Identity() csi.IdentityClient
 }
 
-// Server is the component that serves liveness. It probes the drivers only when it receives a
-// request.
+// Server is the component that serves the liveness endpoints of CSI drivers. It probes the drivers
+// only when it receives a request.
 type Server struct {
 	// Listener accepts the requests. Run closes the listener.
 	Listener net.Listener

@@ -1,5 +1,5 @@
-// Package image creates, copies and measures volume images, which are sparse files of the volume's
-// size.
+// Package image creates, copies and measures volume images. Each image is a sparse file of the same
+// size as its volume.
 package image
 
 import (

@@ -290,7 +290,7 @@ func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkFailure checks that the resources left by a failed order are deleted.
+// checkFailure checks that the resources left behind by a failed provision request are deleted.
 func (b *queueBroker) checkFailure(t *testing.T, c *kit.Cluster) {
 	id := b.order(t, c, "full", "{fail: true}")
 	wait(c, "serviceinstance/full", "{.status.lastConditionState} {.status.orphanMitigationInProgress} {.status.deprovisionStatus}", "Failed false Succeeded")

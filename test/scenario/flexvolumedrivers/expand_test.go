@@ -142,8 +142,8 @@ func has(claim *corev1.PersistentVolumeClaim, conditionType corev1.PersistentVol
 	return false
 }
 
-// checkMetrics checks that the metrics of both processes contain the driver, and that the kubelet's
-// metrics contain its volume.
+// checkMetrics checks that the control plane and the node export metrics for the driver, and that
+// the kubelet also exports metrics for the driver's volume.
 func checkMetrics(t *testing.T, c *kit.Cluster, d *driver) {
 	t.Helper()
 	const controlPlane = "/metrics"

@@ -30,7 +30,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
 `
 
-// more holds a path without a host, a default backend without a host, and a wildcard host.
+// more contains Ingresses with an exact path, a wildcard host, and a default backend without a
+// host.
 const more = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
