@@ -81,7 +81,7 @@ unit: build ## run the tests next to the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
 	npm --prefix console/web --silent test
 
-# Two packages run at the same time, because a scenario mostly waits; JOBS=1 runs one package at a
+# Three packages run at the same time, because a scenario mostly waits; JOBS=1 runs one package at a
 # time. Each has its own network namespace, data directory and cgroup. With RUN, only the packages
 # with the test are compiled.
 SCENARIOS = $(if $(RUN),$$(grep -rlwE 'func ($(RUN))' test/scenario | xargs -r -n1 dirname | sort -u | sed 's|^|./|'),./test/scenario/...)
@@ -92,7 +92,7 @@ ifdef RUN
 	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
 else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
-	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),2) -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),3) -timeout 40m ./test/scenario/...
 endif
 
 # The embedded programs of this repository that are small, and packages whose tests start no programs of
