@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/encryption"
@@ -63,13 +62,9 @@ const loadTimeout = 4 * time.Minute
 // rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them
 // encrypt with it.
 func rotateOnAll(ctx context.Context, h *platform.Host) error {
-	config, err := h.AdminClient()
+	config, client, err := connectAdmin(h)
 	if err != nil {
-		return fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return err
 	}
 	servers, err := allServers(ctx, h, config)
 	if err != nil {

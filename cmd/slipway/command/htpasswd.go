@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/oauth/idp/htpasswd"
 )
@@ -90,13 +89,9 @@ func changePasswords(cmd *cobra.Command, opts *options, path string, edit func()
 	if err != nil || !h.SeveralMasters() {
 		return edit() // --file works without a configuration
 	}
-	config, err := h.AdminClient()
+	_, client, err := connectAdmin(h)
 	if err != nil {
-		return fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w", err)
+		return err
 	}
 	shared := h.SharedFiles(client)
 	for key, file := range shared.Files {

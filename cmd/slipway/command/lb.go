@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
@@ -125,13 +124,9 @@ func clusterMasters(ctx context.Context, opts *options) ([]routermasters.Server,
 	if err != nil {
 		return nil, err
 	}
-	config, err := h.AdminClient()
+	_, client, err := connectAdmin(h)
 	if err != nil {
-		return nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()

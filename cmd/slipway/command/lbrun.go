@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/cmd/slipway/installation"
@@ -91,13 +90,9 @@ func balancerKubeconfig(ctx context.Context, opts *options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := h.AdminClient()
+	config, client, err := connectAdmin(h)
 	if err != nil {
-		return nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
+		return nil, err
 	}
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return nil, fmt.Errorf("read certificate authority: %w", err)

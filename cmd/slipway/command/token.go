@@ -148,13 +148,9 @@ func openTokens(opts *options) (hosts.Tokens, []byte, error) {
 	if err != nil {
 		return hosts.Tokens{}, nil, err
 	}
-	config, err := h.AdminClient()
+	config, client, err := connectAdmin(h)
 	if err != nil {
-		return hosts.Tokens{}, nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return hosts.Tokens{}, nil, fmt.Errorf("connect to the cluster: %w", err)
+		return hosts.Tokens{}, nil, err
 	}
 	return hosts.Tokens{Client: client}, config.CAData, nil
 }

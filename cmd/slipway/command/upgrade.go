@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform"
@@ -80,13 +79,9 @@ func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
 
 // upgradeState reads the cluster's state.
 func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error) {
-	config, err := h.AdminClient()
+	_, client, err := connectAdmin(h)
 	if err != nil {
-		return nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w", err)
+		return nil, err
 	}
 	server, err := client.Discovery().ServerVersion()
 	if err != nil {

@@ -26,11 +26,11 @@ func TestHostThatCannotJoinReportsReason(t *testing.T) {
 		"wrong port":       {strings.Replace(c.APIURL(), "8443", "8444", 1), valid, "does not respond"},
 		"not a URL":        {"master", valid, "is not the address of a master"},
 		"another server":   {"https://" + c.Address.String() + ":5000", valid, "is not the address of a master of slipway"},
-		"name of the node": {c.APIURL(), c.Token(), "has a node second already"},
+		"name of the node": {c.APIURL(), c.Token(), "already has a node second"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := host
-			if tt.want == "has a node second already" {
+			if tt.want == "already has a node second" {
 				host = c.NewHost(second, kit.Options{})
 			}
 			result := host.Slipway("up", "--join", tt.url, "--token", tt.token)

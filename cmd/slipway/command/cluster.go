@@ -1,0 +1,24 @@
+package command
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-platform/slipway/platform"
+)
+
+// connectAdmin returns the administrator's connection to the cluster of this host, and a client for
+// it. The error names the command that starts the cluster if it has never been started.
+func connectAdmin(h *platform.Host) (*rest.Config, kubernetes.Interface, error) {
+	config, err := h.AdminClient()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w; start the cluster with: slipway up", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect to the cluster: %w", err)
+	}
+	return config, client, nil
+}
