@@ -36,17 +36,33 @@ func MainWithDevicePlugins(m *testing.M, options Options) {
 
 // runSeparately runs this program in a new mount namespace, and returns its exit code.
 func runSeparately() int {
+	// If another cluster is purged meanwhile, it removes the machine's directory if it is empty. The
+	// kernel would then also unmount the directory of the new namespace. Kubelets keep directories.
+	keep, err := keepDirectory()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "keep the directory of device plugins:", err)
+		return 1
+	}
+	defer os.Remove(keep)
 	command := exec.Command("/proc/self/exe", os.Args[1:]...)
 	command.Env = append(os.Environ(), separateVariable+"=1")
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stdout, os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
-	err := command.Run()
+	err = command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		fmt.Fprintln(os.Stderr, "run in a mount namespace:", err)
 		return 1
 	}
 	return command.ProcessState.ExitCode()
+}
+
+// keepDirectory creates a directory in the machine's directory for device plugins.
+func keepDirectory() (string, error) {
+	if err := os.MkdirAll(pluginapi.DevicePluginPath, 0o750); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(pluginapi.DevicePluginPath, "test-")
 }
 
 // separateMounts mounts a separate directory for device plugins. It unmounts the copies of other
@@ -63,9 +79,6 @@ func separateMounts() error {
 		if other.Mountpoint != os.TempDir() {
 			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH) // the mount below it was unmounted with it
 		}
-	}
-	if err := os.MkdirAll(pluginapi.DevicePluginPath, 0o750); err != nil {
-		return err
 	}
 	return unix.Mount("tmpfs", pluginapi.DevicePluginPath, "tmpfs", 0, "")
 }
