@@ -37,7 +37,7 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := b.sweep(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("Cannot continue the operations of bundles that no platform polls", "err", err)
+			slog.Warn("cannot continue the operations of bundles that no platform polls", "error", err)
 		}
 	}
 }

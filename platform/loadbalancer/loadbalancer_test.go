@@ -148,11 +148,7 @@ func newBalancer(t *testing.T, c *cluster, addresses ...string) *LoadBalancer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "lb-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := componenttest.ShortDir(t)
 	var servers []masters.Server
 	for i, address := range addresses {
 		servers = append(servers, masters.Server{Name: fmt.Sprint("master-", i), Address: address})

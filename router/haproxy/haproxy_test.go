@@ -88,11 +88,7 @@ func text(t *testing.T, path string) string {
 // newFixture prepares a HAProxy with the given environment variables. run starts it.
 func newFixture(t *testing.T, variables map[string]string) *fixture {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := componenttest.ShortDir(t)
 	own := map[string]string{"RELOAD_INTERVAL": "1ms"}
 	names := []string{"ROUTER_SERVICE_HTTP_PORT", "ROUTER_SERVICE_HTTPS_PORT", "ROUTER_SERVICE_SNI_PORT", "ROUTER_SERVICE_NO_SNI_PORT"}
 	for i, port := range free(t, len(names)) {

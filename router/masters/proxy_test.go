@@ -44,11 +44,7 @@ func proxyFor(t *testing.T, servers ...Server) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "lb-") // the path of a socket must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := componenttest.ShortDir(t)
 	proxy := &Proxy{Config: Config{Listen: address(t), Stats: address(t), Servers: servers}, Program: program, Dir: dir}
 	componenttest.Run(t, proxy.Run)
 	return proxy
