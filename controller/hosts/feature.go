@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
@@ -274,11 +276,7 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	if err := d.checkReserved(request); err != nil {
 		return err
 	}
-	_, err := d.client.CoreV1().Nodes().Get(ctx, request.NodeName, metav1.GetOptions{})
-	if err == nil {
-		return Refusal{fmt.Errorf("the cluster already has a node %s; set another nodeName in node-config.yaml of the new host, or remove the previous host with: oc delete node %s", request.NodeName, request.NodeName)}
-	}
-	if !apierrors.IsNotFound(err) {
+	if err := d.checkName(ctx, request.NodeName); err != nil {
 		return err
 	}
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -287,12 +285,33 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	}
 	for _, node := range nodes.Items {
 		for _, address := range node.Status.Addresses {
-			if address.Address == request.Address {
+			// The API server's cache can still contain the former node of the same name.
+			if address.Address == request.Address && node.Name != request.NodeName {
 				return Refusal{fmt.Errorf("node %s already has the address %s; set nodeIP in node-config.yaml of the new host to its own address", node.Name, request.Address)}
 			}
 		}
 	}
 	return nil
+}
+
+// checkName returns an error if the cluster has a node of this name. It waits for the deletion of a
+// Node whose host has already left, which takes a few seconds.
+func (d *door) checkName(ctx context.Context, name string) error {
+	var node *corev1.Node
+	err := wait.PollUntilContextTimeout(ctx, refreshInterval/4, 2*voidDelay, true, func(ctx context.Context) (gone bool, err error) {
+		node, err = d.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		if err == nil && node.DeletionTimestamp == nil {
+			err = Refuse("the cluster already has a node %s; set another nodeName in node-config.yaml of the new host, or remove the previous host with: oc delete node %s", name, name)
+		}
+		return false, err
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return Refuse("node %s is still being deleted, see: oc describe node %s; repeat the command when the node no longer exists", name, name)
+	}
+	return err
 }
 
 // checkReserved returns an error if the request uses a name or address of the platform.

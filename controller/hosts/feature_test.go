@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/pki/join"
 )
@@ -104,6 +108,28 @@ func TestRejectedHostsGetReason(t *testing.T) {
 				t.Errorf("the reason has several lines: %q", body)
 			}
 		})
+	}
+}
+
+// TestJoinWaitsForDeletionOfFormerNode uses a Node whose finalizer is removed while a host of the
+// same name joins.
+func TestJoinWaitsForDeletionOfFormerNode(t *testing.T) {
+	f := newFixture(t)
+	request := requestFor(f.createToken(t, time.Hour))
+	former := corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: request.NodeName, Finalizers: []string{finalizer}, DeletionTimestamp: new(metav1.Now())},
+		Status:     corev1.NodeStatus{Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: request.Address}}},
+	}
+	reads := 0
+	f.client.(*fake.Clientset).PrependReactor("get", "nodes", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if action.(clienttesting.GetAction).GetName() != former.Name {
+			return false, nil, nil
+		}
+		reads++
+		return reads < 3, &former, nil
+	})
+	if code, body := f.send(t, request); code != http.StatusOK || reads != 3 {
+		t.Errorf("got %d %q after %d reads of the node", code, body, reads)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestKindsAreServedAndValidated(t *testing.T) {
 	expect("EXTERNAL-NAME   BROKER     AGE", "get", "clusterserviceclasses", "api-class")
 	expect("api-class", "get", "clusterserviceclasses", "--field-selector=spec.externalName=api-database", "-o", "name")
 	expect("api-plan", "get", "clusterserviceplans", "--field-selector=spec.free=true,spec.clusterServiceClassRef.name=api-class", "-o", "name")
-	expect("ExternalID is the ID of the instance", "explain", "serviceinstances.spec.externalID")
+	expect("ExternalID is the instance ID", "explain", "serviceinstances.spec.externalID")
 	expect("External Name:", "describe", "clusterserviceclass/api-class")
 	const instance = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: mine},
 		spec: {clusterServiceClassExternalName: api-database, parameters: {size: 1}}}`
