@@ -23,6 +23,11 @@ func (c *MasterConfig) APIAddress() (host string, port int) {
 	return splitAddress(c.ServingInfo.BindAddress)
 }
 
+// RegistryAddress returns the IP address and port on which the registry listens.
+func (c *MasterConfig) RegistryAddress() (host string, port int) {
+	return splitAddress(c.Slipway.Registry.BindAddress)
+}
+
 // DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server that
 // other hosts can reach.
 func (c *MasterConfig) DNSPort() int32 {

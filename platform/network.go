@@ -68,9 +68,22 @@ func (h *Host) network() (component.Component, error) {
 		Network:      network,
 		DNSDevice:    h.Node.Slipway.DNSDevice,
 		DNSIP:        dnsIP,
+		HostPorts:    h.portsForPods(),
 
 		CheckInterval: h.Node.SyncPeriod(),
 	}, nil
+}
+
+// portsForPods returns the TCP ports of this host to which pods connect: the kubelet's and, on a
+// master, those of the API server and the registry.
+func (h *Host) portsForPods() []int {
+	_, kubelet := h.Node.KubeletAddress()
+	if h.Joined() {
+		return []int{kubelet}
+	}
+	_, api := h.Master.APIAddress()
+	_, registry := h.Master.RegistryAddress()
+	return []int{kubelet, api, registry}
 }
 
 // agentClients returns the clients for the components that connect pods.

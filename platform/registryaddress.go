@@ -1,8 +1,8 @@
 package platform
 
 import (
-	"fmt"
 	"net"
+	"strconv"
 
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/balancer"
@@ -72,9 +72,6 @@ func (h *Host) firstRegistry() (address, authority string, err error) {
 	case h.usesRemoteRegistry():
 		return h.cluster.Registry, h.credentials.CA.Cert, nil
 	}
-	_, port, err := net.SplitHostPort(h.Master.Slipway.Registry.BindAddress)
-	if err != nil {
-		return "", "", fmt.Errorf("read address of registry: %w", err)
-	}
-	return net.JoinHostPort(h.address.String(), port), h.credentials.CA.Cert, nil
+	_, port := h.Master.RegistryAddress()
+	return net.JoinHostPort(h.address.String(), strconv.Itoa(port)), h.credentials.CA.Cert, nil
 }

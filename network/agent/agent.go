@@ -16,14 +16,8 @@
 // would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
 // removed with it.
 //
-// The host's firewall: kube-proxy has its own tables. A firewall that drops forwarded traffic
-// (Docker sets this policy) or incoming traffic (ufw) must allow pod traffic, because an accept
-// verdict in our table cannot override a drop verdict in another table. The firewall must accept
-// forwarded packets from and to the bridge, and incoming packets from the bridge to port 53 of the
-// DNS address and to the ports of the API server and the kubelet. With Docker:
-//
-//	iptables -I DOCKER-USER -i slipway0 -j ACCEPT
-//	iptables -I DOCKER-USER -o slipway0 -j ACCEPT
+// A host's firewall that drops packets by default gets rules that accept pod traffic (package
+// hostfirewall).
 package agent
 
 import (
@@ -42,6 +36,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/hostfirewall"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
@@ -89,6 +85,7 @@ type Agent struct {
 	Network       networkclient.Interface
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
+	HostPorts     []int         // TCP ports of this host that the host's firewall must not close to pods
 	CheckInterval time.Duration // the interval between checks; the default is 30 s
 }
 
@@ -229,6 +226,10 @@ func (a *Agent) writeTables(ctx context.Context, cluster *cluster) error {
 			return err
 		}
 		if err := adminchain.Ensure(ctx, a.Bridge, network.ClusterCIDR); err != nil {
+			return err
+		}
+		exceptions := hostfirewall.Exceptions{Bridge: a.Bridge, DNSAddress: a.DNSIP, Ports: a.HostPorts}
+		if err := hostfirewall.Ensure(ctx, ipfamily.Of(network.ClusterCIDR.Addr()), exceptions); err != nil {
 			return err
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/hostfirewall"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/shaping"
 )
@@ -49,7 +50,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}
-	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...), adminchain.Remove(ctx, l.AdminRules))
+	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...), hostfirewall.Remove(ctx), adminchain.Remove(ctx, l.AdminRules))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean up network: %w", err)
 	}

@@ -9,9 +9,8 @@
 // The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, in addition to kube-proxy's
 // `kube-proxy`. Both tables have chains at the same hooks; the first one that rewrites a connection
 // takes effect. The tables do not conflict, because a service's address is not an address of this
-// host. An accept verdict in one nftables table does not override a drop verdict in another: a host
-// firewall that drops forwarded traffic must itself accept traffic on the bridge (see package
-// agent).
+// host. An accept verdict in one nftables table does not override a drop verdict in another: see package
+// hostfirewall.
 package nat
 
 import (

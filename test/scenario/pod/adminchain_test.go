@@ -102,3 +102,35 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	waitJump(p.Cluster)
 	blocked()
 }
+
+// TestPodsPassFirewallOfHost sets the policies that ufw sets.
+func TestPodsPassFirewallOfHost(t *testing.T) {
+	p := newProjects(t)
+	newOutside(t, p.Cluster)
+	run := func(command string) {
+		t.Helper()
+		if _, err := onMachine(p.Cluster, command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setPolicy := func(policy string) {
+		t.Helper()
+		for chain, hook := range map[string]string{"FORWARD": "forward", "INPUT": "input"} {
+			run(fmt.Sprintf("nft 'add chain ip filter %s { type filter hook %s priority 0; policy %s; }'", chain, hook, policy))
+		}
+	}
+	t.Cleanup(func() {
+		setPolicy("accept")
+		run("nft flush chain ip filter INPUT")
+	})
+	setPolicy("accept")
+	run("nft add rule ip filter INPUT iifname != slipway0 accept")
+	setPolicy("drop")
+	// The node adds its rules within iptablesSyncPeriod.
+	waitExternal(p.Cluster, "203.0.113.1", "203.0.113.1")
+	p.WaitFetch("client", p.url(8080), "I am web")
+	p.Exec("client", "nslookup", "kubernetes.default.svc.cluster.local")
+	if address := p.OC("get", "service", "kubernetes", "-n", "default", "-o", "jsonpath={.spec.clusterIP}:443"); !reachesAPI(p.Cluster, address) {
+		t.Errorf("the pod cannot connect to the API server at %s", address)
+	}
+}
