@@ -161,8 +161,8 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 }
 
 // kubectlTree returns kubectl's command tree. It unsets PATH while kubectl creates the commands.
-// Otherwise, kubectl would search PATH for plugins to list in a help text that Slipway replaces,
-// which takes a tenth of the time.
+// Otherwise, kubectl would search PATH for plugins to list in a help text that Slipway replaces.
+// The search takes a tenth of the time that kubectl needs to create its commands.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {

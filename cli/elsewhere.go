@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newCluster returns `oc cluster`, which ran a cluster in containers in OpenShift 3. Each of its
-// subcommands fails and names the corresponding Slipway command.
+// newCluster returns the `oc cluster` command, which ran a cluster in containers in OpenShift 3.
+// Each of its subcommands fails and names the corresponding Slipway command.
 func newCluster() *cobra.Command {
 	cluster := elsewhere("cluster", "cluster", "slipway up, slipway down or slipway status")
 	for name, instead := range map[string]string{
@@ -19,7 +19,7 @@ func newCluster() *cobra.Command {
 	return cluster
 }
 
-// newMustGather returns `oc adm must-gather`.
+// newMustGather returns the `oc adm must-gather` command.
 func newMustGather() *cobra.Command {
 	return elsewhere("adm must-gather", "must-gather", "slipway support on each host, which saves what it would collect")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/export"
 )
 
-// newGet returns `oc get`: kubectl's command with two OpenShift 3 flags, --show-all, which has no
-// effect, and --export.
+// newGet returns the `oc get` command. It extends kubectl's command with two OpenShift 3 flags:
+// --show-all, which has no effect, and --export.
 func newGet(name string, factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := get.NewCmdGet(name, factory, streams)
 	flags := command.Flags()
@@ -34,7 +34,7 @@ func newGet(name string, factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// severalTypes reports whether the arguments name several types, such as "svc,pod" or "svc/a
+// severalTypes reports whether the arguments name more than one type, such as "svc,pod" or "svc/a
 // pod/a". In this case, as in OpenShift 3, the printed names include the type, even if all objects
 // have the same type.
 func severalTypes(args []string) bool {

@@ -9,11 +9,11 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// noKind matches kubectl's message for a manifest of an unknown kind, if the user may not list
-// CustomResourceDefinitions.
+// noKind matches kubectl's message for a manifest of an unknown kind if the user is not allowed to
+// list CustomResourceDefinitions.
 var noKind = regexp.MustCompile(`error validating data: failed to check CRD: .*`)
 
-// withHint rewrites errors that describe the client's requests rather than the user's problem, and
+// withHint rewrites errors that describe the client's requests instead of the user's problem, and
 // adds a remedy.
 func withHint(message string) string {
 	const kinds = "to list the kinds of the server, use: oc api-resources"

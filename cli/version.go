@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// newVersion returns `oc version`. The command prints its output as OpenShift 3's client does or,
-// with -o, as kubectl does.
+// newVersion returns the `oc version` command. The command prints its output as OpenShift 3's
+// client does or, with -o, as kubectl does.
 func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectl.NewCmdVersion(factory, streams)
 	structured := command.Run

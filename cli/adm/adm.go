@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/registry"
 )
 
-// New returns `oc adm`. As in OpenShift 3, kubectl's commands for nodes are also available at the
-// top level of oc.
+// New returns the `oc adm` command. As in OpenShift 3, kubectl's commands for nodes are also
+// available at the top level of oc.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	adm := &cobra.Command{
 		Use:   "adm",

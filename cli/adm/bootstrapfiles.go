@@ -22,8 +22,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles returns the `oc adm create-*` commands, which write the default policy, project
-// template and OAuth pages for an administrator to change.
+// newBootstrapFiles returns the `oc adm create-*` commands, which write the default policy, the
+// default project template and the default OAuth pages, so that an administrator can customize
+// them.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{
 		newPolicyFile(streams),
@@ -34,7 +35,7 @@ func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {
 	}
 }
 
-// newPolicyFile returns `oc adm create-bootstrap-policy-file`.
+// newPolicyFile returns the `oc adm create-bootstrap-policy-file` command.
 func newPolicyFile(streams genericiooptions.IOStreams) *cobra.Command {
 	file, force := "", false
 	command := &cobra.Command{
@@ -106,7 +107,7 @@ func defaultPolicy() (*corev1.List, error) {
 	return objects.ListOf(all), nil
 }
 
-// newProjectTemplate returns `oc adm create-bootstrap-project-template`.
+// newProjectTemplate returns the `oc adm create-bootstrap-project-template` command.
 func newProjectTemplate(streams genericiooptions.IOStreams) *cobra.Command {
 	name := ""
 	print := genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewExperimental returns `oc ex`, which provides administrator commands under their former,
-// experimental OpenShift 3 names.
+// NewExperimental returns the `oc ex` command, which provides administrator commands under their
+// former, experimental OpenShift 3 names.
 func NewExperimental(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	ex := &cobra.Command{
 		Use:   "ex",

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// installation creates the objects of a router, or of pods that share virtual IP addresses.
+// installation creates the objects of a router or of an IP failover configuration.
 type installation struct {
 	genericiooptions.IOStreams
 	factory util.Factory

@@ -20,7 +20,7 @@ type admFailover struct {
 	request failoverpod.Request
 }
 
-// newAdmFailover returns `oc adm ipfailover`.
+// newAdmFailover returns the `oc adm ipfailover` command.
 func newAdmFailover(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	f := &admFailover{installation: newInstallation(factory, streams)}
 	command := &cobra.Command{

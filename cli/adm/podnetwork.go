@@ -44,7 +44,7 @@ const (
 	changeTimeout = 30 * time.Second
 )
 
-// newPodNetwork returns `oc adm pod-network`.
+// newPodNetwork returns the `oc adm pod-network` command.
 func newPodNetwork(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	parent := &cobra.Command{
 		Use:   "pod-network",

@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newPrune returns `oc adm prune`.
+// newPrune returns the `oc adm prune` command.
 func newPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "prune", Short: "Remove older versions of resources from the server",

@@ -22,7 +22,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newPruneAuth returns `oc adm prune auth`.
+// newPruneAuth returns the `oc adm prune auth` command.
 func newPruneAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &authPruning{factory: factory, out: streams.Out}
 	command := &cobra.Command{

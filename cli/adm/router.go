@@ -22,7 +22,7 @@ type admRouter struct {
 	request routerpod.Request
 }
 
-// newAdmRouter returns `oc adm router`.
+// newAdmRouter returns the `oc adm router` command.
 func newAdmRouter(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &admRouter{installation: newInstallation(factory, streams)}
 	command := &cobra.Command{

@@ -9,7 +9,8 @@ import (
 // of CPU(%).
 type oldUsage struct{ io.Writer }
 
-// Write writes text. Headings keep their width, so that the columns stay aligned.
+// Write writes text with the old headings. Headings keep their width, so that the columns stay
+// aligned.
 func (u oldUsage) Write(text []byte) (int, error) {
 	old := bytes.ReplaceAll(text, []byte("(%)"), []byte("%  "))
 	if _, err := u.Writer.Write(old); err != nil {

@@ -41,7 +41,7 @@ type newApp struct {
 	list, search                                      bool
 }
 
-// New returns `oc new-app`.
+// New returns the `oc new-app` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &newApp{
 		IOStreams: streams, factory: factory, request: newapp.Request{By: "OpenShiftNewApp"},
@@ -180,8 +180,8 @@ func (o *newApp) run(ctx context.Context, args []string) error {
 	return o.create(ctx, plan, objects)
 }
 
-// plan resolves the request. As in OpenShift 3.11, a URL that Git cannot clone may refer to a
-// template.
+// plan resolves the request. As in OpenShift 3.11, if Git cannot clone a URL, plan tries to read a
+// template from the URL.
 func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan, error) {
 	for {
 		plan, err := newapp.New(ctx, finder, o.request)
@@ -204,8 +204,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 	}
 }
 
-// classified extends the error for a URL that Git cannot clone and that does not refer to a
-// template. It explains how the argument was interpreted.
+// classified returns the error for a URL from which neither Git nor the template reader can read.
+// Like OpenShift 3's client, it explains how the argument was interpreted.
 func (o *newApp) classified(err error, url string, problem error) error {
 	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)
 	if o.request.Strategy != "" {

@@ -252,7 +252,7 @@ func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstruct
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// The host is empty if no host is set.
+			// A failure to read the service's name leaves it empty, which matches no service.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 			o.printRoute(out, namespace, object)

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// knownKinds is a factory whose REST mapper knows image streams and services without discovery.
+// knownKinds is a factory whose REST mapper supports image streams and services without discovery.
 type knownKinds struct {
 	util.Factory
 	client dynamic.Interface

@@ -32,7 +32,7 @@ type newBuild struct {
 	sourcePath                  string
 }
 
-// NewBuild returns `oc new-build`.
+// NewBuild returns the `oc new-build` command.
 func NewBuild(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &newBuild{newApp: newApp{
 		IOStreams: streams, factory: factory, request: newapp.Request{By: "OpenShiftNewBuild", BuildOnly: true},

@@ -54,8 +54,8 @@ func (o *newApp) label(template *templatev1.Template) error {
 	return nil
 }
 
-// configure sets the environment variables and the source secret from the flags in an object of a
-// template.
+// configure sets the environment variables and the source secret from the flags in one of a
+// template's objects.
 func (o *newApp) configure(object *unstructured.Unstructured) error {
 	switch object.GetKind() {
 	case "DeploymentConfig", "Deployment", "ReplicationController":

@@ -164,7 +164,7 @@ func (s *Source) openFile(ctx context.Context, path string) (io.ReadCloser, erro
 	return response.Body, nil
 }
 
-// openRepo returns an archive of a commit, written by git, and the commit's metadata as options.
+// openRepo returns an archive of a commit, created by git, and the commit's metadata as options.
 func (s *Source) openRepo(ctx context.Context) (io.ReadCloser, map[string]string, error) {
 	commit := s.Commit
 	if commit == "" {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewLogs returns `oc build-logs`, which predates support for builds in `oc logs`.
+// NewLogs returns the `oc build-logs` command, which predates support for builds in `oc logs`.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	follow, noWait := true, false
 	command := &cobra.Command{

@@ -23,7 +23,7 @@ type buildCancel struct {
 	dump, restart bool
 }
 
-// NewCancel returns `oc cancel-build`.
+// NewCancel returns the `oc cancel-build` command.
 func NewCancel(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &buildCancel{streams: streams}
 	command := &cobra.Command{

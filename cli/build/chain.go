@@ -31,7 +31,7 @@ type buildChain struct {
 	all, triggerOnly, reverse bool
 }
 
-// NewChain returns `oc adm build-chain`.
+// NewChain returns the `oc adm build-chain` command.
 func NewChain(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	b := &buildChain{out: streams.Out}
 	command := &cobra.Command{

@@ -27,7 +27,7 @@ type Hook struct {
 	// "-" means standard input. Repository is the repository that contains the commits. It defaults
 	// to the current directory.
 	PostReceive, Repository string
-	// Env holds environment variables for the build. The webhook must allow them.
+	// Env contains environment variables for the build. The webhook must have allowEnv set.
 	Env []corev1.EnvVar
 	// Server is the current API server, or nil. Hook uses this server's CA to call webhooks on it.
 	Server *rest.Config
@@ -130,8 +130,8 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks prints a build config's webhook URLs of one type or, for "all", every URL with its type
-// in front. As in OpenShift 3.11, the URLs contain the placeholder <secret> instead of the secret.
+// ListHooks prints a build config's webhook URLs of one type or, for "all", every URL, preceded by
+// its type. As in OpenShift 3.11, the URLs contain the placeholder <secret> instead of the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

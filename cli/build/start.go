@@ -29,7 +29,7 @@ type buildStart struct {
 	follow, wait, incremental, noCache bool
 }
 
-// NewStart returns `oc start-build`.
+// NewStart returns the `oc start-build` command.
 func NewStart(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &buildStart{streams: streams, print: genericclioptions.NewPrintFlags("started").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{
@@ -138,7 +138,8 @@ func (s *buildStart) report(build *buildv1.Build) error {
 	return printer.PrintObj(build, s.streams.Out)
 }
 
-// attend prints the build's log with --follow, and waits until the build finishes with --wait.
+// attend prints the build's log if --follow is set, and waits until the build finishes if --wait is
+// set.
 func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	switch {
 	case s.follow:

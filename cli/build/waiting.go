@@ -51,8 +51,8 @@ func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
 	})
 }
 
-// watch polls a build until it starts or finishes. The build does not exist yet while find returns
-// nil.
+// watch polls a build until it starts or finishes. While find returns nil, the build does not exist
+// yet.
 func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.Build, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()

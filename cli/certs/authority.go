@@ -25,8 +25,8 @@ import (
 // serialBits is the size of random serial numbers, in bits. RFC 5280 allows up to 159 bits.
 const serialBits = 127
 
-// authority is a CA that signs certificates. The fields are the paths of its files. If serial is
-// "", serial numbers are random.
+// authority is a CA that signs certificates. The fields contain the paths of its files. If serial
+// is "", serial numbers are random.
 type authority struct {
 	cert, key, serial string
 }

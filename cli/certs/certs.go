@@ -32,7 +32,7 @@ const (
 	masterDir = "openshift.local.config/master"
 )
 
-// New returns `oc adm ca`.
+// New returns the `oc adm ca` command.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	ca := &cobra.Command{
 		Use:   "ca",
@@ -50,8 +50,8 @@ func creators(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair()}
 }
 
-// NewCreators returns the commands of `oc adm ca` that create files, for their former location
-// directly below `oc adm`. They are hidden in the help of `oc adm`.
+// NewCreators returns the `oc adm ca` subcommands that create files, for their former location
+// directly below `oc adm`. The help of `oc adm` does not list them.
 func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	commands := creators(streams)
 	for _, command := range commands {
@@ -67,7 +67,7 @@ func (a *authority) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
 }
 
-// addDays adds a flag for a number of days, whose default is normal.
+// addDays adds a flag for a number of days. The default is normal.
 func addDays(flags *pflag.FlagSet, days *int, name string, normal int) {
 	flags.IntVar(days, name, normal, "Validity of the certificates in days. A longer validity than the default is not recommended.")
 }
@@ -109,7 +109,7 @@ func readAuthorities(flag string, paths []string) ([]byte, error) {
 	return bytes.Join(all, []byte("\n")), nil
 }
 
-// run returns a cobra function that runs action and accepts no arguments.
+// run returns a Run function for a cobra command that runs action and accepts no arguments.
 func run(action func() error) func(*cobra.Command, []string) {
 	return func(command *cobra.Command, args []string) {
 		if len(args) > 0 {

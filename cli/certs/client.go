@@ -23,7 +23,7 @@ type kubeconfig struct {
 }
 
 // write writes the file, which only its owner can read. If the public server differs from server,
-// the file has a second context for the public server.
+// the file contains a second context for the public server.
 func (k kubeconfig) write() error {
 	pair, err := tls.LoadX509KeyPair(k.cert, k.key)
 	if err != nil {
@@ -72,7 +72,7 @@ func nameOf(server string) (string, error) {
 	return strings.ReplaceAll(parsed.Host, ".", "-"), nil
 }
 
-// NewKubeconfig returns `oc adm create-kubeconfig`.
+// NewKubeconfig returns the `oc adm create-kubeconfig` command.
 func NewKubeconfig() *cobra.Command {
 	k := kubeconfig{}
 	var authorities []string
@@ -108,7 +108,7 @@ func NewKubeconfig() *cobra.Command {
 	return command
 }
 
-// NewClientConfig returns `oc adm create-api-client-config`.
+// NewClientConfig returns the `oc adm create-api-client-config` command.
 func NewClientConfig(streams genericiooptions.IOStreams) *cobra.Command {
 	var ca authority
 	var groups, authorities []string

@@ -26,7 +26,7 @@ const (
 	keySize      = 32
 )
 
-// newEncrypt returns `oc adm ca encrypt`.
+// newEncrypt returns the `oc adm ca encrypt` command.
 func newEncrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	in, out, key, newKey := "", "", "", ""
 	command := &cobra.Command{
@@ -69,7 +69,7 @@ func newEncrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// newDecrypt returns `oc adm ca decrypt`.
+// newDecrypt returns the `oc adm ca decrypt` command.
 func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	in, out, key := "", "", ""
 	command := &cobra.Command{
@@ -141,7 +141,7 @@ func open(key, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("input does not contain a valid PEM block of type %q", encryptedBlock)
 	}
 	if block.Headers[cipherHeader] != cipherName {
-		// This is needed only for data that OpenShift 3 encrypted.
+		// The deprecated function is required only for data that OpenShift 3 encrypted.
 		plain, err := x509.DecryptPEMBlock(block, key) //nolint:staticcheck
 		if err != nil {
 			return nil, fmt.Errorf("decrypt: %w", err)

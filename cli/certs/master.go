@@ -36,7 +36,7 @@ func masterClients() []masterClient {
 	}
 }
 
-// newMasterCerts returns `oc adm ca create-master-certs`.
+// newMasterCerts returns the `oc adm ca create-master-certs` command.
 func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	m := &master{}
 	command := &cobra.Command{

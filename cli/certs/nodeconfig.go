@@ -29,7 +29,7 @@ type node struct {
 	config                 legacyv1.NodeConfig
 }
 
-// NewNodeConfig returns `oc adm create-node-config`.
+// NewNodeConfig returns the `oc adm create-node-config` command.
 func NewNodeConfig(streams genericiooptions.IOStreams) *cobra.Command {
 	n := &node{}
 	command := &cobra.Command{

@@ -14,7 +14,7 @@ import (
 // keyBits is the size of the RSA keys that sign service account tokens, in bits.
 const keyBits = 2048
 
-// newSignerCert returns `oc adm ca create-signer-cert`.
+// newSignerCert returns the `oc adm ca create-signer-cert` command.
 func newSignerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	var ca authority
 	name, days, overwrite := "", 0, false
@@ -53,7 +53,7 @@ func newSignerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// newServerCert returns `oc adm ca create-server-cert`.
+// newServerCert returns the `oc adm ca create-server-cert` command.
 func newServerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	var ca authority
 	var hosts []string
@@ -93,7 +93,7 @@ func newServerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// newKeyPair returns `oc adm ca create-key-pair`.
+// newKeyPair returns the `oc adm ca create-key-pair` command.
 func newKeyPair() *cobra.Command {
 	public, private, overwrite := "", "", false
 	command := &cobra.Command{

@@ -24,8 +24,8 @@ type options struct {
 	output    string
 }
 
-// New returns `oc convert`, which reads objects from files and prints them in API versions that the
-// cluster serves.
+// New returns the `oc convert` command, which reads objects from files and prints them in API
+// versions that the cluster serves.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	o := &options{streams: streams}
 	command := &cobra.Command{

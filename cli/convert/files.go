@@ -19,7 +19,7 @@ import (
 
 // AcceptOldManifests makes the -f flag of a command and its subcommands accept objects in API
 // versions that are no longer served. The command reads converted copies of the files that contain
-// such objects. The copies are removed when the command ends. URLs are not converted: the command
+// such objects. The copies are removed when the command exits. URLs are not converted: the command
 // reads them itself.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
@@ -59,8 +59,8 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 // oldManifests holds the converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
-	// flatten is set if lists become separate documents. kubectl's validation does not support
-	// lists, and warns about each list.
+	// flatten is set if the items of lists become separate documents. kubectl's validation does not
+	// support lists, and warns about each list.
 	flatten bool
 	// hasReview is set if a file contains a review, whose fields kubectl cannot validate either.
 	hasReview bool
@@ -68,7 +68,7 @@ type oldManifests struct {
 	// names.
 	quiet bool
 	dir   string
-	// names holds pairs: the path of a copy, followed by the file name that the user passed.
+	// names contains pairs: the path of a copy, followed by the file name that the user passed.
 	names []string
 }
 
@@ -202,8 +202,8 @@ func (o *oldManifests) remove() {
 }
 
 // files returns the paths for a file name: the name itself, or the files that match a directory or
-// pattern. For a URL or a missing file, it returns no paths, because the command reports such
-// errors better.
+// pattern. For a URL or a missing file, it returns no paths: the command itself reads URLs, and
+// reports missing files with a better message.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil

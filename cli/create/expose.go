@@ -26,8 +26,8 @@ import (
 // routeGenerator is the --generator value that creates routes. Other values create services.
 const routeGenerator = "route/v1"
 
-// NewExpose returns `oc expose`, which creates a route for a service. For other objects, it creates
-// a service, as kubectl does.
+// NewExpose returns the `oc expose` command, which creates a route for a service. For other
+// objects, it creates a service, as kubectl does.
 func NewExpose(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexpose.NewCmdExposeService(factory, streams)
 	command.Use = "expose (-f FILENAME | TYPE NAME) [--port=port] [--name=name] [--hostname=host] [--path=path]"
@@ -62,7 +62,8 @@ a service: --generator=service/v1.`
 	return command
 }
 
-// exposed returns the services to create routes for, or nil if the command creates services.
+// exposed returns the services for which the command creates routes, or nil if the command creates
+// services.
 func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*corev1.Service, error) {
 	generator := util.GetFlagString(command, "generator")
 	if generator != "" && generator != routeGenerator {
@@ -118,8 +119,8 @@ func exposeService(ctx context.Context, factory util.Factory, streams genericioo
 	}.run(ctx, factory, print, streams, command, nil)
 }
 
-// routeTo returns the route to a service that the flags specify. The default port is the service's
-// first TCP port.
+// routeTo returns a route to the service. The flags specify the route's other properties. The
+// default port is the service's first TCP port.
 func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route, error) {
 	route := &routev1.Route{ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: service.Labels}}
 	if name := flag("name"); name != "" {

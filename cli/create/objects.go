@@ -15,7 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewClusterQuota returns `oc create clusterresourcequota`, with the alias clusterquota.
+// NewClusterQuota returns the `oc create clusterresourcequota` command, with the alias
+// clusterquota.
 func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "clusterresourcequota NAME --project-label-selector=KEY=VALUE [--hard=RESOURCE=QUANTITY]...", aliases: []string{"clusterquota"},
@@ -91,7 +92,7 @@ func anyMap(m map[string]string) map[string]any {
 	return values
 }
 
-// NewStream returns `oc create imagestream`.
+// NewStream returns the `oc create imagestream` command.
 func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "imagestream NAME", aliases: []string{"is"}, Short: "Create a new empty image stream",
@@ -111,7 +112,7 @@ func NewStream(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 	}.Command(factory, streams)
 }
 
-// NewStreamTag returns `oc create imagestreamtag`.
+// NewStreamTag returns the `oc create imagestreamtag` command.
 func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "imagestreamtag NAME:TAG [--from=[PROJECT/]NAME:TAG | --from-image=IMAGE]", aliases: []string{"istag"},
@@ -192,7 +193,7 @@ func streamTagOf(command *cobra.Command, name string) (map[string]any, error) {
 	return map[string]any{"metadata": map[string]any{"name": name}, "tag": tag}, nil
 }
 
-// NewConfig returns `oc create deploymentconfig`.
+// NewConfig returns the `oc create deploymentconfig` command.
 func NewConfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "deploymentconfig NAME --image=IMAGE -- [COMMAND] [args...]", aliases: []string{"dc"},

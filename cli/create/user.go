@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewUser returns `oc create user`.
+// NewUser returns the `oc create user` command.
 func NewUser(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "user USERNAME", Short: "Manually create a user (only needed if automatic creation is disabled)",
@@ -32,7 +32,7 @@ Usually, identity providers create users at their first login.`,
 	}.Command(factory, streams)
 }
 
-// NewIdentity returns `oc create identity`.
+// NewIdentity returns the `oc create identity` command.
 func NewIdentity(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "identity <PROVIDER_NAME>:<PROVIDER_USER_NAME>", Short: "Manually create an identity (only needed if automatic creation is disabled)",
@@ -50,7 +50,7 @@ func NewIdentity(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	}.Command(factory, streams)
 }
 
-// NewMapping returns `oc create useridentitymapping`.
+// NewMapping returns the `oc create useridentitymapping` command.
 func NewMapping(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return Creation{
 		Use: "useridentitymapping <IDENTITY_NAME> <USER_NAME>", Short: "Manually map an identity to a user",

@@ -35,7 +35,7 @@ type debugging struct {
 	options
 	clients kubernetes.Interface
 	files   resource.FilenameOptions
-	// review fills in a review's status.
+	// review creates a review and returns it with the status that the server sets.
 	review func(ctx context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error)
 	// attach connects the command's streams to those of a running container.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
@@ -44,7 +44,7 @@ type debugging struct {
 	timeout                                                  time.Duration
 }
 
-// New returns `oc debug`.
+// New returns the `oc debug` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d, print := &debugging{IOStreams: streams, timeout: 15 * time.Minute}, genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{
@@ -121,7 +121,7 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Do not connect standard input.")
 }
 
-// read sorts the arguments into object names, which it returns, environment variables and the
+// read separates the arguments into object names, which it returns, environment variables and the
 // command. It derives terminal and input from the flags.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {

@@ -75,13 +75,13 @@ func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1
 }
 
 // GoBack stores an earlier version of a deployment config, and starts a deployment unless a config
-// change trigger starts it. A dry run only validates the update.
+// change trigger does so. A dry run only validates the update.
 func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (config *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	// The controller might update the status in the meantime.
+	// The controller might update the status concurrently.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		earlier, err := c.Earlier(ctx, namespace, rollback)
 		if err != nil {
@@ -124,7 +124,8 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool)
 	return dc, "rolled out", err
 }
 
-// tryDeploy returns what Deploy would return, except for the images. It changes nothing.
+// tryDeploy implements a dry run of Deploy. It returns the deployment config with the next version
+// but with its current images, and changes nothing.
 func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, err := c.deployable(ctx, namespace, name, retry)
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	case rc != nil || dc.Status.LatestVersion == 0:
 		return dc, nil
 	}
-	// The latest deployment does not exist until the deployments that it cancels have ended.
+	// The latest deployment is not created until the deployments that it cancels have ended.
 	all, err := c.deployments(ctx, namespace, name)
 	if err != nil {
 		return nil, err

@@ -18,7 +18,8 @@ type deploy struct {
 	latest, retry, cancel, enable, follow bool
 }
 
-// NewDeploy returns `oc deploy`, which predates support for deployment configs in `oc rollout`.
+// NewDeploy returns the `oc deploy` command, which predates support for deployment configs in `oc
+// rollout`.
 func NewDeploy(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	d := &deploy{}
 	command := &cobra.Command{

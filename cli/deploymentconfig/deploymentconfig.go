@@ -156,7 +156,7 @@ func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Obje
 	}
 }
 
-// Client reads and updates deployments.
+// Client reads and updates DeploymentConfigs and their deployments.
 type Client struct {
 	apps appsclient.AppsV1Interface
 	core coreclient.CoreV1Interface

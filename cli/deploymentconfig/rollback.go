@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/describe"
 )
 
-// NewRollback returns `oc rollback`.
+// NewRollback returns the `oc rollback` command.
 func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &rollback{
 		factory: factory, IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme),
@@ -96,8 +96,8 @@ func (r *rollback) run(ctx context.Context) error {
 	return nil
 }
 
-// showEarlier prints the resulting deployment config, in the format of oc describe or the format
-// that -o selects.
+// showEarlier prints the deployment config that a rollback would store, in the format of oc
+// describe or the format that -o selects.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()

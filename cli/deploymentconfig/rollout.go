@@ -14,8 +14,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// deploying describes a command that changes a DeploymentConfig's deployments. do returns the
-// deployment config and a message.
+// deploying describes a command that starts, retries or cancels deployments of a DeploymentConfig.
+// do returns the deployment config and a message.
 type deploying struct {
 	use, short string
 	do         func(client *Client, ctx context.Context, namespace, name string) (dc *appsv1.DeploymentConfig, done string, err error)

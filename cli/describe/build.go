@@ -164,7 +164,7 @@ func strategy(p *page, s buildv1.BuildStrategy) {
 	}
 }
 
-// pulls writes the pull secret and whether the image is always pulled.
+// pulls writes the pull secret and, if force is set, that the image is always pulled.
 func pulls(p *page, secret *corev1.LocalObjectReference, force bool) {
 	if secret != nil {
 		p.field("Pull Secret Name", secret.Name)

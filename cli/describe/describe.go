@@ -1,6 +1,6 @@
 // Package describe implements `oc describe` for OpenShift's kinds, with the fields and headings of
-// OpenShift 3.11. kubectl describes Kubernetes' kinds. For nodes, this package adds fields from
-// 3.11.
+// OpenShift 3.11. kubectl describes Kubernetes' kinds. For nodes, this package adds the fields that
+// OpenShift 3.11 printed.
 //
 // Sources: OpenShift Container Platform 3.9 Architecture, 3.5.2.7.1 (image streams and tags); 3.11
 // Cluster Administration, 3.4 (deployment configurations), 15.3 (security context constraints) and
@@ -84,7 +84,7 @@ type describer struct {
 	now      func() time.Time
 }
 
-// Describe gets an object and returns its description.
+// Describe reads an object from the API server and returns its description.
 func (d describer) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
 	ctx := context.Background() // kubectl passes no context
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -120,7 +120,8 @@ func Object(ctx context.Context, client dynamic.Interface, server string, object
 	return p.align()
 }
 
-// page holds the text of a description. Tabs separate the columns, which align pads at the end.
+// page contains the text of a description. Tabs separate the columns. At the end, align pads the
+// columns.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface
@@ -164,7 +165,7 @@ func (p *page) lines(name string, values []string) {
 	}
 }
 
-// metadata writes the fields with which every description starts.
+// metadata writes the fields at the beginning of every description.
 func (p *page) metadata(m metav1.ObjectMeta) {
 	p.field("Name", m.Name)
 	if m.Namespace != "" {

@@ -41,8 +41,8 @@ func project(p *page, o *projectv1.Project) error {
 	return nil
 }
 
-// section writes a name and kubectl's description of objects without its first line. If count is 0,
-// it writes <none> instead of the description.
+// section writes a heading and kubectl's description of the objects, without the description's
+// first line. If count is 0, it writes <none> instead of the description.
 func (p *page) section(name string, count int, write func(kubectldescribe.PrefixWriter)) {
 	if count == 0 {
 		p.field(name, "")

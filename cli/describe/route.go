@@ -63,7 +63,7 @@ func weight(backend routev1.RouteTargetReference) int32 {
 	return *backend.Weight
 }
 
-// exposed writes whether a router admits the route's host.
+// exposed writes whether a router has admitted the route's host, and since when.
 func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	for _, condition := range ingress.Conditions {
 		if condition.Type != routev1.RouteAdmitted {

@@ -25,13 +25,13 @@ const networkCheckName = "NetworkCheck"
 // check is one diagnostic.
 type check struct {
 	name, short string
-	// run returns the problems found. It is nil for an OpenShift 3 diagnostic that has nothing to
-	// check in Slipway. In that case, elsewhere names the place to look for such problems.
+	// run returns the problems that the check finds. For an OpenShift 3 diagnostic that has nothing
+	// to check in Slipway, run is nil, and elsewhere names the place to look for such problems.
 	run       func(context.Context, *environment) ([]problem, error)
 	elsewhere string
 }
 
-// environment holds the clients and flags that the checks use.
+// environment contains the clients and flags that the checks use.
 type environment struct {
 	factory      util.Factory
 	kubernetes   kubernetes.Interface
@@ -69,7 +69,7 @@ func checks() []check {
 	}
 }
 
-// New returns `oc adm diagnostics`.
+// New returns the `oc adm diagnostics` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "diagnostics",

@@ -170,7 +170,7 @@ func (n *testNetwork) across(refused bool) (probes []probe) {
 
 func at(address string, port int) string { return net.JoinHostPort(address, strconv.Itoa(port)) }
 
-// policyTimeout is the maximum time until a network policy takes effect.
+// policyTimeout is the maximum time to wait until a network policy takes effect.
 const policyTimeout = 15 * time.Second
 
 // tryPolicy isolates the second project's pods with a network policy. It returns the connections
@@ -187,7 +187,7 @@ func (n *testNetwork) tryPolicy(ctx context.Context) (wrong []result, err error)
 	}
 }
 
-// result is a probe with a wrong result. message is the error of a failed connection.
+// result is a probe whose outcome is wrong. message is the error of a failed connection.
 type result struct {
 	probe
 	message string
@@ -203,7 +203,7 @@ for address in "$@"; do
 done
 wait`
 
-// try opens the connections of all pods, with one command per pod. It returns the wrong results.
+// try runs all probes, with one command per pod. It returns the probes whose outcome is wrong.
 func (n *testNetwork) try(ctx context.Context, probes []probe) (wrong []result, err error) {
 	byPod := map[*testPod][]probe{}
 	for _, p := range probes {
@@ -224,7 +224,7 @@ func (n *testNetwork) try(ctx context.Context, probes []probe) (wrong []result, 
 	return wrong, errors.Join(errs...)
 }
 
-// tryFrom opens the connections of one pod.
+// tryFrom runs the probes of one pod.
 func (n *testNetwork) tryFrom(ctx context.Context, pod *testPod, probes []probe) (wrong []result, err error) {
 	command := []string{"sh", "-c", script, "sh"}
 	for _, p := range probes {

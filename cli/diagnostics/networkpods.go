@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// toolsImage is an image with small programs that is present on every node.
+	// toolsImage is an image that contains command-line tools and is present on every node.
 	toolsImage = "localhost/slipway-tools:current"
-	// serverPort is the port on which the pods and their services listen.
+	// serverPort is the port on which the pods listen. Their services have the same port.
 	serverPort = 8080
-	// podsTimeout is the maximum time until the pods are running.
+	// podsTimeout is the maximum time to wait until the pods are running.
 	podsTimeout = time.Minute
-	// projectTimeout is the maximum time until pods can be created in a new project.
+	// projectTimeout is the maximum time to wait until pods can be created in a new project.
 	projectTimeout = 10 * time.Second
 )
 

@@ -33,7 +33,7 @@ type export struct {
 	exact, raw         bool
 }
 
-// New returns `oc export`.
+// New returns the `oc export` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &export{IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{
@@ -152,8 +152,8 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 // serverFields are the metadata fields that the server sets. strip removes them from every object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields holds other cluster-specific fields, by kind. strip removes the fields in always from
-// every object. It keeps the fields in unlessExact if exact is set.
+// kindFields contains other cluster-specific fields, by kind. strip always removes the fields in
+// always. It keeps the fields in unlessExact if exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -230,8 +230,8 @@ func hasPrefixes(text string, prefixes ...string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return len(text) > len(p) && text[:len(p)] == p })
 }
 
-// stripTriggered removes the last triggered images from a deployment config, because these images
-// do not exist in another cluster.
+// stripTriggered removes the last triggered images from a deployment config's triggers, because
+// these images do not exist in another cluster.
 func stripTriggered(object *unstructured.Unstructured) {
 	triggers, ok, _ := unstructured.NestedSlice(object.Object, "spec", "triggers")
 	if !ok {

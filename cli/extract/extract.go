@@ -35,7 +35,7 @@ type extraction struct {
 	keys      []string
 }
 
-// New returns `oc extract`.
+// New returns the `oc extract` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	e := &extraction{IOStreams: streams}
 	command := &cobra.Command{

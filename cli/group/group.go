@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/create"
 )
 
-// New returns `oc adm groups`.
+// New returns the `oc adm groups` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "groups", Short: "Manage groups",
@@ -36,7 +36,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// newGroupsNew returns `oc adm groups new`.
+// newGroupsNew returns the `oc adm groups new` command.
 func newGroupsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return create.Creation{
 		Use: "new GROUP [USER ...]", Short: "Create a new group",
@@ -103,7 +103,7 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Join(list, ", "), "%", "%%")
 }
 
-// changeGroup applies change to a group's users. It retries on conflict.
+// changeGroup updates a group's users with the result of change. It retries on conflict.
 func changeGroup(ctx context.Context, factory util.Factory, name string, dryRun util.DryRunStrategy, change func([]string) []string) (group *unstructured.Unstructured, err error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

@@ -47,7 +47,7 @@ type ldapGroups struct {
 	now       func() time.Time
 }
 
-// NewGroupsSync returns `oc adm groups sync`.
+// NewGroupsSync returns the `oc adm groups sync` command.
 func NewGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
@@ -75,7 +75,7 @@ Without --confirm, the command prints the resulting groups and changes nothing.`
 	return command
 }
 
-// NewGroupsPrune returns `oc adm groups prune`.
+// NewGroupsPrune returns the `oc adm groups prune` command.
 func NewGroupsPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{

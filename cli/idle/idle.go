@@ -35,7 +35,7 @@ type command struct {
 	dryRun          bool
 }
 
-// New returns `oc idle`.
+// New returns the `oc idle` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &command{IOStreams: streams}
 	command := &cobra.Command{
@@ -80,7 +80,8 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		}
 		all = append(all, pair{service, scalables})
 	}
-	// Fractional seconds distinguish connections before idling from later ones.
+	// With fractional seconds, unidling can distinguish connections that were opened before idling
+	// from later ones.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))
@@ -191,7 +192,8 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 	return nil
 }
 
-// scale scales a service's controllers to zero, except those in done, and adds them to done.
+// scale scales a service's controllers to zero, except for the controllers in done, and adds them
+// to done.
 func (o *command) scale(ctx context.Context, item pair, now string, done map[string]bool) error {
 	for _, target := range item.scalables {
 		name := item.service.namespace + "/" + target.Name

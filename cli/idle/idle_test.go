@@ -38,7 +38,7 @@ const cluster = `
 - {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: zero, namespace: shop}, spec: {replicas: 0}}
 `
 
-// newCommand returns a command whose client has the objects in cluster.
+// newCommand returns a command whose fake client contains the objects in cluster.
 func newCommand(t *testing.T) *command {
 	t.Helper()
 	var list []map[string]any

@@ -34,7 +34,7 @@ func ofEndpoints(e *corev1.Endpoints) service {
 	return service{namespace: e.Namespace, name: e.Name, endpoints: e}
 }
 
-// resources returns the types of the objects that are marked as idle.
+// resources returns the resources of the objects that `oc idle` marks as idle.
 func (s service) resources() []schema.GroupVersionResource {
 	if s.object == nil {
 		return []schema.GroupVersionResource{resource("endpoints")}
@@ -59,8 +59,8 @@ func (o *command) getService(ctx context.Context, namespace, name string) (servi
 	return ofEndpoints(endpoints), nil
 }
 
-// listServices returns the Services that match the selector, and the Endpoints of pods that have no
-// Service. An empty namespace means all namespaces.
+// listServices returns the Services that match the selector, and the matching Endpoints that refer
+// to pods but have no Service. An empty namespace means all namespaces.
 func (o *command) listServices(ctx context.Context, namespace string) (all []service, err error) {
 	options := metav1.ListOptions{LabelSelector: o.selector}
 	services, err := objects.List[corev1.Service](ctx, o.client, resource("services"), namespace, options)

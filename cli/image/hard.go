@@ -22,8 +22,8 @@ type hardPruning struct {
 	confirm  bool
 }
 
-// NewPruneRegistry returns `oc adm prune registry`. It replaces OpenShift 3.11's `dockerregistry
-// -prune=check` and `-prune=delete`.
+// NewPruneRegistry returns the `oc adm prune registry` command. It replaces OpenShift 3.11's
+// `dockerregistry -prune=check` and `-prune=delete`.
 func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{

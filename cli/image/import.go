@@ -29,7 +29,7 @@ type imageImport struct {
 	confirm, all, insecure, scheduled, dryRun bool
 }
 
-// NewImport returns `oc import-image`.
+// NewImport returns the `oc import-image` command.
 func NewImport(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	i := &imageImport{IOStreams: streams}
 	command := &cobra.Command{
@@ -76,8 +76,8 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	return command
 }
 
-// target splits STREAM[:TAG]. If text is the name of an image in a registry, the image's name is
-// the name of the stream. The default tag is latest.
+// target splits STREAM[:TAG]. For the name of an image in a registry, the stream is named after the
+// image. The default tag is latest.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
 	name, tag, ok := strings.Cut(name, ":")

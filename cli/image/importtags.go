@@ -47,8 +47,8 @@ func (i *imageImport) referencePolicy() imagev1.TagReferencePolicy {
 	return imagev1.TagReferencePolicy{Type: imagev1.SourceTagReferencePolicy}
 }
 
-// one returns the import spec for a tag. If the tag follows another tag of the stream, it returns
-// the import spec for that tag.
+// one returns the import spec for a tag. If the tag follows another tag of the stream, one returns
+// the other tag's import spec.
 func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.ImageImportSpec, error) {
 	existing, err := followed(stream, tag)
 	if err != nil {
@@ -91,7 +91,7 @@ func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageI
 	return specs, nil
 }
 
-// again returns the import spec for a tag with its current source and policies.
+// again returns an import spec that repeats a tag's import with its current source and policies.
 func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	policy := tag.ImportPolicy
 	policy.Insecure, policy.Scheduled = policy.Insecure || i.insecure, policy.Scheduled || i.scheduled

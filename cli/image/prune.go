@@ -32,7 +32,7 @@ type pruning struct {
 	confirm, pruneRegistry, ignoreInvalids bool
 }
 
-// NewPrune returns `oc adm prune images`.
+// NewPrune returns the `oc adm prune images` command.
 func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	p := &pruning{IOStreams: streams}
 	command := &cobra.Command{
@@ -137,7 +137,7 @@ func (p *pruning) checkRegistry(ctx context.Context, address string, images []re
 	return nil
 }
 
-// cleanRegistry requests that the registry removes the images' content, and reports the removed
+// cleanRegistry requests that the registry remove the images' content, and reports the removed
 // content.
 func (p *pruning) cleanRegistry(ctx context.Context, address string, request record.GarbageRequest, report *report) error {
 	if !p.pruneRegistry || len(request.Images) == 0 {
@@ -152,8 +152,8 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 // again.
 const maxRounds = 5
 
-// remove removes unreferenced images from image streams, then deletes the images themselves. It
-// returns the deleted images.
+// remove removes references to unused images from image streams, then deletes the images
+// themselves. It returns the deleted images.
 func (p *pruning) remove(ctx context.Context, s retention.State, now func() time.Time, report *report) (images []imagev1.Image, err error) {
 	for round := 0; ; round++ {
 		garbage := p.keep.Find(s, now())

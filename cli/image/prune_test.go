@@ -43,8 +43,8 @@ func newImage(n int) *imagev1.Image {
 	}
 }
 
-// history returns an image stream in the project shop. tags contains the image numbers in each
-// tag's history, newest first.
+// history returns an image stream in the project shop. For each tag, tags contains the numbers of
+// the images in the tag's history, newest first.
 func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}
 	stream.Status.DockerImageRepository = "docker-registry.default.svc:5000/shop/" + name
@@ -67,7 +67,7 @@ func kinds() [][2]string {
 	}
 }
 
-// cluster is a fake cluster with the state of `oc adm prune images`.
+// cluster is a fake cluster, with the state of the `oc adm prune images` command.
 type cluster struct {
 	*pruning
 	images   *imagefake.Clientset

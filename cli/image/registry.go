@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// place holds the address of the cluster's registry and how to verify its certificate.
+// place specifies the registry's URL and how the client verifies its certificate.
 type place struct {
 	url, authority string
 	insecure       bool
@@ -30,7 +30,7 @@ func (p *place) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&p.insecure, "force-insecure", false, "Accept any certificate of the registry, and plain HTTP in --registry-url.")
 }
 
-// maxGarbage is the maximum number of bytes to read from the registry's response.
+// maxGarbage is the maximum size of the registry's response, in bytes.
 const maxGarbage = 256 << 20
 
 // requestFunc sends a garbage collection request to the cluster's registry. address is ignored if

@@ -29,7 +29,7 @@ type tagger struct {
 	policy                                        string
 }
 
-// NewTag returns `oc tag`.
+// NewTag returns the `oc tag` command.
 func NewTag(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	t := &tagger{out: streams.Out}
 	command := &cobra.Command{
@@ -135,7 +135,7 @@ func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)
 }
 
-// done returns the message that describes the result, in OpenShift 3's wording.
+// done returns a message that describes the result, in OpenShift 3's wording.
 func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	switch {
 	case t.scheduled:

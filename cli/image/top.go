@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// NewTop returns `oc adm top images` and `oc adm top imagestreams`.
+// NewTop returns the `oc adm top images` and `oc adm top imagestreams` commands.
 func NewTop(factory util.Factory, streams genericiooptions.IOStreams) []*cobra.Command {
 	command := func(use, short string, show func(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, namespace string, out io.Writer) error) *cobra.Command {
 		return &cobra.Command{

@@ -51,8 +51,8 @@ func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	return names
 }
 
-// mayRequestProjects reports whether the user may request projects. It returns true if the answer
-// is unknown.
+// mayRequestProjects reports whether the user is allowed to request projects. It returns true if it
+// cannot determine this.
 func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -62,8 +62,8 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// PrintWithoutProjects tells a user who has no projects how to get one. It reports whether the user
-// has no projects.
+// PrintWithoutProjects prints how to get a project if the user has none. It reports whether the
+// user has no projects.
 func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Writer) bool {
 	if len(listProjects(ctx, config)) > 0 {
 		return false

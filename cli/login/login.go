@@ -37,7 +37,7 @@ type loginOptions struct {
 // defaultServer is the API server's address on this machine.
 const defaultServer = "https://localhost:8443"
 
-// New returns `oc login`.
+// New returns the `oc login` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &loginOptions{IOStreams: streams, paths: clientcmd.NewDefaultPathOptions(), input: bufio.NewReader(streams.In)}
 	command := &cobra.Command{
@@ -64,7 +64,7 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// oc's global flags are kubectl's, except for the user name and password flags.
+	// oc's global flags are the same as kubectl's, except for the user name and password flags.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command

@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// cluster is a server on which the user alice has the password "secret" and the projects db and
-// shop.
+// cluster is a server on which the user alice has the password "secret" and can access the projects
+// db and shop.
 type cluster struct {
 	*httptest.Server
 	authority string // file
@@ -77,7 +77,7 @@ func writeJSON(w http.ResponseWriter, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-// asAlice returns a handler that responds to requests that have the token with an object.
+// asAlice returns a handler that responds with an object to requests that contain alice's token.
 func (c *cluster) asAlice(object any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+c.token {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewLogout returns `oc logout`.
+// NewLogout returns the `oc logout` command.
 func NewLogout(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",

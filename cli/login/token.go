@@ -24,7 +24,7 @@ const challengingClient = "openshift-challenging-client"
 // metadataPath is the path of a server's OAuth metadata.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
-// tokenRequest requests a token with the authorization code grant and PKCE, without a browser.
+// tokenRequest requests a token through the authorization code grant with PKCE, without a browser.
 type tokenRequest struct {
 	client                   *http.Client
 	issuer, authorize, token string
@@ -32,7 +32,8 @@ type tokenRequest struct {
 	challenges               challenges
 }
 
-// requestToken requests an access token. It responds to challenges.
+// requestToken requests an access token from the cluster's OAuth server. It responds to the
+// server's challenges.
 func requestToken(ctx context.Context, cluster *api.Cluster, challenges challenges) (string, error) {
 	config, err := connection(cluster, &api.AuthInfo{})
 	if err != nil {

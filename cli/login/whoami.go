@@ -16,7 +16,7 @@ type whoami struct {
 	context, server, token bool
 }
 
-// NewWhoami returns `oc whoami`.
+// NewWhoami returns the `oc whoami` command.
 func NewWhoami(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &whoami{}
 	command := &cobra.Command{

@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload sets the selector, which the old versions defaulted to the template's labels.
+// workload sets the selector, which defaulted to the template's labels in the old versions.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -121,7 +121,7 @@ func roleRef(object map[string]any, _ string) string {
 	return ""
 }
 
-// webhooks sets the old version's defaults explicitly, and the fields that the current version
+// webhooks explicitly sets the old version's defaults, and sets the fields that the current version
 // requires.
 func webhooks(object map[string]any, _ string) string {
 	note := ""

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newAutoscalers returns `oc adm migrate legacy-hpa`.
+// newAutoscalers returns the `oc adm migrate legacy-hpa` command.
 func newAutoscalers(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := newWalk("horizontalpodautoscalers.autoscaling")
 	command := &cobra.Command{

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc adm migrate`.
+// New returns the `oc adm migrate` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "migrate", Short: "Migrate data in the cluster", Long: "Change many objects: store them again, or update their references.",

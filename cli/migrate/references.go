@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newReferences returns `oc adm migrate image-references`.
+// newReferences returns the `oc adm migrate image-references` command.
 func newReferences(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := newWalk("imagestreams", "images", "secrets")
 	command := &cobra.Command{

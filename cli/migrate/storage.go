@@ -20,7 +20,7 @@ import (
 // everything is the --include value that selects all kinds that the server stores.
 const everything = "*"
 
-// newStorage returns `oc adm migrate storage`.
+// newStorage returns the `oc adm migrate storage` command.
 func newStorage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := newWalk(everything)
 	w.workers, w.quiet = 16, true

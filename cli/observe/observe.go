@@ -46,7 +46,7 @@ type observation struct {
 	failures                     int
 }
 
-// New returns `oc observe`.
+// New returns the `oc observe` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &observation{IOStreams: streams, metrics: newMetrics()}
 	command := &cobra.Command{

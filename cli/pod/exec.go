@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns `oc exec`: kubectl's command which, as in OpenShift 3, also accepts a command
-// without a preceding --, and the pod as a flag.
+// NewExec returns the `oc exec` command. It extends kubectl's command: as in OpenShift 3, it also
+// accepts a command without a preceding --, and the pod as a flag.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	flags := command.Flags()

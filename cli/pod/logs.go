@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/deploymentconfig"
 )
 
-// NewLogs returns `oc logs`: kubectl's command with support for deployment configs and builds.
+// NewLogs returns the `oc logs` command. It extends kubectl's command with support for deployment
+// configs and builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
 	command.ResetFlags() // options.AddFlags adds them again

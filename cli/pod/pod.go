@@ -25,7 +25,7 @@ type shell struct {
 	force, plain bool // --tty and --no-tty
 }
 
-// NewRsh returns `oc rsh`.
+// NewRsh returns the `oc rsh` command.
 func NewRsh(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	options := &kubectlexec.ExecOptions{StreamOptions: kubectlexec.StreamOptions{IOStreams: streams, Stdin: true}, Executor: &kubectlexec.DefaultRemoteExecutor{}}
 	s := &shell{}

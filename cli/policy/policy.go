@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc policy`. If administrator is true, it returns `oc adm policy`, which also has
-// cluster-wide commands.
+// New returns the `oc policy` command. If administrator is true, it returns `oc adm policy`, which
+// also has cluster-wide commands.
 func New(factory util.Factory, streams genericiooptions.IOStreams, administrator bool) *cobra.Command {
 	policy := &cobra.Command{Use: "policy", Short: "Manage authorization policy", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	for _, subject := range []string{"user", "group"} {

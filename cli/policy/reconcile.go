@@ -82,7 +82,7 @@ func (r *reconcile) report(changes []changed) error {
 	return printer.PrintObj(objects.ListOf(changed), r.Out)
 }
 
-// newReconcileRoles returns `oc adm policy reconcile-cluster-roles`.
+// newReconcileRoles returns the `oc adm policy reconcile-cluster-roles` command.
 func newReconcileRoles(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &reconcile{IOStreams: streams}
 	return r.command(factory, &cobra.Command{
@@ -154,7 +154,7 @@ func (r *reconcile) roles(ctx context.Context, client rbacclient.RbacV1Interface
 	return changes, nil
 }
 
-// newReconcileBindings returns `oc adm policy reconcile-cluster-role-bindings`.
+// newReconcileBindings returns the `oc adm policy reconcile-cluster-role-bindings` command.
 func newReconcileBindings(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r := &reconcile{IOStreams: streams}
 	command := r.command(factory, &cobra.Command{

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// newReconcileSCCs returns `oc adm policy reconcile-sccs`.
+// newReconcileSCCs returns the `oc adm policy reconcile-sccs` command.
 func newReconcileSCCs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	r, infrastructure := &reconcile{IOStreams: streams}, ""
 	command := r.command(factory, &cobra.Command{

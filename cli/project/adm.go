@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/policy"
 )
 
-// NewAdm returns `oc adm new-project`, which creates a project for another user, with a node
-// selector.
+// NewAdm returns the `oc adm new-project` command, which creates a project for another user, with a
+// node selector.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &creation{factory: factory, IOStreams: streams}
 	command := &cobra.Command{

@@ -28,7 +28,7 @@ type listOptions struct {
 	short   bool
 }
 
-// NewList returns `oc projects`, which lists the user's projects.
+// NewList returns the `oc projects` command, which lists the user's projects.
 func NewList(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &listOptions{out: streams.Out}
 	command := &cobra.Command{

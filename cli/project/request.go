@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewRequest returns `oc new-project`, which requests a project and selects it.
+// NewRequest returns the `oc new-project` command, which requests a project and selects it.
 func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	request := &projectv1.ProjectRequest{TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "ProjectRequest"}}
 	stay := false

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc project`, which prints or selects the current project.
+// New returns the `oc project` command, which prints or selects the current project.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &selection{factory: factory, IOStreams: streams}
 	command := &cobra.Command{

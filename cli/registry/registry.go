@@ -34,7 +34,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc registry`.
+// New returns the `oc registry` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	registry := &cobra.Command{Use: "registry", Short: "Commands for the cluster's image registry", Run: util.DefaultSubCommandRun(streams.ErrOut)}
 	registry.AddCommand(newRegistryInfo(factory, streams), newRegistryLogin(factory, streams))

@@ -43,7 +43,7 @@ type inContainer func(ctx context.Context, command []string, streams genericioop
 // place is a directory on this machine (pod is empty) or in a container.
 type place struct{ pod, path string }
 
-// New returns `oc rsync`.
+// New returns the `oc rsync` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	s := &sync{IOStreams: streams}
 	command := &cobra.Command{

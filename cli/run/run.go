@@ -32,7 +32,7 @@ const (
 	deploymentGenerator = "deployment/apps.v1"
 )
 
-// New returns `oc run`.
+// New returns the `oc run` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlrun.NewCmdRun(factory, streams)
 	command.Short = "Run a particular image on the cluster"

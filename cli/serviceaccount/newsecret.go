@@ -62,7 +62,7 @@ func (n *newSecret) run(ctx context.Context) error {
 	return nil
 }
 
-// newSecretsNew returns `oc secrets new`.
+// newSecretsNew returns the `oc secrets new` command.
 func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	f := &secretOfFiles{newSecret: newSecret{factory: factory, IOStreams: streams}}
 	command := &cobra.Command{
@@ -129,7 +129,7 @@ func secretTypes() []corev1.SecretType {
 	}
 }
 
-// newSecretsBasicAuth returns `oc secrets new-basicauth`.
+// newSecretsBasicAuth returns the `oc secrets new-basicauth` command.
 func newSecretsBasicAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	b := &basicAuth{newSecret: newSecret{factory: factory, IOStreams: streams}}
 	command := &cobra.Command{
@@ -179,7 +179,7 @@ func (b *basicAuth) complete(name string) (err error) {
 	return nil
 }
 
-// newSecretsSSHAuth returns `oc secrets new-sshauth`.
+// newSecretsSSHAuth returns the `oc secrets new-sshauth` command.
 func newSecretsSSHAuth(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	var key, authority, gitConfig string
 	command := &cobra.Command{

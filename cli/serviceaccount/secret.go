@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewSecrets returns `oc secrets`.
+// NewSecrets returns the `oc secrets` command.
 func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "secrets", Aliases: []string{"secret"}, Short: "Manage secrets",
@@ -46,7 +46,7 @@ func printOnly(command *cobra.Command) {
 	}
 }
 
-// newSecretsLink returns `oc secrets link`, or its deprecated alias `oc secrets add`.
+// newSecretsLink returns the `oc secrets link` command, or its deprecated alias `oc secrets add`.
 func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	uses := []string{"mount"}
 	command := &cobra.Command{
@@ -76,7 +76,7 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 	return command
 }
 
-// newSecretsUnlink returns `oc secrets unlink`.
+// newSecretsUnlink returns the `oc secrets unlink` command.
 func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use: "unlink SERVICEACCOUNT SECRET...", Short: "Detach secrets from a service account", Args: cobra.MinimumNArgs(2),

@@ -24,7 +24,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// New returns `oc serviceaccounts`, which manages service account tokens.
+// New returns the `oc serviceaccounts` command, which manages service account tokens.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "serviceaccounts", Aliases: []string{"sa"}, Short: "Manage service accounts in your project",
@@ -50,7 +50,7 @@ func accountOf(factory util.Factory, name string) (a account, err error) {
 	return a, err
 }
 
-// newGetToken returns `oc serviceaccounts get-token`.
+// newGetToken returns the `oc serviceaccounts get-token` command.
 func newGetToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "get-token SERVICE_ACCOUNT_NAME",
@@ -105,7 +105,7 @@ func (a account) token(ctx context.Context) (token string, lasting bool, err err
 	return response.Status.Token, false, nil
 }
 
-// newNewToken returns `oc serviceaccounts new-token`.
+// newNewToken returns the `oc serviceaccounts new-token` command.
 func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	labels, timeout := "", time.Duration(0)
 	command := &cobra.Command{
@@ -171,7 +171,7 @@ type kubeconfigOptions struct {
 	namespace string // of the context in the file
 }
 
-// newCreateKubeconfig returns `oc serviceaccounts create-kubeconfig`.
+// newCreateKubeconfig returns the `oc serviceaccounts create-kubeconfig` command.
 func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &kubeconfigOptions{streams: streams}
 	command := &cobra.Command{

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newEnv returns `oc set env`: kubectl's command with support for the environment variables of
-// BuildConfigs.
+// newEnv returns the `oc set env` command. It extends kubectl's command with support for the
+// environment variables of BuildConfigs.
 func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	out := &envOutput{out: streams.Out}
 	resourceVersion := ""
@@ -172,7 +172,7 @@ func (e *envErrors) Write(text []byte) (int, error) {
 	return e.Writer.Write(text)
 }
 
-// Env returns `oc env`, the deprecated form of `oc set env`.
+// Env returns the `oc env` command, the deprecated form of `oc set env`.
 func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newEnv(factory, streams)
 	command.Deprecated = "use oc set env"

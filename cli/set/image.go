@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newImage returns `oc set image`: kubectl's command with support for images in image streams.
+// newImage returns the `oc set image` command. It extends kubectl's command with support for images
+// in image streams.
 func newImage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	source := ""
 	command := kubectlset.NewCmdImage(factory, streams)

@@ -65,7 +65,7 @@ func onlyPrint(command *cobra.Command) {
 	}
 }
 
-// Volume returns `oc volume`, the deprecated form of `oc set volume`.
+// Volume returns the `oc volume` command, the deprecated form of `oc set volume`.
 func Volume(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := newVolume(factory, streams)
 	onlyPrint(command)

@@ -24,7 +24,7 @@ type command struct {
 	output              string
 }
 
-// New returns `oc status`.
+// New returns the `oc status` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	c := &command{factory: factory, out: streams.Out}
 	cmd := &cobra.Command{

@@ -39,7 +39,7 @@ type processing struct {
 	unknown          bool
 }
 
-// NewProcess returns `oc process`.
+// NewProcess returns the `oc process` command.
 func NewProcess(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	o := &processing{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithDefaultOutput("json").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{

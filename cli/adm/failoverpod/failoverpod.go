@@ -1,6 +1,6 @@
-// Package failoverpod creates the objects of pods that share virtual IP addresses between hosts, as
-// OpenShift 3's `oc adm ipfailover` does: a deployment config, its service account and a role
-// binding.
+// Package failoverpod creates the objects for an IP failover configuration, as OpenShift 3's `oc
+// adm ipfailover` does: a deployment config, its service account and a role binding. The
+// configuration's pods keep virtual IP addresses available on a group of hosts.
 package failoverpod
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Request describes the shared virtual IP addresses. AddFlags sets the unexported fields.
+// Request describes an IP failover configuration. AddFlags binds the unexported fields to flags.
 type Request struct {
 	// Name and Namespace identify the deployment config.
 	Name, Namespace string
@@ -37,10 +37,10 @@ type Request struct {
 }
 
 const (
-	// defaultImages is the image that every node with keepalived provides.
+	// defaultImages is the default image of the pods. Every node with keepalived provides it.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is the base of the host ports that the pods only reserve: no process listens on
-	// them. The pods of a configuration request host port hostPort plus --vrrp-id-offset, so that
+	// hostPort is the first of the host ports that the pods reserve. No process listens on these
+	// ports. The pods of a configuration request host port hostPort plus --vrrp-id-offset, so that
 	// the scheduler never places two of them on the same host.
 	hostPort = 63000
 	// maxID is the highest VRRP ID. Each group of addresses uses one ID.
@@ -100,7 +100,8 @@ func (r *Request) Objects() ([]runtime.Object, error) {
 
 func (r *Request) labels() map[string]string { return map[string]string{"ipfailover": r.Name} }
 
-// validate checks the flags that the pods do not check themselves, and parses the node selector.
+// validate checks the flags that the pods themselves do not check. It returns the parsed node
+// selector.
 func (r *Request) validate() (nodes map[string]string, err error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
@@ -150,7 +151,7 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	return nodes, errors.Join(problems...)
 }
 
-// pod returns the spec of a pod that shares the addresses. It changes only the host's
+// pod returns the spec of a pod that shares the addresses. On its host, the pod changes only the
 // network.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	port := int32(hostPort + r.offset)

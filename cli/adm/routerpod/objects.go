@@ -109,7 +109,7 @@ func (p *plan) access() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:router"}, Subjects: subjects,
 		})
 	}
-	// For native integration, the router watches nodes.
+	// F5's native integration requires the router to watch nodes.
 	if *p.external["ROUTER_EXTERNAL_HOST_VXLAN_GW_CIDR"] != "" && p.kind == f5Router {
 		objects = append(objects, &rbacv1.ClusterRoleBinding{
 			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: "router-" + p.Name + "-sdn-reader"},
@@ -122,7 +122,7 @@ func (p *plan) access() []runtime.Object {
 	return objects
 }
 
-// statistics returns the secret that holds the values that must not appear in the pod template:
+// statistics returns the secret that contains the values that must not appear in the pod template:
 // passwords and the SSH key.
 func (p *plan) statistics() *corev1.Secret {
 	secret := &corev1.Secret{

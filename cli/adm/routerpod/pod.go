@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// Paths in the pods: certificateDir holds the default certificate, clientDir the CA
+	// Paths in the pods: certificateDir contains the default certificate, clientDir the CA
 	// certificates and the revocation list for client certificates, secretDir the SSH key for an
 	// external load balancer, and logDir the socket of the syslog container.
 	certificateDir = "/etc/pki/tls/private"
@@ -104,7 +104,7 @@ func (p *plan) probe(path string, period int32) *corev1.Probe {
 	}
 }
 
-// environment returns the router's environment variables. Secret values are references to keys of
+// environment returns the router's environment variables. Secret values are references to keys in
 // the secret.
 func (p *plan) environment() (variables []corev1.EnvVar) {
 	text := func(n int32) string { return strconv.Itoa(int(n)) }

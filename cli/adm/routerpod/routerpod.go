@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Request describes a router. AddFlags sets the unexported fields.
+// Request describes a router. AddFlags binds the unexported fields to flags.
 type Request struct {
 	// Name and Namespace identify the router.
 	Name, Namespace string
@@ -95,7 +95,7 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 const (
 	// haproxyRouter and f5Router are the router types.
 	haproxyRouter, f5Router = "haproxy-router", "f5-router"
-	// defaultImages is the image that every node provides.
+	// defaultImages is the router's default image. Every node provides it.
 	defaultImages = "localhost/slipway-router:current"
 	// listenPort is the default port for health checks, metrics and statistics.
 	listenPort = 1936
@@ -114,7 +114,7 @@ type plan struct {
 	sshKey, sshHosts     []byte
 }
 
-// read validates the flags. Its error lists all invalid flags.
+// read validates the flags and returns the plan. Its error lists all invalid flags.
 func (r *Request) read() (*plan, error) {
 	p := &plan{Request: r}
 	var problems []error

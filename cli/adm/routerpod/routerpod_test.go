@@ -248,8 +248,8 @@ func TestRequestReportsAllProblems(t *testing.T) {
 	}
 }
 
-// The pods of a router for an appliance only send requests, so they need no ports. Their SSH keys
-// are mounted as files.
+// The pods of a router that configures an external appliance only send requests, so they need no
+// ports. Their SSH keys are mounted as files.
 func TestPodOfRouterForAppliance(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {

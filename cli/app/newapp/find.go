@@ -67,7 +67,7 @@ func (e *Empty) Error() string {
 	return text
 }
 
-// Find resolves a component's From to an image or a template. The other result is nil.
+// Find resolves a component's From to an image or a template, and returns nil for the other result.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
 	if kind == AnyKind || kind == StreamKind {
@@ -226,8 +226,8 @@ func (f *Finder) template(ctx context.Context, name string) (*templatev1.Templat
 	return nil, nil
 }
 
-// registry requests an image's metadata through the server. It imports nothing. It returns nil if
-// the server cannot read the image.
+// registry reads an image's metadata from its registry through the API server, without importing
+// the image. It returns nil if the server cannot read the image.
 func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 	response, err := f.Images.ImageStreamImports(f.Namespace).Create(ctx, &imagev1.ImageStreamImport{
 		ObjectMeta: metav1.ObjectMeta{Name: "newapp", Namespace: f.Namespace},

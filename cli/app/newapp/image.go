@@ -26,7 +26,7 @@ type Image struct {
 	// ID is the image's ID, and Created its creation time, if available.
 	ID      string
 	Created time.Time
-	// Ports (such as 8080/tcp), Volumes and User hold the image's declarations.
+	// Ports (such as 8080/tcp), Volumes and User are the values that the image declares.
 	Ports, Volumes []string
 	User           string
 	// Command is the entrypoint and its arguments.

@@ -84,8 +84,8 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	return &PartialMatch{Name: component.From, Matches: near[:min(len(near), maxMatches)]}
 }
 
-// similar reports whether name starts with desired, or differs from it by one typing error. It
-// returns false if the names are equal or desired has only one or two bytes.
+// similar reports whether name starts with desired, or differs from it by one typo. It returns
+// false if the names are equal or desired has only one or two bytes.
 func similar(desired, name string) bool {
 	const shortest, long = 3, 5
 	switch distance := levenshtein.Distance(desired, name, nil); {

@@ -28,9 +28,9 @@ const (
 // Request holds the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources holds the source arguments without a builder image. If there is only one source, New
-	// builds it with the only image that has no source and can build it. More than one such image
-	// is an error.
+	// Sources contains the source arguments that do not name a builder image. If there is only one
+	// source, New builds it with the only image that has no source and can build it. More than one
+	// such image is an error.
 	Sources []string
 	// Name is the name of the first part and its objects. It defaults to the name of the source or
 	// image.
@@ -38,15 +38,15 @@ type Request struct {
 	// Strategy is the build strategy. If it is empty, New derives it from the source. ContextDir is
 	// the directory within the source.
 	Strategy, ContextDir string
-	// Environment holds the environment variables of containers, and BuildEnvironment those of
-	// builds.
+	// Environment contains the environment variables for containers, and BuildEnvironment the
+	// environment variables for builds.
 	Environment, BuildEnvironment []corev1.EnvVar
 	// Labels are set on all objects. If Labels is empty, the objects get the label app.
 	Labels map[string]string
 	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
-	// BuildOnly suppresses deployments and services. By is the command that creates the objects,
-	// which is recorded in an annotation.
+	// BuildOnly suppresses deployments and services. By is the command that creates the objects. An
+	// annotation on the objects records it.
 	BuildOnly bool
 	By        string
 	// Options apply only to builds.
@@ -252,7 +252,7 @@ func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *P
 	return err
 }
 
-// name gives the first part the requested name and makes all names unique.
+// name assigns the requested name to the first part and makes all names unique.
 func (p *Plan) name() {
 	inUse := map[string]bool{}
 	for i := range p.Parts {

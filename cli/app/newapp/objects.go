@@ -102,8 +102,8 @@ func track(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{Name: image.Tag, From: image.tag(""), Annotations: map[string]string{importedFrom: image.Reference}}
 }
 
-// head returns an object's metadata, with the request's labels, or the label app if there are none,
-// and the generated-by annotation.
+// head returns an object's metadata with the generated-by annotation. The labels are the request's
+// labels, or the label app if the request has none.
 func (p *Plan) head(name string) metav1.ObjectMeta {
 	labels := maps.Clone(p.Labels)
 	if len(labels) == 0 {
@@ -120,8 +120,8 @@ func (p *Plan) stream(name string) *imagev1.ImageStream {
 	return &imagev1.ImageStream{TypeMeta: typed(imagev1.GroupVersion, "ImageStream"), ObjectMeta: p.head(name)}
 }
 
-// Tags returns, as separate objects, those tags of an image stream that refer to an image in a
-// registry.
+// Tags returns the tags of an image stream that refer to an image in a registry, as separate
+// objects.
 func Tags(stream *imagev1.ImageStream) (tags []*imagev1.ImageStreamTag) {
 	for _, tag := range stream.Spec.Tags {
 		if tag.Annotations[importedFrom] == "" {

@@ -10,8 +10,8 @@ import (
 // Component is one argument: an image, a template or source, or a builder image with the source
 // that it builds.
 type Component struct {
-	// From is the image, image stream or template. It is empty for source whose builder is not
-	// named.
+	// From is the image, image stream or template. It is empty if the component is source without a
+	// named builder.
 	From string
 	// Kind restricts what From can refer to, if From is the value of a flag. Otherwise it is
 	// AnyKind.
@@ -127,7 +127,7 @@ var secureCopy = regexp.MustCompile(`^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:[^@]*$`)
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 
 // Name derives an object name from an image or repository. The result is also a valid service name.
-// It is "" if from contains no usable characters.
+// It is "" if from contains no valid characters.
 func Name(from string) string {
 	from, _, _ = strings.Cut(from, "#")
 	from = strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(from, "/"), ".git"), "/")
@@ -143,5 +143,5 @@ func Name(from string) string {
 }
 
 // maxName is the maximum length of a name, in characters. It leaves room for the suffixes that
-// deployments and pods add, because a label value has at most 63 characters.
+// deployments and pods add, because a label value can have at most 63 characters.
 const maxName = 58

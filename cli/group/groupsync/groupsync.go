@@ -24,7 +24,7 @@ var ErrNoGroup = errors.New("the directory has no such group")
 // Group is a group in the directory.
 type Group struct {
 	// UID identifies the group in the directory. Name is the group's name in the cluster. Users
-	// holds its members' names in the cluster.
+	// contains the members' names in the cluster.
 	UID, Name string
 	Users     []string
 }
@@ -96,7 +96,7 @@ func Open(ctx context.Context, config *legacyv1.LDAPSyncConfig, server ldap.Serv
 // Close closes the connection.
 func (d *Directory) Close() error { return d.conn.Close() }
 
-// query converts a sync configuration's query.
+// query converts a query in the sync configuration's format to an ldap.Query.
 func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }

@@ -232,8 +232,8 @@ func (b *bucket) has(ctx context.Context, client *minio.Client, key string) bool
 	return err == nil
 }
 
-// copyWithinS3 requests that S3 copies a blob from another repository or a source bucket, and
-// reports whether S3 copied it.
+// copyWithinS3 requests that S3 copy a blob from another repository or a source bucket, and reports
+// whether S3 copied it.
 func (b *bucket) copyWithinS3(ctx context.Context, client *minio.Client, digest v1.Hash, key string) bool {
 	var places []string
 	if entry, ok := b.blobs.Load(digest); ok && !b.alone && !b.force {

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// New returns `oc image`.
+// New returns the `oc image` command.
 func New(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "image", Short: "Useful commands for managing images",
@@ -40,7 +40,7 @@ type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force uploads content that the registry already has. alone disables mounting layers from
+	// force uploads content that the registry already contains. alone disables mounting layers from
 	// other repositories.
 	force, alone bool
 }
@@ -106,7 +106,7 @@ func explain(verb, subject string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
-// forceTransport is a transport for registries. With force, it answers every HEAD request for a
+// forceTransport is a transport for registries. With force, it responds to every HEAD request for a
 // blob or manifest with 404 Not Found. With alone or force, it turns requests that mount a layer
 // into uploads.
 type forceTransport struct {
@@ -114,7 +114,7 @@ type forceTransport struct {
 	force, alone bool
 }
 
-// RoundTrip sends the request, or answers the request as described above.
+// RoundTrip sends the request, or responds to it as described for the type.
 func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

@@ -31,7 +31,8 @@ func serve(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// oc runs `oc image` with the arguments. For mirror, the file stdin is the standard input.
+// oc runs `oc image` with the arguments. If a file named stdin exists, mirror reads it as its
+// standard input.
 func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())

@@ -106,8 +106,8 @@ type want struct {
 	// source, but not source itself.
 	source string
 	all    bool
-	// directory is the destination. single is set if source must be an existing file. matched is
-	// set if the image contains source.
+	// directory is the destination. single is set if source must be a single, existing file.
+	// matched is set if the image contains source.
 	directory string
 	single    bool
 	matched   bool

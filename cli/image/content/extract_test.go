@@ -38,7 +38,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// has checks that a directory's content is exactly want.
+// has checks that a directory contains exactly the entries in want.
 func has(t *testing.T, directory string, want map[string]string) {
 	t.Helper()
 	got := tree(t, directory)
@@ -132,7 +132,7 @@ func TestExtractWritesNothingOutsideDirectories(t *testing.T) {
 		t.Errorf("a dry run prints %q, %v", out, err)
 	}
 
-	// Links that already exist in the directory are not followed either.
+	// Links that already exist in the directory must not be followed either.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func hasTag(reference string) bool {
 	return strings.ContainsAny(path.Base(reference), ":@")
 }
 
-// readMappings reads a file that contains mappings on each line. "-" is the standard input. Text
+// readMappings reads a file with one or more mappings per line. "-" means standard input. Text
 // after # is a comment.
 func readMappings(file string, in io.Reader) (all []mapping, err error) {
 	if file != "-" {

@@ -151,7 +151,7 @@ func (c *copyTask) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.artifact)
 }
 
-// place returns the destination for messages. It omits the digest if the reference consists only of
+// place returns the destination, for messages. If the reference contains only a digest, place omits
 // the digest.
 func (c *copyTask) place() string {
 	content := c.to.Name()

@@ -27,7 +27,7 @@ func (u *unpacker) places(name string) (all []spot) {
 	return all
 }
 
-// files writes a file's content to all destinations of its names.
+// files writes a file's content to every destination of every name in names.
 func (u *unpacker) files(names []string, header *tar.Header, content io.Reader) (err error) {
 	var writers []io.Writer
 	var places []spot

@@ -47,7 +47,7 @@ type verifying struct {
 	save, removeAll   bool
 }
 
-// New returns `oc adm verify-image-signature`.
+// New returns the `oc adm verify-image-signature` command.
 func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	v := &verifying{IOStreams: streams}
 	command := &cobra.Command{

@@ -81,7 +81,7 @@ func imageWith(contents ...[]byte) *imagev1.Image {
 	return result
 }
 
-// verify runs the command for the image. v holds the flags.
+// verify runs the command on the image. v contains the flags.
 func verify(t *testing.T, v *verifying, client *imagefake.Clientset) (stdout, stderr string, err error) {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
