@@ -17,8 +17,8 @@ const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup
 
-// explainMissingMetrics makes commands that need metrics print a remedy if the cluster has no
-// metrics.
+// explainMissingMetrics makes commands that require metrics print a remedy if the cluster does not
+// serve any.
 func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.Writer) {
 	for _, path := range [][]string{{"top", "node"}, {"top", "pod"}, {"adm", "top", "node"}, {"adm", "top", "pod"}} {
 		if command, rest, err := root.Find(path); err == nil && len(rest) == 0 {
@@ -44,7 +44,7 @@ func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.
 }
 
 // lacksMetrics reports whether the server lacks the metrics API. It returns false if the server
-// does not respond, because the command then reports a better error.
+// does not respond, because the command itself then reports a clearer error.
 func lacksMetrics(factory util.Factory) bool {
 	client, err := factory.ToDiscoveryClient()
 	if err != nil {

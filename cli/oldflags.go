@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// oldFlag is an OpenShift 3 flag that current Kubernetes does not have. Commands accept and ignore
-// the flag, and print the reason.
+// oldFlag is an OpenShift 3 flag that kubectl no longer has. Commands accept and ignore the flag,
+// and print the reason.
 type oldFlag struct {
 	name, reason string
 	boolean      bool
@@ -49,7 +49,7 @@ func flagsWithoutEffect() []oldFlag {
 	}
 }
 
-// printingCommands returns the commands that accept OpenShift 3's flags for tables.
+// printingCommands returns the commands that accept OpenShift 3's flags for table output.
 func printingCommands() []string {
 	return []string{
 		"adm ipfailover", "adm manage-node", "adm migrate image-references", "adm migrate legacy-hpa", "adm migrate storage",

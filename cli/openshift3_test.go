@@ -12,7 +12,8 @@ import (
 )
 
 // openshift3 is a table of the commands and flags of OpenShift 3.11's client. Its columns are the
-// command, the flags that Slipway's oc has, the flags that it does not have, and the reason.
+// command, the flags that Slipway's oc has, the flags that it does not have, and the reason for
+// missing flags.
 const openshift3 = "../docs/oc-3.11.tsv"
 
 // TestOpenShift3CommandsAreServedAsDocumented checks that oc has exactly the flags that the table

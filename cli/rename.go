@@ -23,7 +23,7 @@ import (
 )
 
 // renameLate replaces kubectl with name when a command prints text. Renaming all commands at
-// startup would take a third of the time that it takes to create them.
+// startup would take a third of the time that is required to create them.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -34,7 +34,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 		rename(command, name)
 		return usage(command)
 	})
-	// Completion prints the descriptions of commands and flags.
+	// Shell completion prints the descriptions of commands and flags.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}

@@ -49,7 +49,7 @@ type Controller struct {
 	Metrics workqueue.MetricsProvider
 }
 
-// Watch enqueues keys when objects change. The creator of the informer starts it.
+// Watch enqueues keys when objects change. The code that created the informer starts it.
 type Watch struct {
 	// Informer is a shared cache of objects.
 	Informer cache.SharedIndexInformer

@@ -11,15 +11,16 @@ import (
 )
 
 // Timing of leader elections between masters. If the leader is killed, another master takes over
-// within nine seconds: when the lease has expired and its next attempt is due.
+// within nine seconds: after the lease has expired, with the other master's next attempt.
 const (
 	leadershipDuration = 7 * time.Second
 	leadershipRetry    = time.Second
 )
 
 // Leadership is the component that elects the master that runs a group of components, with one
-// Lease per group. The groups' gates start a group's components only on its leader. A process that
-// loses the leadership of a group exits, because not all components can be stopped and restarted.
+// Lease per group. A group's components wait in Group.Wait, so they start only on the group's
+// leader. A process that loses the leadership of a group exits, because not all components can be
+// stopped and restarted.
 type Leadership struct {
 	// Client reads and writes the Leases. It must not be delayed by other requests.
 	Client kubernetes.Interface

@@ -80,7 +80,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// decodePod returns a function that decodes the protobuf encoding of a pod like the Deps clients.
+// decodePod returns a function that decodes the protobuf encoding of a pod, as the Deps clients do.
 func decodePod(t testing.TB, pod *corev1.Pod) func() (any, error) {
 	t.Helper()
 	content, err := pod.Marshal()
@@ -106,7 +106,7 @@ func decodeMetadata(t testing.TB, metadata *metav1.PartialObjectMetadata) func()
 }
 
 // managedPod returns a running pod that a user has applied. It has the managed fields that the API
-// server records for the user and for the kubelet.
+// server records for the user's and the kubelet's changes.
 func managedPod(t testing.TB) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{

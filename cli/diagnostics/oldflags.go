@@ -8,7 +8,7 @@ import (
 )
 
 // OpenShift 3's flags for checks of hosts and test applications. A flag without a prefix belonged
-// to one check, and a flag with a prefix belonged to the command's `all` mode.
+// to one check, and a flag with a prefix belonged to the `all` subcommand.
 const (
 	oldValues = "admission-timeout aggregatedlogging-logging-project app-image app-name app-port appcreate-admission-timeout appcreate-app-image appcreate-app-name appcreate-app-port appcreate-deploy-timeout appcreate-http-retries appcreate-http-timeout appcreate-node-selector " +
 		"appcreate-project appcreate-project-base appcreate-result-dir appcreate-route-host " +

@@ -57,8 +57,8 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// scaled holds the current versions of the kinds that an OpenShift 3 autoscaler could name without
-// a version.
+// scaled contains the current versions of the kinds that an OpenShift 3 autoscaler could refer to
+// without a version.
 var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }

@@ -42,7 +42,7 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
-// official is the prefix, usually omitted by users, of the names of Docker's official images.
+// official is the prefix of the names of Docker's official images. Users usually omit it.
 const official = "library/"
 
 // replace returns the new registry and name, and whether the mapping matches.

@@ -1,5 +1,5 @@
-// Package migrate implements `oc adm migrate`, which changes many of a cluster's objects: it stores
-// them again, or updates references in them.
+// Package migrate implements `oc adm migrate`, which updates a cluster's objects in bulk: it stores
+// objects again, or replaces references in them.
 //
 // Source: OpenShift Container Platform 3.11's client for flags and output.
 package migrate

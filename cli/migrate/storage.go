@@ -83,8 +83,8 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 	})
 }
 
-// notStored returns resources that are only views of objects stored as another resource, and
-// events.
+// notStored returns the resources that storage migration skips: events, and resources that are only
+// views of objects stored as another resource.
 func notStored() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
@@ -95,8 +95,8 @@ func notStored() []schema.GroupResource {
 	}
 }
 
-// stored returns the resources that a server stores, as RESOURCE.GROUP: those that can be listed
-// and updated, except for notStored.
+// stored returns the resources that a server stores, as RESOURCE.GROUP: all resources that can be
+// listed and updated, except for those that notStored returns.
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {

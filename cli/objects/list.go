@@ -24,7 +24,8 @@ func ListOf(objects []runtime.Object) *corev1.List {
 const nameFormat = "name"
 
 // ReplacesCreation reports whether, with this -o format, a command that creates several objects
-// only prints them instead. As in OpenShift 3, this is true for every format except name.
+// prints the objects instead of creating them. As in OpenShift 3, this is true for every format
+// except name.
 func ReplacesCreation(format string) bool { return format != "" && format != nameFormat }
 
 // PrintList prints objects as a v1 List in the format that -o selects.

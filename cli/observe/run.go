@@ -143,8 +143,8 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 	}
 }
 
-// all handles all existing objects, and the deletion of objects that --names prints but that no
-// longer exist.
+// all handles all existing objects, and the deletion of objects that the --names command prints but
+// that no longer exist.
 func (o *observation) all(ctx context.Context) error {
 	o.printComment("Sync started")
 	store := o.informer.GetStore()
@@ -249,7 +249,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	return nil
 }
 
-// retried calls run, and retries up to --retry-count times while the command exits with
+// retried calls run, and calls it again up to --retry-count times while the command exits with
 // --retry-on-exit-code.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {

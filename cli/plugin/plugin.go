@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// fileName is the file name of descriptors.
+// fileName is the name of a descriptor file.
 const fileName = "plugin.yaml"
 
 // descriptor describes a plugin or one of its subcommands.

@@ -41,7 +41,8 @@ func Register() error {
 		if err != nil {
 			return nil, err
 		}
-		// kubectl passes no context, and its own requests here use none either.
+		// kubectl passes no context to this function, and does not use one for its own requests
+		// here.
 		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err

@@ -75,7 +75,8 @@ func (s *shell) validate() error {
 	return nil
 }
 
-// terminal reports whether to allocate a terminal. local reports whether oc rsh itself has one.
+// terminal reports whether to allocate a terminal. local reports whether oc rsh itself runs in a
+// terminal.
 func (s *shell) terminal(local bool) bool {
 	return s.force || local && !s.plain
 }

@@ -162,8 +162,9 @@ func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
-// remove returns the role's bindings without the subjects, or the changed bindings if no role is
-// given. As in OpenShift 3, the role's unchanged bindings are included for -o.
+// remove removes the subjects from the role's bindings or, if no role is given, from all bindings,
+// and returns the changed bindings. As in OpenShift 3, the result also contains the role's
+// unchanged bindings, which -o prints.
 func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	all, err := b.list(ctx)
 	if err != nil {

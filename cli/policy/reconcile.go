@@ -32,7 +32,8 @@ type reconcile struct {
 	excludedUsers, excludedGroups []string
 }
 
-// changed is a default object that is missing from the cluster or differs there.
+// changed is a default object that is missing from the cluster or differs from the cluster's
+// object.
 type changed struct {
 	object runtime.Object
 	// name is the object's name in messages, such as clusterrole/admin.
@@ -230,8 +231,8 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	return changes, nil
 }
 
-// keepAdditions adds the subjects that an administrator added to the current binding to the default
-// binding. It replaces a binding to another role, because a binding's role is immutable.
+// keepAdditions copies the subjects that an administrator added from the current binding to the
+// default binding. It replaces a binding to another role, because a binding's role is immutable.
 func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
 	if !r.additive {

@@ -94,7 +94,7 @@ func (c *sccChange) run(ctx context.Context) error {
 	return nil
 }
 
-// changeSCC adds subjects to one of the constraints' list fields, named list, or removes them, and
+// changeSCC adds subjects to the constraints' field named list, or removes them from it, and
 // returns the result. It stores the result only if write is true.
 func changeSCC(ctx context.Context, factory util.Factory, name, list string, subjects []string, add, write bool) (*unstructured.Unstructured, error) {
 	client, err := factory.DynamicClient()

@@ -52,8 +52,8 @@ type daemon struct {
 	directory, password string
 }
 
-// forwarder forwards a port on this machine's loopback interface to a pod's port while use runs. It
-// passes the local port to use.
+// forwarder forwards a port on this machine's loopback interface to a pod's port while the function
+// use runs, and passes the local port to that function.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
 // byDaemon copies files with a temporary rsync daemon in the container and a forwarded port.
@@ -65,7 +65,7 @@ func (s *sync) byDaemon(ctx context.Context) error {
 	})
 }
 
-// withDaemon starts a daemon, calls use, and stops the daemon.
+// withDaemon starts a daemon, calls the function use, and stops the daemon.
 func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err error) {
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// pod identifies a container. If container is empty, it means kubectl's default container.
+// pod identifies a container. An empty container means kubectl's default container.
 type pod struct{ namespace, name, container string }
 
 // connect returns functions that run commands in the container and forward ports to the pod. It
@@ -60,8 +60,8 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	}, nil
 }
 
-// forward forwards a port on this machine to a pod's port while use runs. to is the URL of the
-// pod's port-forward subresource.
+// forward forwards a port on this machine to a pod's port while the function use runs. to is the
+// URL of the pod's port-forward subresource.
 func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
 	dialer, err := dial(config, to)
 	if err != nil {
@@ -108,7 +108,7 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell returns the `oc rsh` command for rsync to run, with command's connection flags.
+// remoteShell returns the `oc rsh` command that rsync runs, with command's connection flags.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
 	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client is part of Slipway's binary

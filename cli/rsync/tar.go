@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// byTar copies files with an archive that is exchanged with tar in the container.
+// byTar copies files as a tar archive, which tar creates or unpacks in the container.
 func (s *sync) byTar(ctx context.Context) error {
 	if s.from.pod != "" {
 		return s.download(ctx)
@@ -26,7 +26,7 @@ func (s *sync) byTar(ctx context.Context) error {
 	return s.upload(ctx)
 }
 
-// upload unpacks the local directory with tar in the container.
+// upload sends the local directory as an archive, which tar unpacks in the container.
 func (s *sync) upload(ctx context.Context) error {
 	// The archive contains no owners. It has no entry for the destination itself, which another
 	// user might own.

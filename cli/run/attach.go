@@ -51,7 +51,8 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
-// checkDryRun returns an error if a dry run, which creates nothing, is supposed to attach.
+// checkDryRun returns an error if --attach is combined with a dry run, which creates no container
+// to attach to.
 func (s session) checkDryRun(dry bool) error {
 	if s.attach && dry {
 		return errors.New("--dry-run can't be used with attached containers options (--attach, --stdin, or --tty): it creates nothing")

@@ -63,7 +63,7 @@ func quantities(text string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
-// overrides sets the same fields through kubectl's --overrides flag.
+// overrides sets the same fields as apply, through kubectl's --overrides flag.
 func (p podFlags) overrides(command *cobra.Command, pod corev1.PodSpec) error {
 	if p == (podFlags{}) {
 		return nil

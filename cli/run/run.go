@@ -120,8 +120,8 @@ func (w *request) choose() (err error) {
 	return w.session.check(w.generator, w.replicas, dry != util.DryRunNone)
 }
 
-// run creates the objects and attaches to the container if the flags request it. With --rm, it
-// deletes the objects afterwards.
+// run creates the objects and, if the flags request it, attaches to the container. With --rm, it
+// then deletes the objects.
 func (w *request) run(factory util.Factory, streams genericiooptions.IOStreams) (err error) {
 	objects, err := w.make(factory, streams)
 	if err != nil || !w.session.attach {

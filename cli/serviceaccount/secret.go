@@ -35,7 +35,7 @@ func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	return command
 }
 
-// printOnly makes -o of a command imply --dry-run, as in OpenShift 3.
+// printOnly makes a command's -o flag imply --dry-run, as in OpenShift 3.
 func printOnly(command *cobra.Command) {
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {

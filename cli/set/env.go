@@ -47,8 +47,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 			util.CheckErr(command.Flags().Set("local", "true")) // the objects need not exist on the server
 		}
 		changed, skipped := 0, 0
-		// Replace this function only during this command, because a BuildConfig has no container
-		// that `oc set image` could change.
+		// Replace this function only while this command runs, because a BuildConfig has no
+		// container whose image `oc set image` could change.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {

@@ -87,8 +87,8 @@ type targets struct {
 	noun string
 }
 
-// newTargets returns targets. For each changed object, the command prints the object's name and
-// done.
+// newTargets returns a new targets value. For each changed object, the command prints the object's
+// name, followed by done.
 func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
 	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
 }

@@ -17,7 +17,7 @@ import (
 // change is an invocation of `oc set` for the object in a file.
 type change struct {
 	name string
-	// args holds the verb and its arguments. file is the name of the object's file in testdata.
+	// args contains the verb and its arguments. file is the name of the object's file in testdata.
 	args []string
 	file string
 	// print is a JSONPath template that is applied to the result, and want is its output. Without a

@@ -280,7 +280,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks reports whether a part has containers, and without is true for all of them.
+// lacks reports whether a part has containers, and without returns true for all of them.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

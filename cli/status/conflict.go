@@ -23,8 +23,8 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows a build config's input images to the build configs that build them. path holds the
-// build configs on the way to this one. done holds the build configs that were fully explored.
+// cycles follows a build config's input images to the build configs that build them. path contains
+// the build configs that lead to this one. done contains the build configs that are fully explored.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// part is an object that runs pods, and its text.
+// part is an object that runs pods, with the text that describes it.
 type part struct {
-	// kind is the resource's short name, such as dc. verb says what the object does with its
+	// kind is the resource's short name, such as dc. verb describes what the object does with its
 	// images.
 	kind, verb string
 	object     metav1.ObjectMeta
-	// template is the pod template. images holds the texts for its images. A text ends with an
-	// arrow if a build config in this project builds the image.
+	// template is the pod template. images contains one text for each of the template's images. A
+	// text ends with an arrow if a build config in this project builds the image.
 	template corev1.PodTemplateSpec
 	images   []string
 	// below holds the lines to print below the object, without indentation.
@@ -138,7 +138,8 @@ func complete(image string) string {
 }
 
 // deploymentLines returns a line for each of a deployment config's three latest deployments. If the
-// config has no deployments, the line says what the first deployment is waiting for.
+// config has no deployments, it returns a line that explains what the first deployment is waiting
+// for.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
 	if len(all) == 0 {
@@ -298,7 +299,7 @@ func versionOf(deployment corev1.ReplicationController) int64 {
 	return number
 }
 
-// tagName returns the name of a tag or image. It appends the tag latest to a stream's name.
+// tagName returns the name of a tag or image. To a stream's name, it appends the tag latest.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

@@ -39,12 +39,12 @@ type State struct {
 	Routes       []routev1.Route
 	Scalers      []autoscalingv2.HorizontalPodAutoscaler
 
-	// secretsKnown is set if the user may list secrets, which makes Secrets complete.
+	// secretsKnown is set if the user is allowed to list secrets, so that Secrets is complete.
 	secretsKnown bool
 }
 
 // Load reads the objects in a project, or in all projects if namespace is empty. It skips kinds
-// that the user may not list and kinds that the server does not have.
+// that the user is not allowed to list and kinds that the server does not have.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
 	work, ctx := errgroup.WithContext(ctx)

@@ -25,8 +25,8 @@ type Options struct {
 	Namespace string
 	// Title is the project's display name. Server is the server's address.
 	Title, Server string
-	// Suggest prints problems with their remedies. Otherwise, only the number of problems is
-	// printed.
+	// If Suggest is set, the output contains the problems with their remedies. Otherwise, it
+	// contains only the number of problems.
 	Suggest bool
 	// Now is the current time.
 	Now time.Time
@@ -128,7 +128,7 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name returns an object's KIND/NAME, followed by [PROJECT] if the object is in another project
+// name returns an object's KIND/NAME, followed by [PROJECT] if the object is in a project other
 // than Namespace.
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {

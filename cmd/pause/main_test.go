@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// startPause builds pause and starts it as process 1 in a new process namespace.
+// startPause builds pause and starts it as process 1 in a new PID namespace.
 func startPause(t *testing.T) *exec.Cmd {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "pause")

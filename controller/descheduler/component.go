@@ -20,7 +20,8 @@ type Component struct {
 	PolicyFile string
 	// Interval is the delay before the first pass and between two passes.
 	Interval time.Duration
-	// DryRun only logs the pods that the policy would evict. It does not evict them.
+	// If DryRun is set, the component only logs the pods that the policy would evict, without
+	// evicting them.
 	DryRun bool
 
 	note func(text string)
@@ -29,7 +30,7 @@ type Component struct {
 // Name returns the component's name.
 func (c *Component) Name() string { return "descheduler" }
 
-// Notes sets the function that reports why the last pass failed.
+// Notes sets the function to which the component reports why the last pass failed.
 func (c *Component) Notes(note func(text string)) { c.note = note }
 
 // Run deschedules pods until ctx is done. If a pass fails, the failure is noted and logged, and the

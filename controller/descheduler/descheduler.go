@@ -34,7 +34,7 @@ var ErrFewNodes = errors.New("the cluster has fewer than two ready nodes")
 type Descheduler struct {
 	Client kubernetes.Interface
 	Policy *api.DeschedulerPolicy
-	// DryRun sends evictions that the API server validates but does not execute.
+	// If DryRun is set, the API server validates evictions but does not execute them.
 	// PodDisruptionBudgets are respected, but each eviction is evaluated separately.
 	DryRun bool
 	// Report is called for each pod that the policy selects.

@@ -151,7 +151,7 @@ func TestPodsThatViolateNodeAffinityAreEvicted(t *testing.T) {
 		}
 	}
 	client := fake.NewClientset(node("a", "zone=east"), node("b", "zone=west"), pod("west", "a", zone("west")), pod("east", "a", zone("east")), pod("north", "a", zone("north")))
-	// No node satisfies the third pod.
+	// No node satisfies the affinity of the third pod.
 	expectResults(t, deschedule(t, client, affinityPolicy, false), "pod shop/west on node a: evicted by RemovePodsViolatingNodeAffinity")
 }
 

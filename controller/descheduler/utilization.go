@@ -27,11 +27,11 @@ const lowUtilization = "LowNodeUtilization"
 // resources.
 type utilizationArgs struct {
 	metav1.TypeMeta `json:",inline"`
-	// Thresholds defines when a node is underutilized: the requests for no resource exceed its
-	// threshold.
+	// Thresholds defines when a node is underutilized: when the requests for every resource are at
+	// or below the resource's threshold.
 	Thresholds api.ResourceThresholds `json:"thresholds"`
-	// TargetThresholds defines when pods are evicted from a node: the requests for at least one
-	// resource exceed its threshold.
+	// TargetThresholds defines when pods are evicted from a node: when the requests for at least
+	// one resource exceed the resource's threshold.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
 	// NumberOfNodes is the highest number of underutilized nodes for which the strategy is a no-op.
 	NumberOfNodes int `json:"numberOfNodes"`
@@ -69,8 +69,8 @@ func (a *utilizationArgs) check() error {
 	return errors.Join(errs...)
 }
 
-// balancer is the plugin. It evicts pods from nodes above the target thresholds if nodes below the
-// thresholds can take the pods.
+// balancer is the LowNodeUtilization plugin. It evicts pods from nodes above the target thresholds
+// if nodes below the thresholds have room for the pods.
 type balancer struct {
 	args   *utilizationArgs
 	handle frameworktypes.Handle

@@ -168,8 +168,8 @@ func (p *claims) checkAddress(node, text string) error {
 	}
 	address, err := netip.ParseAddr(text)
 	if err == nil {
-		// Other components compare addresses as strings, and a zone refers to a network interface
-		// on another machine.
+		// Other components compare addresses as strings. An address's zone refers to a network
+		// interface on another machine.
 		if canonical := address.Unmap().WithZone(""); canonical.String() != text {
 			return fmt.Errorf("a host cannot have the address %s: write it as %s", text, canonical)
 		}

@@ -21,7 +21,7 @@ const tokenRetention = 24 * time.Hour
 // Controllers is the component that approves certificate signing requests from hosts, removes hosts
 // and deletes expired tokens.
 type Controllers struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// RemoveMaster removes the data that the cluster stores about a master, such as its etcd
 	// member.
@@ -58,7 +58,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// relevant reports whether a Node change can require a step. Nodes change every few seconds.
+// relevant reports whether a change to a Node can require reconciliation. Nodes change every few
+// seconds.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

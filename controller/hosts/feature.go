@@ -265,7 +265,7 @@ func (d *door) admit(ctx context.Context, token join.Token, request join.Request
 	return sealed, nil
 }
 
-// checkHost reports whether the host can become a node in the cluster.
+// checkHost returns an error if the host cannot become a node in the cluster.
 func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	if messages := validation.IsDNS1123Subdomain(request.NodeName); len(messages) > 0 {
 		return Refusal{fmt.Errorf("the host's name %q cannot be the name of a node: %s; set nodeName in node-config.yaml", request.NodeName, messages[0])}

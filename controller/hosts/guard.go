@@ -18,7 +18,7 @@ const (
 	groupOfNodes = "system:nodes"
 )
 
-// refreshInterval is the maximum age of the register that the guard uses.
+// refreshInterval is the maximum age of the guard's copy of the register.
 const refreshInterval = time.Second
 
 // backdating is the time by which certificates are backdated, both those from the Kubernetes
@@ -99,7 +99,7 @@ func (g *guard) isIssued(cert *x509.Certificate) bool {
 	return err == nil
 }
 
-// refresh reads the register if the copy is older than maxAge.
+// refresh reads the register if the guard's copy is older than maxAge.
 func (g *guard) refresh(ctx context.Context, maxAge time.Duration) {
 	if time.Since(g.checked) <= maxAge {
 		return

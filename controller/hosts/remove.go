@@ -94,7 +94,7 @@ func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error
 	return r.patch(ctx, node.Name, map[string]any{"metadata": metadata})
 }
 
-// leave drains a node and deletes it when no pods are left.
+// leave drains a node, and deletes the node when all its pods that can be evicted are gone.
 func (r *remover) leave(ctx context.Context, node *corev1.Node) error {
 	empty, err := r.drain(ctx, node)
 	if err != nil {

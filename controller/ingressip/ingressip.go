@@ -40,7 +40,7 @@ const (
 
 // Addresses is the component that allocates addresses.
 type Addresses struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Network is the IPv4 pool. The first and last address in the network are not allocated.
 	Network netip.Prefix

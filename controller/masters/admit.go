@@ -48,7 +48,8 @@ func Admit(ctx context.Context, client Adder, name, peerURL string) (cluster str
 	return initialCluster(members, name, peerURL), nil
 }
 
-// initialCluster lists the members as NAME=URL. etcd does not know the new member's name yet.
+// initialCluster lists the members as NAME=URL. It sets the new member's name, which etcd does not
+// have yet.
 func initialCluster(members []etcdmember.Member, newName, newURL string) string {
 	var list []string
 	for _, m := range members {

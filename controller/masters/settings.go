@@ -42,7 +42,7 @@ type Settings struct {
 // Name returns the component's name.
 func (*Settings) Name() string { return "shared-settings" }
 
-// Notes sets the function that reports differences.
+// Notes sets the function to which the component reports differences.
 func (s *Settings) Notes(note func(string)) { s.note = note }
 
 // Run compares settings until ctx is done.
@@ -68,8 +68,8 @@ func (s *Settings) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// compare publishes this master's settings. It returns a text that describes how they differ from
-// the settings of other masters.
+// compare publishes this master's settings. It returns a description of how the settings differ
+// from those of other masters.
 func (s *Settings) compare(ctx context.Context) (string, error) {
 	data, err := s.publish(ctx)
 	if err != nil {

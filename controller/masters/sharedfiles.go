@@ -97,7 +97,7 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// lock blocks until no other process or goroutine is changing the files.
+// lock locks the files. It blocks while another process or goroutine is changing them.
 func (f *SharedFiles) lock() (unlock func(), err error) {
 	unlock, err = filelock.Lock(f.Record+".lock", filelock.Exclusive)
 	if err != nil {

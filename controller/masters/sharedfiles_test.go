@@ -73,8 +73,8 @@ func TestFilesReachAllMasters(t *testing.T) {
 		t.Errorf("the Secret is not sealed: %q, %v", secret.Data, err)
 	}
 
-	// The component first is not running, so it has not read this change when it writes its own
-	// change.
+	// The first master's component is not running, so it has not read this change when it writes
+	// its own change.
 	add(t, second, "eve")
 	add(t, first, "joe")
 	eventually.Equal(t, "file of the second master", func() string { return content(t, second) }, "ann\nbob\neve\njoe\n")

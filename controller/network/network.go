@@ -34,7 +34,7 @@ import (
 // Controllers is the component that maintains the pod network objects. Only one instance may run in
 // a cluster at a time.
 type Controllers struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Client changes the pod network objects.
 	Client networkclient.Interface

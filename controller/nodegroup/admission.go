@@ -27,8 +27,9 @@ func Feature(check func(content []byte) error) apiserver.Feature {
 	}}}}
 }
 
-// groups is an admission plugin. Because a node group's ConfigMap changes hosts, permission to
-// write ConfigMaps, which a project role grants, is not sufficient.
+// groups is an admission plugin that protects node group ConfigMaps. Permission to write
+// ConfigMaps, which a project role grants, is not sufficient, because a node group's ConfigMap
+// changes hosts.
 type groups struct {
 	*admission.Handler
 	check      func(content []byte) error

@@ -33,7 +33,7 @@ const lostTimeout = 10 * time.Minute
 
 // Controllers is the component that applies the node group configurations to nodes.
 type Controllers struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 }
 
@@ -67,7 +67,8 @@ func groupOf(object any) []controller.Key {
 	return []controller.Key{{Namespace: nodegroup.Namespace, Name: node.Annotations[nodegroup.GroupAnnotation]}}
 }
 
-// relevant reports whether a Node change can require a step. Nodes change every few seconds.
+// relevant reports whether a change to a Node can require reconciliation. Nodes change every few
+// seconds.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	for _, key := range []string{
@@ -133,7 +134,7 @@ func (r *rollout) members(group string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// next sets the desired configuration of the next node when it is that node's turn.
+// next sets the desired configuration of the next node when it is the node's turn.
 func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash string) error {
 	var candidate *corev1.Node
 	wait := false

@@ -25,7 +25,7 @@ import (
 // accounts in kube-system, because these belong to the Kubernetes controllers, which request tokens
 // that expire.
 type Secrets struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Domain is the cluster domain, which is used for an additional registry host name.
 	Domain string

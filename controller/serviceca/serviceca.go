@@ -22,7 +22,7 @@ import (
 // Certificates is the component that issues serving certificates for services and distributes the
 // CA bundle.
 type Certificates struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// CertFile and KeyFile are the paths to the signer's certificate and key, in PEM format.
 	// BundleFile contains the certificates of the current and previous signers. All files are read

@@ -35,7 +35,7 @@ import (
 
 // Services is the component that scales up the workloads of idle services.
 type Services struct {
-	// Deps has the shared clients and caches.
+	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 }
 
@@ -139,7 +139,7 @@ func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idli
 	return errors.Join(errs...)
 }
 
-// isNeeded reports whether there is an event that is not older than the given time.
+// isNeeded reports whether the service has an event that is not older than the given time.
 func (l *loop) isNeeded(key controller.Key, since time.Time) (bool, error) {
 	events, err := l.events.Events(key.Namespace).List(labels.Everything())
 	for _, event := range events {

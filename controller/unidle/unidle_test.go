@@ -148,7 +148,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// conflictTransport returns a conflict for the first endpoints update.
+// conflictTransport is a transport that returns a conflict for the first endpoints update.
 type conflictTransport struct {
 	http.RoundTripper
 	refused bool

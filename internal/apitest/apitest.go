@@ -125,7 +125,7 @@ func (t target) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: t.group, Resource: t.resource}
 }
 
-// parse parses /api/v1/... and /apis/<group>/<version>/... .
+// parse parses the paths /api/v1/... and /apis/<group>/<version>/... .
 func parse(r *http.Request) (t target, ok bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {

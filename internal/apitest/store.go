@@ -59,8 +59,8 @@ func (s *Server) list(t target) object {
 	return list
 }
 
-// listKind returns a resource's list kind, or "" if client-go does not have the resource. It
-// derives resource names from kinds.
+// listKind returns the kind of a resource's lists, or "" if client-go's scheme does not contain the
+// resource. It derives resource names from kinds.
 func listKind(version schema.GroupVersion, resource string) string {
 	for kind := range scheme.Scheme.KnownTypes(version) {
 		if plural, _ := apimeta.UnsafeGuessKindToResource(version.WithKind(kind)); plural.Resource == resource {

@@ -43,8 +43,8 @@ func Execute(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Comman
 	return stdout.String(), stderr.String(), failure
 }
 
-// Check runs a command and compares its output with want. If failure is not empty, the command must
-// fail with a message that contains failure. Check returns the standard error.
+// Check runs a command and compares its standard output with want. If failure is not empty, the
+// command must fail with a message that contains failure. Check returns the standard error.
 func Check(t testing.TB, create func(genericiooptions.IOStreams) *cobra.Command, want, failure string, args ...string) (errOut string) {
 	t.Helper()
 	out, errOut, message := Execute(t, create, args...)

@@ -16,7 +16,7 @@ import (
 // errNotRunning is returned if no supervisor is running for the data directory.
 var errNotRunning = errors.New("slipway is not running; start it with: slipway up")
 
-// errNotRoot is returned if the user may not connect to this host's supervisor.
+// errNotRoot is returned if the user is not allowed to connect to this host's supervisor.
 var errNotRoot = errors.New("only root has access to the platform of this host; run the command with sudo")
 
 // supervisorStatus returns the host's status, or errNotRunning or errNotRoot.

@@ -49,7 +49,7 @@ type hostState struct {
 	Problem         string `json:"problem,omitempty"`
 }
 
-// printCluster prints the state of all hosts. It returns errNotReady if anything has a problem.
+// printCluster prints the state of all hosts. It returns errNotReady if any of them has a problem.
 func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
 	if h.Joined() {
 		return errors.New("--cluster works on masters; this host is only a node")
@@ -154,7 +154,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 	end := response.TLS.PeerCertificates[0].NotAfter
 	s.CertificateEnd = &end
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		// The header has a resolution of one second.
+		// The Date header has a resolution of one second.
 		difference := date.Sub(start).Round(time.Second)
 		s.ClockDifference = difference.String()
 		if difference.Abs() > maxClockDifference {

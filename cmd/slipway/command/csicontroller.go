@@ -63,8 +63,8 @@ func csiControllerCommand() *cobra.Command {
 	return command
 }
 
-// addCSIOptions adds the flags of all features. No flag is required, because a feature that the
-// driver does not support is not used.
+// addCSIOptions adds the flags of all features. No flag is required, because features that the
+// driver does not support are not used.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
 	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with those that the driver lists")

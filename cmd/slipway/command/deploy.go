@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployCommand runs a deployment on behalf of a Custom strategy's command. Other deployer pods run
-// the program slipway-deployer.
+// deployCommand returns the command that runs a deployment on behalf of a Custom strategy's
+// command. Other deployer pods run the program slipway-deployer.
 func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",

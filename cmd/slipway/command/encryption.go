@@ -55,12 +55,12 @@ it. That takes about a minute.`,
 	return command
 }
 
-// loadTimeout is the maximum time until all API servers have read a new key. Each API server reads
-// the file once a minute.
+// loadTimeout is the maximum time to wait until all API servers have read a new key. Each API
+// server reads the file once a minute.
 const loadTimeout = 4 * time.Minute
 
-// rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them
-// encrypt with it.
+// rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them use
+// the key for encryption.
 func rotateOnAll(ctx context.Context, h *platform.Host) error {
 	config, client, err := connectAdmin(h)
 	if err != nil {
@@ -93,8 +93,8 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
 }
 
-// allServers returns connections to all masters' API servers. A master that is down would not get
-// the key.
+// allServers returns connections to all masters' API servers. It returns an error if a master is
+// down, because that master would not get the key.
 func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {

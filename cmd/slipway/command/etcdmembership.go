@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdAddCommand returns the command that adds a member whose host runs its own etcd. Hosts in the
-// cluster join instead.
+// etcdAddCommand returns the command that adds a member that Slipway does not run, such as a
+// backup. A new master joins with `slipway up --join` instead.
 func etcdAddCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "add NAME PEER-URL", Short: "Add a learner, and print the settings of its etcd", Args: cobra.ExactArgs(2),

@@ -16,10 +16,10 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// resetTimeout is the maximum time until the control plane serves after a reset.
+// resetTimeout is the maximum time to wait until the control plane serves requests after a reset.
 const resetTimeout = 3 * time.Minute
 
-// resetCommand returns the command that makes etcd continue on a single master.
+// resetCommand returns the command that reduces etcd to a single member, on this master.
 func resetCommand(opts *options) *cobra.Command {
 	var yes, force bool
 	command := &cobra.Command{

@@ -39,8 +39,8 @@ func etcdutlCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// newEtcdutl returns the etcdutl command. Upstream's root command is part of a main package. Its
-// flags are variables in package etcdutl.
+// newEtcdutl returns the etcdutl command. It builds the root command itself, because upstream's
+// root command is in a main package. The flags are variables in package etcdutl.
 func newEtcdutl() *cobra.Command {
 	root := &cobra.Command{Use: "etcdutl", Short: "An administrative command line tool for files of etcd", SilenceUsage: true, SilenceErrors: true}
 	flags := root.PersistentFlags()

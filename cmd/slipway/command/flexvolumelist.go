@@ -87,8 +87,8 @@ func writeDrivers[T any](
 	return print(out, drivers)
 }
 
-// listDrivers returns all installed drivers, and the removed drivers of which the node has a
-// last-good copy.
+// listDrivers returns all installed drivers, and the removed drivers that still have a last-good
+// copy on the node.
 func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) {
 	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.DriverSettings)
 	if err != nil {

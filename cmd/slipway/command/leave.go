@@ -119,7 +119,8 @@ func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout t
 }
 
 // requestRemoval annotates the node, unless *requested is true, and reports whether the node no
-// longer exists. The API server may also respond with Unauthorized to a host that has been removed.
+// longer exists. For a host that has been removed, the API server can also respond with
+// Unauthorized.
 func requestRemoval(ctx context.Context, client kubernetes.Interface, name string, requested *bool) (gone bool, err error) {
 	if !*requested {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hosts.LeaveAnnotation)

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// restartTimeout is the maximum time until the control plane is ready after a restart.
+// restartTimeout is the maximum time to wait until the control plane is ready after a restart.
 const restartTimeout = 3 * time.Minute
 
 // masterComponents contains the arguments of OpenShift 3.11's master-restart, and the scheduler.

@@ -30,7 +30,7 @@ func networkCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// networkPlace is the place where a `slipway network` command acts: on the host, or in a pod's
+// networkPlace is the place where a `slipway network` command operates: on the host, or in a pod's
 // network namespace.
 type networkPlace struct {
 	pod string // NAMESPACE/NAME, or empty for the host

@@ -91,7 +91,7 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket is the result for a connection that another host starts.
+// errNoPacket is the response if this host does not open the connection.
 var errNoPacket = errors.New("this host did not send the packet")
 
 // familyOf returns the IP family of a connection: IPv6 if one of its ends is an IPv6 address.

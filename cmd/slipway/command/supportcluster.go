@@ -55,7 +55,7 @@ func tables(h *platform.Host) ([]evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Discovery can fail for some groups while others respond.
+	// Discovery can fail for some groups and succeed for others.
 	groups, err := discovery.ServerPreferredResources(client.Discovery())
 	var list []evidence
 	for _, group := range groups {

@@ -20,11 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startTimeout is the maximum time for a start. On a slow disk, the first start takes half a
-// minute.
+// startTimeout is the maximum time to wait for a start. On a slow disk, the first start takes half
+// a minute.
 const startTimeout = 5 * time.Minute
 
-// maxRestarts is the number of restarts of a process after which the start counts as failed.
+// maxRestarts is the number of restarts of a process after which the start is considered failed.
 const maxRestarts = 3
 
 func upCommand(opts *options) *cobra.Command {
@@ -182,7 +182,7 @@ func slowest(status supervisor.Status) (name, process string) {
 	return "the supervisor", platform.Supervisor
 }
 
-// startFailure prints the last lines of a log and returns the start's error.
+// startFailure prints the last lines of a log and returns the error for the failed start.
 func startFailure(out io.Writer, reason, log string) error {
 	fmt.Fprintf(out, "\nlast lines of %s:\n", log)
 	for _, line := range logfile.LastLines(log, 12) {
