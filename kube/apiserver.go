@@ -37,8 +37,8 @@ type APIServer struct {
 	// service `kubernetes`.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
-	// BindNetwork is "tcp4" or "tcp6" if the server listens only on addresses of one IP family;
-	// optional.
+	// BindNetwork is "tcp4" or "tcp6" if the server listens only on addresses of one IP family. It
+	// is optional.
 	BindNetwork string
 	// DNSPort is the port of the master's DNS server in the service `kubernetes`, or 0 if the
 	// master has no DNS server.
@@ -182,7 +182,7 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 		return options.CompletedOptions{}, err
 	}
 	admission := opts.Admission.GenericAdmission
-	// before other decorators hide the plugins
+	// This decorator comes first, because other decorators hide the plugins.
 	admission.Decorators = slices.Insert(admission.Decorators, 0, withAuthorizer(authorizer))
 	name, err := cache.NewInformerName("kube-apiserver")
 	if err != nil {
@@ -212,10 +212,10 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	for _, cert := range s.NamedCertificates {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
-	// for users whose roles list these paths, such as cluster-debugger
+	// Profiling is for users whose roles list these paths, such as cluster-debugger.
 	opts.Features.EnableProfiling = true
 	opts.Features.EnableContentionProfiling = false
-	// for browsers, which open login pages here
+	// HSTS is for browsers, which open login pages on this server.
 	opts.GenericServerRunOptions.HSTSDirectives = []string{"max-age=31536000"}
 
 	opts.Etcd.StorageConfig.Transport.ServerList = []string{"unix://" + s.EtcdSocket}
@@ -251,7 +251,7 @@ func (s *APIServer) fillAuthentication(opts *options.ServerRunOptions) {
 	opts.ServiceAccountSigningKeyFile = s.ServiceAccountKeyFile
 	opts.Authorization.Modes = []string{"Node", "RBAC"}
 	if s.LimitSecretReferences {
-		// before other decorators hide the plugin
+		// This decorator comes first, because other decorators hide the plugin.
 		admission := opts.Admission.GenericAdmission
 		admission.Decorators = slices.Insert(admission.Decorators, 0, limitReferences())
 	}

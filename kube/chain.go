@@ -146,8 +146,8 @@ func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Featu
 var groupOrder = []string{"apps", "autoscaling", "batch", "networking.k8s.io", "policy", "storage.k8s.io",
 	"scheduling.k8s.io", "node.k8s.io", "resource.k8s.io", "lifecycle.k8s.io"}
 
-// priorities returns the discovery priority of every served group version. A group version without
-// a priority would not be announced.
+// priorities returns the discovery priority of every served group version. Discovery does not
+// announce a group version without a priority.
 func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlplane.APIServicePriority {
 	all := controlplane.DefaultGenericAPIServicePriorities()
 	for position, group := range groupOrder {

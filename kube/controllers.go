@@ -48,7 +48,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("set up controllers: %w", err)
 	}
 	all, disabled, aliases := app.KnownControllers(), app.ControllersDisabledByDefault(), app.ControllerAliases()
-	// before fill: registering a flag sets its option to upstream's default
+	// Call Flags before fill: registering a flag sets its option to upstream's default.
 	flags := opts.Flags(all, disabled, aliases)
 	c.fill(opts)
 	if err := apply(c.Arguments, "kubernetesMasterConfig.controllerArguments", flags); err != nil {

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// contentOf returns content that is large enough for a kill to hit the middle of a write, and that
-// shows whether a write is complete.
+// contentOf returns content that is so large that a kill interrupts a write, and that shows whether
+// a write is complete.
 func contentOf(n byte) []byte { return bytes.Repeat([]byte{n}, 1<<20) }
 
 func TestFileHasContentAndMode(t *testing.T) {

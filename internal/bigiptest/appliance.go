@@ -109,7 +109,7 @@ func (a *Appliance) serve(t testing.TB, listener net.Listener, handler http.Hand
 	t.Cleanup(func() { _ = server.Close(); <-stopped })
 }
 
-// silent returns a logger that discards the messages about failed connections that tests provoke.
+// silent returns a logger that discards messages about the failed connections that tests provoke.
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // Reset discards the configuration, like a restart of an appliance whose configuration was not

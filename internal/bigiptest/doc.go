@@ -2,6 +2,6 @@
 // iControl REST API that routers use, with the appliance's checks; SSH for uploads; and virtual
 // servers that forward requests as configured.
 //
-// Source: F5's iControl REST User Guide and TMSH reference. The simulation was never compared with
-// a real appliance.
+// Source: F5's iControl REST User Guide and TMSH reference. The simulation has not been compared
+// with a real appliance.
 package bigiptest

@@ -109,7 +109,7 @@ func (a *Appliance) handleCollection(method string, k kind, path string, content
 	return nil, refuse(http.StatusMethodNotAllowed, "%s is not supported", method)
 }
 
-// view returns an object in the form in which the API shows it.
+// view returns an object in the form that the API returns.
 func (a *Appliance) view(k kind, o *object, expand bool) map[string]any {
 	shown := map[string]any{
 		"fullPath": o.fullPath, "name": o.fullPath[strings.LastIndex(o.fullPath, "/")+1:], "generation": 1,
@@ -118,7 +118,7 @@ func (a *Appliance) view(k kind, o *object, expand bool) map[string]any {
 	for name, value := range o.attributes {
 		shown[name] = value
 	}
-	// The appliance shows "min 1 of A B" as "min 1 of { A B }".
+	// The appliance returns "min 1 of A B" as "min 1 of { A B }".
 	if monitor, ok := shown["monitor"].(string); ok && strings.HasPrefix(monitor, "min ") {
 		count, monitors, _ := strings.Cut(strings.TrimPrefix(monitor, "min "), " of ")
 		shown["monitor"] = "min " + count + " of { " + monitors + " }"

@@ -70,7 +70,7 @@ func (s *secure) handle(conn net.Conn) {
 	}
 }
 
-// replay is a connection that returns data that was already read from it a second time.
+// replay is a connection that first returns the data that was already read from it.
 type replay struct {
 	net.Conn
 	reader io.Reader
@@ -105,8 +105,8 @@ func serverNameOf(conn net.Conn) (name string, from net.Conn, err error) {
 	return name, &replay{conn, io.MultiReader(&first, conn)}, err
 }
 
-// passthrough returns the pool member for a passthrough host, or "". The virtual server needs the
-// router's iRule, whose text names the data group.
+// passthrough returns the pool member for a passthrough host, or "". The virtual server must have
+// the router's iRule, whose text names the data group.
 func (a *Appliance) passthrough(name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

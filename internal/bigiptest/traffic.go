@@ -125,7 +125,7 @@ func match(c *object, host, path string) bool {
 	return c.on("not")
 }
 
-// stride is a prime number that distributes the turns of a pool's members evenly.
+// stride is a prime number. It distributes the turns of a pool's members evenly.
 const stride = 61
 
 // pick returns the pool's next member, or "". Over time, it returns each member in proportion to

@@ -5,15 +5,15 @@ package buildpod
 import "fmt"
 
 const (
-	// Image is the builder's image. Each node creates the image itself: no registry has it.
+	// Image is the builder's image. Each node creates the image itself: no registry contains it.
 	Image = "localhost/slipway-builder:current"
 	// Program is the builder's path in Image.
 	Program = "/usr/bin/slipway-builder"
 	// Runc is runc's path in Image.
 	Runc = "/usr/bin/runc"
-	// ConfineArgument makes the builder only block link-local addresses in the pod's network.
+	// With ConfineArgument, the builder only blocks link-local addresses in the pod's network.
 	ConfineArgument = "confine"
-	// FetchArgument makes the builder only fetch a pipeline's source.
+	// With FetchArgument, the builder only fetches a pipeline's source.
 	FetchArgument = "fetch"
 )
 
@@ -54,12 +54,13 @@ func Input(name string) string { return "build/" + name }
 
 // Environment variables of the builder's container.
 const (
-	// BuildVariable holds the Build object as JSON.
+	// BuildVariable contains the Build object as JSON.
 	BuildVariable = "BUILD"
-	// VersionVariable holds the platform's version.
+	// VersionVariable contains the platform's version.
 	VersionVariable = "ORIGIN_VERSION"
-	// AllowedUIDsVariable holds the user IDs that may run assemble scripts, such as "1-".
+	// AllowedUIDsVariable contains the user IDs that are allowed to run assemble scripts, such as
+	// "1-".
 	AllowedUIDsVariable = "ALLOWED_UIDS"
-	// LogLevelVariable holds the log level, a number.
+	// LogLevelVariable contains the log level, a number.
 	LogLevelVariable = "BUILD_LOGLEVEL"
 )

@@ -215,7 +215,7 @@ func Processes(group string) []int {
 	return pids
 }
 
-// view returns a hierarchy that contains all of a pod's processes.
+// view returns the directory of a hierarchy that contains all of a pod's processes.
 func view() string {
 	if unified() {
 		return mountPoint

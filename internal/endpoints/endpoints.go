@@ -1,5 +1,5 @@
-// Package endpoints restricts the service endpoints that a process on the host connects to on
-// behalf of users. A connection from the host can reach ports that other clients cannot, and
+// Package endpoints restricts the service endpoints to which a process on the host connects on
+// behalf of users. A connection from the host can reach ports that other clients cannot reach, and
 // servers that trust every client on the host.
 package endpoints
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// statusTimeout is the timeout for a request for the member list, or to one member.
+// statusTimeout is the timeout for a request to list the members, or for a request to one member.
 const statusTimeout = 5 * time.Second
 
 // State is a member with its status, or with the error from the status request.

@@ -1,5 +1,5 @@
-// Package eventually waits in tests for asynchronous changes: a process exits, a controller acts,
-// or the kernel removes a device.
+// Package eventually waits in tests for asynchronous changes: for example, until a process exits, a
+// controller has acted, or the kernel has removed a device.
 package eventually
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// repositories is a directory of repositories that Git's own server serves.
+// repositories is a directory of repositories that Git's own HTTP server serves.
 type repositories struct {
 	t    *testing.T
 	root string

@@ -77,7 +77,7 @@ func writeLine(to *bytes.Buffer, text string) {
 	fmt.Fprintf(to, "%04x%s\n", len(text)+lengthSize+1, text)
 }
 
-// sideband reads the pack from the lines that follow the packfile line.
+// sideband reads the pack from the packet lines that follow the packfile line.
 type sideband struct {
 	lines *lines
 	rest  []byte

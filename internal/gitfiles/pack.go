@@ -48,7 +48,7 @@ type counter struct {
 	offset int64
 }
 
-// ReadByte makes decompression read single bytes, so that it does not read into the next object.
+// ReadByte makes the decompressor read single bytes, so that it does not read into the next object.
 func (c *counter) ReadByte() (byte, error) {
 	b, err := c.Reader.ReadByte()
 	if err == nil {
@@ -124,7 +124,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	default:
 		return 0, nil, errProtocol
 	}
-	// If its base is not a known tree, the delta belongs to a file.
+	// If the delta's base is not a known tree, the delta belongs to a file.
 	if kind != commitType && kind != treeType && base == nil {
 		return kind, nil, p.discard(size)
 	}

@@ -75,7 +75,7 @@ func aliases() map[string]int {
 		"search": ldap.DerefInSearching, "base": ldap.DerefFindingBaseObj}
 }
 
-// Validate returns all of the query's problems.
+// Validate returns all errors in the query.
 func (q Query) Validate() error {
 	var problems []error
 	if _, err := ldap.ParseDN(q.BaseDN); err != nil {

@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package memory returns memory to the machine that a process needed only while it started.
+// Package memory returns the memory that a process needed only during startup to the machine.
 package memory
 
 import (
@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settleDelay is how long a process continues to allocate memory after it has become ready, because
+// settleDelay is how long a process continues to allocate memory after it has become ready, while
 // its informers and caches fill.
 const settleDelay = 10 * time.Second
 

@@ -32,8 +32,8 @@ type Server struct {
 	Claims map[string]any
 	// API maps paths to the responses for requests with a valid token.
 	API map[string]any
-	// Undescribed omits the discovery document and the keys. Forged makes the server sign with a
-	// key that it does not publish.
+	// Undescribed makes the server omit the discovery document and the keys. Forged makes the
+	// server sign with a key that it does not publish.
 	Undescribed, Forged bool
 
 	mutex     sync.Mutex

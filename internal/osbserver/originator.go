@@ -57,7 +57,7 @@ func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, 
 // Platform is the platform's name in originators and request contexts.
 const Platform = "kubernetes"
 
-// reserved is the prefix of the names of users and groups that the platform grants permissions to.
+// reserved is the prefix of the names of users and groups to which the platform grants permissions.
 const reserved = "system:"
 
 // scopesKey is the extra key that holds a token's scopes. Setting scopes can only reduce
@@ -65,7 +65,7 @@ const reserved = "system:"
 const scopesKey = "scopes.authorization.openshift.io"
 
 // mayName returns an error if a caller must not name an originator. The platforms' role is
-// sufficient for users, and for the groups that every logged-in user belongs to. All other groups,
+// sufficient to name users, and the groups to which every logged-in user belongs. All other groups,
 // reserved names and extra values require permission to impersonate them, as in the API server.
 // Therefore, no user can become a member of system:masters or another privileged group through this
 // role.

@@ -83,7 +83,7 @@ const (
 // same.
 const MaxBodyBytes = 1 << 20
 
-// Serve performs the checks that all requests share, and writes the response.
+// Serve performs the checks that all requests require, calls handle, and writes the response.
 func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (Response, error)) {
 	w.Header().Set(VersionHeader, APIVersion)
 	w.Header().Set("Content-Type", "application/json")

@@ -19,8 +19,8 @@ import (
 type Policy struct {
 	// Cluster holds the networks of the cluster's pods and services, which are rejected.
 	Cluster []netip.Prefix
-	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. Other hosts
-	// can be on networks that this host is not connected to.
+	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. The networks
+	// of other hosts can differ from this host's networks.
 	Hosts func() []netip.Addr
 	// AllowedNetworks holds networks that the administrator allows. They take precedence over every
 	// other rule.

@@ -14,8 +14,8 @@ const prefix = Domain + "/podpreset-"
 // the preset's resource version.
 func Annotation(preset string) string { return prefix + preset }
 
-// Applied reports whether a pod with these annotations has parts of a preset. These parts were
-// written by a member of its project, who might not be the pod's author.
+// Applied reports whether a pod with these annotations contains settings from a preset. A member of
+// the pod's project wrote these settings, and might not be the pod's author.
 func Applied(annotations map[string]string) bool {
 	for name := range annotations {
 		if strings.HasPrefix(name, prefix) {

@@ -77,7 +77,7 @@ func (b *Budget) add(a *Account, bytes int64, open int) {
 	}
 }
 
-// Account holds the usage of one piece of work. A nil account has no limit.
+// Account tracks the usage of one piece of work. A nil account has no limit.
 type Account struct {
 	budget *Budget
 	owner  string
@@ -85,7 +85,7 @@ type Account struct {
 	bytes  int64 // under the budget's lock
 }
 
-// take adds the number of bytes that were read.
+// take adds the number of bytes that were read to the usage.
 func (a *Account) take(bytes int64) error {
 	if a == nil {
 		return nil

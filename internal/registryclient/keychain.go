@@ -46,7 +46,7 @@ func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	return chain, problem
 }
 
-// KeychainOfFile reads a docker or podman file with registry credentials, config.json or
+// KeychainOfFile reads a file with Docker or Podman registry credentials: config.json or
 // .dockercfg.
 func KeychainOfFile(path string) (Keychain, error) {
 	content, err := os.ReadFile(path)
@@ -93,7 +93,7 @@ func decode(auth string) (user, password string) {
 }
 
 // location splits a server address from a client's credentials file, such as
-// "https://registry.example.com/v1/".
+// "https://registry.example.com/v1/", into host and path.
 func location(server string) (host, path string) {
 	_, rest, ok := strings.Cut(server, "://")
 	if !ok {

@@ -24,7 +24,7 @@ type Client struct {
 	// Transport sends requests and decides which certificates to accept. nil means the process's
 	// default transport, which can reach every server.
 	Transport http.RoundTripper
-	// Account limits the bytes that sessions read. nil means no limit.
+	// Account limits the number of bytes that sessions read. nil means no limit.
 	Account *Account
 	// Via is sent in the Via header when a registry sends a request on behalf of another request.
 	// Source: RFC 9110, 7.6.3.
@@ -70,7 +70,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return content, size, nil
 }
 
-// Names returns the options for parsing image names, which say whether HTTP is allowed.
+// Names returns the options for parsing image names, which specify whether HTTP is allowed.
 func (c Client) Names() []name.Option {
 	if c.Insecure {
 		return []name.Option{name.Insecure}

@@ -139,8 +139,8 @@ type exception struct{ from, to, reason string }
 // exemption is a path to which a rule does not apply, or a folder that a rule allows.
 type exemption struct{ path, reason string }
 
-// reach forbids a package to depend, directly or indirectly, on import paths with one of the
-// prefixes.
+// reach forbids a package to depend, directly or indirectly, on packages whose import paths have
+// one of the prefixes.
 type reach struct {
 	folder    string
 	forbidden []string

@@ -15,8 +15,8 @@ import (
 const Public = "public"
 
 const (
-	// nameKey is the metadata key for the tenant in requests to etcd. User names can contain any
-	// character, which requires the suffix.
+	// nameKey is the metadata key for the tenant in requests to etcd. gRPC requires the suffix
+	// -bin, because user names can contain any character.
 	nameKey = "slipway-tenant-bin"
 	// ownerKey is the metadata key for the tenant's owner.
 	ownerKey = "slipway-tenant-owner-bin"

@@ -10,7 +10,7 @@ import (
 
 // Run runs f on a thread that exits when f returns. It returns f's error. A process that f starts
 // inherits f's changes. Goroutines that f starts do not, because they run on other threads. A
-// process with a parent-death signal receives it when f returns.
+// process with a parent-death signal receives the signal when f returns.
 func Run(f func() error) error {
 	done := make(chan error, 1)
 	go func() {

@@ -41,7 +41,7 @@ func Main(m *testing.M) {
 	os.Exit(1)
 }
 
-// In reports whether the test runs in its own kernel. If it does not, In runs the test in its own
+// In reports whether the test runs in its own kernel. If the test does not, In runs it in its own
 // kernel, with the given kernel modules.
 func In(t *testing.T, modules ...string) bool {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Path is the search path. It is open to users whose roles list it.
+// Path is the search path. Users need a role that lists the path.
 const Path = "/slipway/audit"
 
 // maxEvents is the maximum number of events in a response, and searchTimeout is the maximum
