@@ -137,8 +137,8 @@ func voters(members []*membership.Member) (count int) {
 // cluster, the gateway listens on Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
-// publish sends this member's peer address to the other members. The address changes when the first
-// member is joined by others.
+// publish sends this member's peer address to the other members. The first member's address changes
+// when other members join it.
 func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := server.Cluster().Member(server.MemberID())
 	address := "https://" + e.PeerAddress

@@ -34,7 +34,8 @@ type etcdGateway struct {
 	connections map[net.Conn]bool
 }
 
-// promotionInterval is the interval between checks whether this host's member has become a voter.
+// promotionInterval is the interval between checks of whether this host's member has become a
+// voter.
 const promotionInterval = 500 * time.Millisecond
 
 // run forwards connections until ctx is done. It calls ready when it listens.

@@ -46,7 +46,7 @@ const (
 // Name returns the component's name.
 func (*EtcdMaintenance) Name() string { return "etcd-maintenance" }
 
-// Notes sets the function to which the component reports why files cannot be maintained.
+// Notes sets the function to which the component reports why it cannot maintain files.
 func (m *EtcdMaintenance) Notes(note func(string)) { m.note = note }
 
 // Run maintains the members until ctx is done.
@@ -117,7 +117,7 @@ func (m *EtcdMaintenance) step(ctx context.Context) (acted bool, err error) {
 	return m.do(ctx, self, work, err)
 }
 
-// self returns the state of this host's member.
+// self finds the state of this host's member.
 func (m *EtcdMaintenance) self(states []etcdmember.State) (etcdmember.State, bool) {
 	for _, state := range states {
 		if m.Member == "" || state.Name == m.Member {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// busyRate is the number of writes per second from which etcd counts as busy.
+	// busyRate is the number of writes per second at which etcd is considered busy.
 	busyRate = 200
 	// maxLag is the maximum number of writes by which a member can be behind the others.
 	maxLag = 1000

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// largeValue is the size in bytes above which a value counts as large.
+	// largeValue is the size in bytes above which a value is considered large.
 	largeValue = 16 << 10
 	// writeOverhead is the size in bytes of the data that etcd stores in addition to each value:
 	// its key, and index entries.
@@ -176,10 +176,10 @@ func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	return nil
 }
 
-// cost returns the number of bytes that a write counts for, given the size of its value.
+// cost returns the number of bytes for which a write counts, given the size of its value.
 func cost(size int) int { return size + writeOverhead }
 
-// cost returns the number of bytes that a write counts for against a tenant's limit.
+// cost returns the number of bytes for which a write counts toward a tenant's limit.
 func (t *tenantPace) cost(size int) int { return min(cost(size), t.limiter.Burst()) }
 
 // total returns the queue that all tenants share for values of the given size.

@@ -198,7 +198,7 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	if err := p.wait(ctx, mark("project shop"), largeValue); err != nil {
 		t.Errorf("a write of another tenant: %v", err)
 	}
-	// Users who have many projects.
+	// These users have many projects.
 	for project := 0; count < maxTotalWaiting; project++ {
 		name := fmt.Sprint("project ", project)
 		exhaust(name)

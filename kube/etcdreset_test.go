@@ -31,7 +31,8 @@ func unusedPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// newMember returns a function that returns a new component for the same member for each start.
+// newMember returns a function that creates a component for one member. Call the function again for
+// each start of the member.
 func newMember(t *testing.T) func(reset bool) *Etcd {
 	t.Helper()
 	authority := certtest.New(t)

@@ -13,12 +13,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// leaderInterval is the interval between checks whether etcd has a leader while the process shuts
-// down.
+// leaderInterval is the interval between checks of whether etcd has a leader while the process
+// shuts down.
 const leaderInterval = 100 * time.Millisecond
 
-// noQuorum returns the response to requests that arrive after a member without a leader has
-// stopped. etcd clients do not retry requests with this code.
+// noQuorum returns the response to requests that arrive after a member has stopped because it had
+// no leader. etcd clients do not retry requests that fail with this code.
 func noQuorum() error {
 	return status.Error(codes.FailedPrecondition, "etcd has lost its quorum, and this process stops")
 }

@@ -126,7 +126,7 @@ func (l otherNamespaceLister) Get(name string) (*corev1.PersistentVolumeClaim, e
 	}
 	pv, err := l.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
-		// not wrapped: upstream would not retry a "not found" error
+		// The error is not wrapped, because upstream would not retry a NotFound error.
 		return nil, fmt.Errorf("find volume of claim %s/%s: %s", claim.Namespace, name, err.Error())
 	}
 	if pv.Spec.FlexVolume != nil {

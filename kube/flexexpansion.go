@@ -88,7 +88,7 @@ func grew(before, after any) bool {
 		claim.Status.Capacity.Storage().Cmp(*oldClaim.Status.Capacity.Storage()) > 0)
 }
 
-// enqueue adds a bound claim to the queue if its volume is a FlexVolume or is not known.
+// enqueue adds a bound claim to the queue if its volume is a FlexVolume or is not in the cache.
 func (x *flexExpansion) enqueue(object any) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {

@@ -19,10 +19,10 @@ const (
 	podTimeout   = 100 * time.Millisecond
 )
 
-// lateGraph gives upstream's node authorizer time to notice a pod. The authorizer has its own watch
-// on pods. The kubelet can request a new pod and the objects that it mounts before the authorizer's
-// graph contains the pod. If the request were denied, the kubelet would retry only seconds later.
-// lateGraph never allows a request that upstream denies.
+// lateGraph gives upstream's node authorizer time to observe a pod. The authorizer has its own
+// watch on pods. The kubelet can request a new pod and the objects that it mounts before the
+// authorizer's graph contains the pod. If the request were denied, the kubelet would retry only
+// seconds later. lateGraph never allows a request that upstream denies.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }

@@ -38,7 +38,8 @@ type Scheduler struct {
 	// ConfigMap.
 	base   SchedulerSettings
 	mapped scheduler.Settings
-	// restart stops the running scheduler, so that the next one starts with the changed settings.
+	// restart stops the running scheduler, so that another scheduler starts with the changed
+	// settings.
 	restart context.CancelFunc
 }
 

@@ -22,11 +22,11 @@ const (
 	// the API server sends to itself.
 	tenantHeader = "Slipway-Tenant"
 	noWaitHeader = "Slipway-Tenant-No-Wait"
-	// masterUser is the user as which our controllers run.
+	// masterUser is the user that our controllers run as.
 	masterUser = "system:openshift-master"
-	// recordTenant is the tenant to which our controllers' changes to image records count. There is
-	// such a tenant because users cause these changes: when a project is deleted, thousands of
-	// large records can change.
+	// recordTenant is the tenant for our controllers' changes to image records. These changes count
+	// toward a tenant because users cause them: when a project is deleted, thousands of large
+	// records can change.
 	recordTenant = "image records"
 )
 

@@ -51,12 +51,12 @@ type lazilyCached struct {
 	cache  watchCache
 	stop   func()
 	serves bool
-	// since is the resource version since which the cache has all changes.
+	// since is the earliest resource version from which the cache can serve changes.
 	since  uint64
 	closed bool
 }
 
-// current returns the cache if it serves requests, and otherwise the store.
+// current returns the cache if it serves requests. Otherwise, it returns the store.
 func (s *lazilyCached) current() storage.Interface {
 	s.lock.Lock()
 	cache, serves := s.cache, s.serves
@@ -148,8 +148,8 @@ func (s *lazilyCached) Watch(ctx context.Context, key string, options storage.Li
 	return s.watchStore(ctx, key, options)
 }
 
-// covers reports whether the cache has all changes since a resource version. It also returns true
-// for an invalid version, for which the cache returns an error.
+// covers reports whether the cache contains all changes since a resource version. It also returns
+// true for an invalid version, for which the cache returns an error.
 func (s *lazilyCached) covers(version string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -72,9 +72,9 @@ func (s *Server) Feature() apiserver.Feature {
 	}}
 }
 
-// Prepare builds everything that depends on a configuration. apply activates it for new requests.
-// If Prepare returns an error, nothing changes. PublicURL, ConsoleURL, Metrics and Throttle keep
-// their initial values.
+// Prepare builds everything that depends on a configuration. apply makes new requests use the
+// configuration. If Prepare returns an error, nothing changes. PublicURL, ConsoleURL, Metrics and
+// Throttle keep their initial values.
 func (s *Server) Prepare(config Config) (apply func(), err error) {
 	config.PublicURL, config.ConsoleURL, config.Metrics, config.Throttle = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics, s.first.Throttle
 	next := &server{Config: config, report: s.report, common: s.common}

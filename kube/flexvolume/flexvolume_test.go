@@ -193,7 +193,7 @@ func TestAttachableVolumeLifecycle(t *testing.T) {
 		t.Errorf("mounts (-want +got):\n%s", diff)
 	}
 
-	// The controller has restarted and knows only the node's status.
+	// The controller has restarted, so its only information is the node's status.
 	pluginName, volumeName, err := util.SplitUniqueName(unique)
 	if err != nil {
 		t.Fatal(err)

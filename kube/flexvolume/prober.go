@@ -21,7 +21,7 @@ type Options struct {
 	Attachments *Attachments
 }
 
-// useCheckInterval is the interval between checks whether removed drivers are in use.
+// useCheckInterval is the interval between checks of whether removed drivers are in use.
 const useCheckInterval = 5 * time.Second
 
 // NewProber returns the prober for one volume plugin manager. The registry must be running, and

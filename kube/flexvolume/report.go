@@ -99,7 +99,7 @@ func (r *Report) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// report is the driver list that a node publishes.
+// report is the state that a node publishes: its drivers and their problems.
 type report struct {
 	drivers []ReportedDriver
 	// problems maps subjects to problems. A subject is a driver, or a call that did not release a

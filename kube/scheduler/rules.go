@@ -41,8 +41,8 @@ func predicates() map[string][]string {
 	}
 }
 
-// upstreamPriorities maps each priority to the corresponding upstream plugin. EqualPriority needs
-// no plugin.
+// upstreamPriorities maps each priority to the corresponding upstream plugin. EqualPriority
+// requires no plugin.
 func upstreamPriorities() map[string]string {
 	return map[string]string{
 		"BalancedResourceAllocation": names.NodeResourcesBalancedAllocation,

@@ -70,8 +70,8 @@ func (c *Client) Annotations() map[string]string {
 	return map[string]string{AccountUID: string(c.Account.UID)}
 }
 
-// Owns reports whether a token, code or grant that names the client belongs to it. It returns false
-// for an object of a deleted service account of the same name.
+// Owns reports whether a token, code or grant that names the client belongs to this client. It
+// returns false for an object of a deleted service account of the same name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
 }
@@ -80,7 +80,7 @@ func (c *Client) Owns(object metav1.Object) bool {
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
-	// Cache reads the service accounts that tokens belong to.
+	// Cache reads the service accounts to which tokens belong.
 	Cache corelisters.ServiceAccountLister
 	// Routes reads the routes that redirect references name.
 	Routes store.Objects[*routev1.Route]

@@ -94,7 +94,7 @@ func (l *Label) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Extender is a web service that the scheduler calls. The protocol is documented by Kubernetes.
+// Extender is a web service that the scheduler calls. Kubernetes documents the protocol.
 type Extender struct {
 	URLPrefix      string `json:"urlPrefix"`
 	FilterVerb     string `json:"filterVerb"`

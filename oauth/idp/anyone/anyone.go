@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Allow accepts any user name with any password that is not empty. It is for experiments.
+// Allow accepts any user name with any password that is not empty. Use it only for experiments.
 type Allow struct{}
 
 // Deny rejects every login.

@@ -32,7 +32,7 @@ type Provider struct {
 	Nonce bool
 	// Client sends requests to the server.
 	Client *http.Client
-	// Identify returns the user that the token belongs to. api sends requests with the token.
+	// Identify returns the user to whom the token belongs. api sends requests with the token.
 	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
 }
 

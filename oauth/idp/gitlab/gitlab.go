@@ -1,6 +1,6 @@
 // Package gitlab implements GitLabIdentityProvider. It authenticates users of one GitLab server
 // with OpenID Connect or, with `legacy: true`, with GitLab's own API. GitLab versions before 11.1
-// need the latter.
+// require GitLab's own API.
 package gitlab
 
 import (

@@ -88,6 +88,6 @@ func checkUser(user string) error {
 	return nil
 }
 
-// maxUser is the maximum length of a user name, in bytes. An Identity's name has at most 253 bytes,
-// including the provider's name.
+// maxUser is the maximum length of a user name, in bytes. An Identity's name can have at most 253
+// bytes, including the provider's name.
 const maxUser = 200

@@ -27,7 +27,7 @@ func TestFileIsReadAgainOnlyAfterChange(t *testing.T) {
 	if !loadTime().Equal(first) {
 		t.Error("the file is read twice")
 	}
-	// A change shortly afterwards that keeps the file and its size.
+	// This change shortly afterwards keeps the file's inode and size.
 	if err := os.WriteFile(path, []byte("alice:{SHA}two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
