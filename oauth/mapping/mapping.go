@@ -119,8 +119,8 @@ func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1
 const maxGenerated = 1000
 
 // assign finds or creates the user for a new identity, and adds the identity to the user's list.
-// The caller creates the identity afterwards. If interrupted before the caller creates the
-// identity, the next login finds the identity's name in the list.
+// The caller creates the identity afterwards. If the process is interrupted before the caller
+// creates the identity, the next login finds the identity's name in the list.
 func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	id *idp.Identity) (*userv1.User, error) {
 	preferred := id.Preferred()

@@ -1,4 +1,4 @@
-// Package membership caches the groups that users belong to.
+// Package membership caches the groups to which users belong.
 package membership
 
 import (

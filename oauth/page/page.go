@@ -1,6 +1,6 @@
 // Package page renders the OAuth server's pages: login, provider selection, grant, token, logout
-// and error. They need no scripts and fit small screens. Templates (oauthConfig.templates) can
-// replace three of them. A template gets the same fields as in OpenShift 3.
+// and error. The pages require no scripts and fit small screens. Templates (oauthConfig.templates)
+// can replace three of them. A template receives the same fields as in OpenShift 3.
 package page
 
 import (

@@ -11,7 +11,7 @@ import (
 
 // Review checks whether the user who logs in has a permission. It is a SubjectAccessReview in
 // authorization.openshift.io/v1 without the fields user and groups, because the login's token can
-// only check its own user.
+// check only its own user's permissions.
 type Review struct {
 	Kind             string `json:"kind"`
 	APIVersion       string `json:"apiVersion"`

@@ -36,7 +36,7 @@ type Settings struct {
 	// cookie. CookieExpire is the time after which the cookie expires.
 	CookieName, CookieSecret string
 	CookieExpire             time.Duration
-	// PassToken passes the user's token to the application.
+	// If PassToken is set, the proxy passes the user's token to the application.
 	PassToken bool
 	// Open matches the paths that can be accessed without a login.
 	Open []*regexp.Regexp
@@ -56,8 +56,8 @@ const defaultCA = accountFolder + "ca.crt"
 // callbackPath is the path to which the OAuth server redirects the browser.
 const callbackPath = "/oauth/callback"
 
-// Parse parses the flags. All problems are reported together. Help and the list of flags are
-// written to out.
+// Parse parses the flags. Its error contains all problems. Parse writes help and the list of flags
+// to out.
 func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags := flag.NewFlagSet("oauth-proxy", flag.ContinueOnError)
 	flags.SetOutput(out)

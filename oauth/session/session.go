@@ -3,7 +3,8 @@
 //
 // The encrypted and signed cookie contains the whole session. Therefore, a session survives
 // restarts and works with every API server. Session fixation is impossible, because there is no
-// session ID. To end sessions on the server, the session generation in the User object is changed.
+// session ID. To end sessions on the server, the server changes the session generation in the User
+// object.
 package session
 
 import (
