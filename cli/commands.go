@@ -113,11 +113,11 @@ func headings() [][2]string {
 	}
 }
 
-// commandGroup holds the commands that kubectl does not have.
+// commandGroup contains the commands that kubectl does not have.
 type commandGroup struct {
-	// top holds the subcommands of the root command.
+	// top contains the subcommands of the root command.
 	top []*cobra.Command
-	// below holds the subcommands of kubectl's commands, such as "create", by parent.
+	// below contains the subcommands of kubectl's commands, such as "create", by parent.
 	below map[string][]*cobra.Command
 }
 

@@ -62,7 +62,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 }
 
 // commandOf returns the command at a path such as "oc adm policy". It returns nil if no such
-// command exists, or if the command only names a replacement.
+// command exists, or if the command only prints a replacement.
 func commandOf(root *cobra.Command, path string) *cobra.Command {
 	command, rest, err := root.Find(strings.Fields(path)[1:])
 	if err != nil || len(rest) > 0 || command.Annotations[elsewhereAnnotation] != "" {

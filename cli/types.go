@@ -12,7 +12,7 @@ import (
 // concept is an entry in `oc types`. short is its resource's short name, or "".
 type concept struct{ name, short, text string }
 
-// concepts holds the concepts that `oc types` explains.
+// concepts contains the concepts that `oc types` explains.
 var concepts = []concept{
 	{"Projects", "project", "A namespace with its own members, rights and quotas. All other objects of an application are in a project."},
 	{"Users and Groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},

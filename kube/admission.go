@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// onWireTypes passes Kubernetes objects to our admission plugins as wire types (k8s.io/api), and
-// writes the plugins' changes back. In the API server, objects have internal types, which only this
-// folder imports.
+// onWireTypes passes Kubernetes objects to Slipway's admission plugins as wire types (k8s.io/api),
+// and writes the plugins' changes back. In the API server, objects have internal types, which only
+// this folder imports.
 func onWireTypes(names []string) admission.Decorator {
 	groups := map[string]bool{}
 	for _, name := range names {

@@ -90,7 +90,7 @@ type APIServer struct {
 	// LimitSecretReferences means that a pod can use only the secrets that its service account
 	// lists.
 	LimitSecretReferences bool
-	// Features are our additions: API groups, admission plugins and hooks.
+	// Features are Slipway's additions: API groups, admission plugins and hooks.
 	Features []apiserver.Feature
 }
 
@@ -131,8 +131,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
-	// This map holds two thousand definitions, and each server in the chain has its own copy. Code
-	// that needs the map later recreates it.
+	// This map contains two thousand definitions, and each server in the chain has its own copy.
+	// Code that needs the map later recreates it.
 	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
 	pollCtx, cancelPoll := context.WithCancel(ctx)

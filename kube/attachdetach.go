@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// AttachDetach is the component that runs upstream's attach-detach controller with our volume
+// AttachDetach is the component that runs upstream's attach-detach controller with Slipway's volume
 // plugins. The controller manager always uses the in-tree FlexVolume prober. Outside the controller
 // manager, the attach-detach controller accepts any prober.
 type AttachDetach struct {

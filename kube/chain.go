@@ -29,9 +29,9 @@ import (
 )
 
 // chain links the API servers. A request passes through the aggregator's filters once. The first
-// server that has the request's path serves it: the aggregator, Kubernetes, our groups, custom
-// resources, and finally the not-found handler. chain is upstream's CreateServerChain with an
-// additional server.
+// server that has the request's path serves it: the aggregator, Kubernetes, Slipway's groups,
+// custom resources, and finally the not-found handler. chain is upstream's CreateServerChain with
+// an additional server.
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, etcd *etcdConnection) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
@@ -89,7 +89,7 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	return front, server.Attach(front.GenericAPIServer)
 }
 
-// hook adds our features' hooks to every server's configuration, and to the handlers of the
+// hook adds the features' hooks to every server's configuration, and to the handlers of the
 // aggregator, which is the first server that receives a request.
 func hook(config *app.Config, server *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
@@ -119,7 +119,7 @@ func hook(config *app.Config, server *apiserver.Server) error {
 	return nil
 }
 
-// admit registers our features' admission plugins in upstream's order.
+// admit registers the features' admission plugins in upstream's order.
 func admit(admission *serveroptions.AdmissionOptions, features []apiserver.Feature) error {
 	order := slices.Clone(admission.RecommendedPluginOrder)
 	var names []string

@@ -46,7 +46,7 @@ type Etcd struct {
 	quota    int64 // of the database file, fileQuota if 0
 }
 
-// EtcdPeers holds the settings of a member in a cluster with several members.
+// EtcdPeers contains the settings of a member in a cluster with several members.
 type EtcdPeers struct {
 	// Name is the member's name.
 	Name string

@@ -40,7 +40,7 @@ type etcdConnection struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	stop      func()
-	// uncached holds the resources without a watch cache. all is true if no resource has a watch
+	// uncached contains the resources without a watch cache. all is true if no resource has a watch
 	// cache.
 	uncached map[schema.GroupResource]int
 	all      bool

@@ -62,8 +62,8 @@ const (
 // A tenant is a project or a user (see markTenant). The platform's own writes are not limited. If a
 // platform component writes a large object that belongs to a tenant, the write fails instead of
 // waiting. Small writes by these components, and small writes that delete a tenant's objects, do
-// not count for any tenant: the platform limits the rate of its components, and a deletion writes
-// only once what an earlier write created.
+// not count toward any tenant's limits: the platform limits the rate of its components, and a
+// deletion writes only once what an earlier write created.
 type pacer struct {
 	// size returns the number of database bytes in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
@@ -81,7 +81,7 @@ type pacer struct {
 	waiting int        // writes of all tenants
 }
 
-// tenantPace holds one tenant's state.
+// tenantPace contains one tenant's state.
 type tenantPace struct {
 	limiter *rate.Limiter
 	waiting int // guarded by the pacer's mu
@@ -141,7 +141,7 @@ func (p *pacer) admit(ctx context.Context, mark tenant.Mark, txn *etcdserverpb.T
 	return nil
 }
 
-// isFree reports whether a write to a tenant's object does not count for the tenant.
+// isFree reports whether a write to a tenant's object does not count toward the tenant's limits.
 func isFree(mark tenant.Mark, size int) bool {
 	return size <= largeValue && (mark.NoWait || mark.Deletes)
 }

@@ -34,10 +34,10 @@ const (
 )
 
 // flexExpansion expands FlexVolumes by calling their drivers. Upstream's own operation writes
-// conditions, allocated resources, events and annotations, so the kubelet and users see the same as
-// with any other volume. The operation stores its progress in the claim's status, and can be
-// repeated after a crash at any point. In that case, it can call the driver again with the same
-// sizes.
+// conditions, allocated resources, events and annotations, so the kubelet and users observe the
+// same behavior as with any other volume. The operation stores its progress in the claim's status,
+// and can be repeated after a crash at any point. In that case, it can call the driver again with
+// the same sizes.
 type flexExpansion struct {
 	client    kubernetes.Interface
 	claims    corelisters.PersistentVolumeClaimLister

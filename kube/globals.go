@@ -24,7 +24,7 @@ import (
 //     component configurations do not set feature gates. Otherwise, the last writer would take
 //     precedence.
 //   - component versions (compatibility.DefaultComponentGlobalsRegistry): the API server registers
-//     and freezes them. Components that start later must get the same versions.
+//     and freezes them. Components that start later must use the same versions.
 //   - the logger (logsapi.ValidateAndApply): applying it a second time in one process is an error,
 //     and all components share the format and verbosity.
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings

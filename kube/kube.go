@@ -1,6 +1,6 @@
 // Package kube runs upstream Kubernetes' control plane inside this process: etcd, the API server
-// with our API groups in its delegation chain, the controller manager, the attach-detach controller
-// with our volume plugins, and the scheduler.
+// with Slipway's API groups in its delegation chain, the controller manager, the attach-detach
+// controller with Slipway's volume plugins, and the scheduler.
 //
 // Each component is a struct whose fields are all its dependencies. Run blocks, calls ready once
 // when the component serves, and returns nil after its context is canceled. This package reads no

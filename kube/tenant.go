@@ -22,10 +22,10 @@ const (
 	// the API server sends to itself.
 	tenantHeader = "Slipway-Tenant"
 	noWaitHeader = "Slipway-Tenant-No-Wait"
-	// masterUser is the user that our controllers run as.
+	// masterUser is the user that Slipway's controllers run as.
 	masterUser = "system:openshift-master"
-	// recordTenant is the tenant for our controllers' changes to image records. These changes count
-	// toward a tenant because users cause them: when a project is deleted, thousands of large
+	// recordTenant is the tenant for Slipway's controllers' changes to image records. These changes
+	// count toward a tenant because users cause them: when a project is deleted, thousands of large
 	// records can change.
 	recordTenant = "image records"
 )
@@ -122,8 +122,8 @@ func callerMark(caller string, header http.Header) tenant.Mark {
 
 // payer returns a function that returns the tenant against whose limits a request counts. The
 // tenant is a user together with the service accounts in the user's projects. The function returns
-// "" for the platform. Unlike writes, requests count for their sender and not for the project that
-// they specify.
+// "" for the platform. Unlike writes, requests count toward the limits of their sender and not of
+// the project that they specify.
 func payer(requester func(project string) string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		caller, ok := request.UserFrom(r.Context())

@@ -66,8 +66,8 @@ func (n *notices) write(ctx context.Context, notice client.Notice) error {
 	return warn(ctx, n.kube, notice)
 }
 
-// hasToken reports whether a secret holds a token for an account. An account without such a secret
-// can still be a client, because a token from a TokenRequest is valid too.
+// hasToken reports whether a secret contains a token for an account. An account without such a
+// secret can still be a client, because a token from a TokenRequest is valid too.
 func (n *notices) hasToken(ctx context.Context, account *corev1.ServiceAccount) (bool, error) {
 	secrets, err := n.kube.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(corev1.SecretTypeServiceAccountToken)})
 	if err != nil {

@@ -48,7 +48,7 @@ type Server struct {
 	current  atomic.Pointer[server]
 }
 
-// common holds the state that does not depend on the configuration.
+// common contains the state that does not depend on the configuration.
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
@@ -99,7 +99,7 @@ type server struct {
 	routes   map[string]http.Handler
 }
 
-// objects holds the stores of the resources that the server reads and writes.
+// objects contains the stores of the resources that the server reads and writes.
 type objects struct {
 	users          store.Objects[*userv1.User]
 	identities     store.Objects[*userv1.Identity]

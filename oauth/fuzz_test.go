@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzServer checks that, for any path, parameters, form, cookies and Authorization header, a
-// request without valid credentials does not get a token, a code, a session or a redirect to
+// request without valid credentials does not receive a token, a code, a session or a redirect to
 // another site, and does not store anything.
 func FuzzServer(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"

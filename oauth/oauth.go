@@ -29,7 +29,7 @@ type Config struct {
 	// SeveralServers means that servers at other URLs share the same clients, as the masters of a
 	// cluster do.
 	SeveralServers bool
-	// Providers holds the identity providers, in the order in which they are tried.
+	// Providers contains the identity providers, in the order in which they are tried.
 	Providers []login.Provider
 	// AlwaysShowProviderSelection shows the provider selection page even if there is only one
 	// provider.

@@ -18,14 +18,14 @@ import (
 // TokenPath is the endpoint where clients exchange codes for tokens.
 const TokenPath = "/oauth/token"
 
-// Paths of the pages on which users get a token manually.
+// Paths of the pages on which users obtain a token manually.
 const (
 	requestPath  = TokenPath + "/request"
 	displayPath  = TokenPath + "/display"
 	implicitPath = TokenPath + "/implicit"
 )
 
-// tokenPages serves the pages on which users get a token manually.
+// tokenPages serves the pages on which users obtain a token manually.
 type tokenPages struct {
 	publicURL string
 	clients   *client.Registry
@@ -34,13 +34,13 @@ type tokenPages struct {
 	report    func(error)
 }
 
-// serveRequest starts a flow in which the browser gets a code for the display page.
+// serveRequest starts a flow in which the browser obtains a code for the display page.
 func (t *tokenPages) serveRequest(w http.ResponseWriter, r *http.Request) {
 	query := url.Values{"client_id": {client.Browser}, "redirect_uri": {t.publicURL + displayPath}, "response_type": {"code"}, "state": {session.State(w, r)}}
 	http.Redirect(w, r, t.publicURL+authorize.Path+"?"+query.Encode(), http.StatusFound)
 }
 
-// display holds the data for the request page and the token page.
+// display contains the data for the request page and the token page.
 type display struct {
 	Error, Again       string
 	Action, Code, CSRF string

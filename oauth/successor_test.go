@@ -21,8 +21,8 @@ func proxy(responseType string) string {
 	return ask(url.Values{"client_id": {proxyID}, "response_type": {responseType}, "scope": {"role:view:myproject"}})
 }
 
-// recreate replaces the service account with one that has a different UID, as happens when its
-// project is deleted and created again.
+// recreate replaces the service account with a service account that has a different UID, as happens
+// when its project is deleted and created again.
 func (w *fixture) recreate(uid types.UID) {
 	w.t.Helper()
 	accounts := w.kube.CoreV1().ServiceAccounts("myproject")

@@ -34,7 +34,7 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 
 // create creates objects, or only prints them if the -o format replaces creation. With the format
 // name, it prints their names instead of messages. Service accounts, roles, bindings and secrets
-// may already exist, because they remain after a router is removed. create adds the desired
+// can already exist, because they remain after a router is removed. create adds the desired
 // subjects to existing bindings.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured

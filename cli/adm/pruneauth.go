@@ -74,7 +74,7 @@ func (p *authPruning) complete(args []string) (err error) {
 	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
 		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
 	} else {
-		// The objects themselves are not read, because they may already be deleted.
+		// The objects themselves are not read, because they might already be deleted.
 		p.objects = builder.ResourceNames("", args...).RequireObject(false)
 	}
 	return nil
@@ -120,7 +120,7 @@ func (p *authPruning) prune(ctx context.Context, info *resource.Info) error {
 }
 
 // each calls action for every object of a resource, and returns all of action's errors. It ignores
-// NotFound errors, because another client can delete an object in the meantime. An empty namespace
+// NotFound errors, because another client can delete an object concurrently. An empty namespace
 // means all namespaces.
 func (p *authPruning) each(ctx context.Context, gvr schema.GroupVersionResource, namespace string, action func(dynamic.ResourceInterface, *unstructured.Unstructured) error) error {
 	list, err := p.client.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{})

@@ -219,7 +219,7 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return lines, nil
 }
 
-// printRoute prints the URL of an application. It reads the created route, because the server may
+// printRoute prints the URL of an application. It reads the created route, because the server can
 // choose the host. It prints nothing if it cannot read the route.
 func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
 	if own := object.GetNamespace(); own != "" {

@@ -209,7 +209,7 @@ func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	return reader
 }
 
-// pack writes a directory as a gzip-compressed tar archive. The archive holds only files,
+// pack writes a directory as a gzip-compressed tar archive. The archive contains only files,
 // directories and symbolic links, and omits paths that match exclude.
 func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 	root, err := os.OpenRoot(dir)

@@ -66,7 +66,7 @@ func (b *buildChain) connect(factory util.Factory) (err error) {
 	return err
 }
 
-// link is an image stream tag or a build config. Next holds its successors in the chain.
+// link is an image stream tag or a build config. Next contains its successors in the chain.
 type link struct {
 	Kind      string  `json:"kind"`
 	Namespace string  `json:"namespace"`

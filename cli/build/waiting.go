@@ -90,7 +90,7 @@ func (c *Client) reason(ctx context.Context, build *buildv1.Build) string {
 	return podReason(pod)
 }
 
-// predecessors explains why a new build has no pod: it names the builds that must finish first.
+// predecessors explains why a new build has no pod: it lists the builds that must finish first.
 func (c *Client) predecessors(ctx context.Context, build *buildv1.Build) string {
 	builds, _ := c.Of(ctx, instantiate.ConfigOf(build)) // empty if the user may not list builds
 	var before []string

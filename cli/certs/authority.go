@@ -86,7 +86,7 @@ func (a authority) check() error {
 type request struct {
 	name          string
 	organizations []string
-	// hosts holds the names and addresses of a server. It is empty for a client.
+	// hosts contains the names and addresses of a server. It is empty for a client.
 	hosts []string
 	days  int
 }

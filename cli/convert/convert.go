@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// options holds the flags of `oc convert`.
+// options contains the flags of `oc convert`.
 type options struct {
 	streams   genericiooptions.IOStreams
 	names     []string

@@ -56,7 +56,7 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 	}
 }
 
-// oldManifests holds the converted copies of files.
+// oldManifests contains the converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
 	// flatten is set if the items of lists become separate documents. kubectl's validation does not
@@ -72,7 +72,7 @@ type oldManifests struct {
 	names []string
 }
 
-// extensions holds the extensions of the files that are read from a directory.
+// extensions contains the extensions of the files that are read from a directory.
 var extensions = []string{".json", ".yaml", ".yml"}
 
 // convert replaces the names of files that need conversion with the paths of their converted

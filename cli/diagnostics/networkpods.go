@@ -32,7 +32,7 @@ type testPod struct {
 	address, service    string // IP addresses
 }
 
-// testNetwork holds the projects and pods of one run of the network check.
+// testNetwork contains the projects and pods of one run of the network check.
 type testNetwork struct {
 	*environment
 	nodes    []corev1.Node // nodes that are ready and schedulable

@@ -166,7 +166,7 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// emptyStatus holds the status for kinds that have a status even in exported objects, as in
+// emptyStatus contains the status for kinds that have a status even in exported objects, as in
 // OpenShift 3.
 var emptyStatus = map[string]map[string]any{
 	"BuildConfig": {"lastVersion": int64(0)},

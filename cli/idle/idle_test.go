@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// cluster holds services, their pods, and the pods' controllers.
+// cluster contains services, their pods, and the pods' controllers.
 const cluster = `
 - {apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, labels: {app: web}}, spec: {selector: {app: web}}}
 - {apiVersion: v1, kind: Service, metadata: {name: admin, namespace: shop, labels: {app: admin}}, spec: {selector: {app: web}}}

@@ -18,8 +18,8 @@ func resource(name string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(name)
 }
 
-// service is a service to idle. OpenShift 3.11 idles Endpoints, so Endpoints without a Service also
-// count as a service.
+// service is a service to idle. OpenShift 3.11 idles Endpoints, so Endpoints without a Service are
+// also treated as a service.
 type service struct {
 	namespace, name string
 	object          *corev1.Service   // nil for Endpoints without a Service

@@ -174,8 +174,8 @@ func (p *pruning) remove(ctx context.Context, s retention.State, now func() time
 			}
 			report.streams([]retention.Shorter{less})
 		}
-		// Read everything again, because an object created in the meantime may refer to one of the
-		// images.
+		// Read everything again, because an object that was created since the last read might refer
+		// to one of the images.
 		if s, err = p.read(ctx, now()); err != nil {
 			return nil, err
 		}

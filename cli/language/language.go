@@ -1,9 +1,9 @@
 // Package language keeps kubectl from loading a translation dictionary if the locale is English or
 // unset. Import it for its side effect.
 //
-// kubectl's packages translate their texts during initialization, and the first translation loads a
-// dictionary. The English dictionary translates each text to itself, which takes a third of the
-// client's start time. Go initializes packages in order of their import paths once their own
+// kubectl's packages translate their messages during initialization, and the first translation
+// loads a dictionary. The English dictionary translates each message to itself, which takes a third
+// of the client's start time. Go initializes packages in order of their import paths once their own
 // imports are initialized, so this package is initialized before kubectl's.
 package language
 

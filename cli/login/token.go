@@ -147,8 +147,8 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 
 // challenges responds to a login's challenges.
 type challenges struct {
-	// credentials returns the user name and password for a realm. If preferPassword is set, a
-	// server that accepts both a Kerberos ticket and a password gets the password.
+	// credentials returns the user name and password for a realm. If preferPassword is set, the
+	// client sends the password to a server that accepts both a Kerberos ticket and a password.
 	credentials    func(realm string) (user, password string, err error)
 	preferPassword bool
 	// address is the address that sent the challenge, and authorization is the Authorization header

@@ -40,7 +40,7 @@ var rules = []rule{
 	{"node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", nil},
 }
 
-// groups holds the kinds that had no API group in OpenShift 3, by current group.
+// groups contains the kinds that had no API group in OpenShift 3, by current group.
 var groups = map[string]string{
 	"apps.openshift.io": "DeploymentConfig DeploymentConfigRollback DeploymentRequest",
 	"authorization.openshift.io": "Role RoleBinding ClusterRole ClusterRoleBinding RoleBindingRestriction SubjectAccessReview " +

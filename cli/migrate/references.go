@@ -165,7 +165,7 @@ func (r references) pod(object map[string]any, spec ...string) (changed bool) {
 	return changed
 }
 
-// secret replaces the registries in a secret that holds credentials for Docker clients.
+// secret replaces the registries in a secret that contains credentials for Docker clients.
 func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	kind, _, _ := unstructured.NestedString(secret.Object, "type")
 	switch corev1.SecretType(kind) {

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metrics holds the metrics. Their names match OpenShift 3.11's.
+// metrics contains the metrics. Their names match OpenShift 3.11's.
 type metrics struct {
 	registry         *prometheus.Registry
 	observed         *prometheus.CounterVec

@@ -41,8 +41,8 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames holds the registry's addresses: internal for pods and nodes, public (which can be
-// empty) for other clients, and direct on the API server's host.
+// registryNames contains the registry's addresses: internal for pods and nodes, public (which can
+// be empty) for other clients, and direct on the API server's host.
 type registryNames struct{ internal, public, direct string }
 
 // lookupTimeout is the maximum time to resolve a host name.

@@ -45,7 +45,7 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container. It holds the daemon's port on the container's
+// daemon is an rsync daemon in the container. It contains the daemon's port on the container's
 // loopback interface, the working directory for relative paths, and the password of the user "oc".
 type daemon struct {
 	port                int

@@ -204,7 +204,7 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 	return nil
 }
 
-// arguments returns rsync's arguments. options holds the arguments for the connection to the
+// arguments returns rsync's arguments. options contains the arguments for the connection to the
 // container.
 func (s *sync) arguments(from, to string, options ...string) []string {
 	args := append(options, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")

@@ -16,7 +16,7 @@ import (
 type unpacker struct {
 	sync *sync
 	root *os.Root
-	// names holds the names of the selected archive entries.
+	// names contains the names of the selected archive entries.
 	names map[string]bool
 }
 

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// session holds kubectl's flags for attaching to the container.
+// session contains kubectl's flags for attaching to the container.
 type session struct {
 	attach, stdin, tty, remove bool
 	// leaveOpen keeps the container's standard input open after the session.

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// podFlags holds flags of OpenShift 3's `oc run` that `kubectl run` no longer has.
+// podFlags contains flags of OpenShift 3's `oc run` that `kubectl run` no longer has.
 type podFlags struct {
 	limits, requests, account string
 	hostPort                  int32

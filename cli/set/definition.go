@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// definition holds the triggers of an object: a deployment config, a build config or a workload.
+// definition contains the triggers of an object: a deployment config, a build config or a workload.
 type definition struct {
 	// name identifies the object in the form TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
@@ -42,8 +42,8 @@ type imageTrigger struct {
 	// trigger is listed as disabled, and is stored if it is enabled.
 	absent bool
 
-	// deployment, build and annotation hold the original trigger, with its last image. All are nil
-	// for a new trigger.
+	// deployment, build and annotation contain the original trigger, with its last image. All are
+	// nil for a new trigger.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any

@@ -164,7 +164,7 @@ type envErrors struct {
 	failed []string
 }
 
-// Write writes an error message and records the object that the message names.
+// Write writes an error message and records the object in the message.
 func (e *envErrors) Write(text []byte) (int, error) {
 	if strings.HasPrefix(string(text), "error retrieving reference") && !slices.Contains(e.failed, e.out.object) {
 		e.failed = append(e.failed, e.out.object)

@@ -24,7 +24,7 @@ type probe struct {
 
 	tcp, url string
 	command  []string
-	// numbers holds the numeric settings by flag. -1 keeps the current value.
+	// numbers contains the numeric settings by flag. -1 keeps the current value.
 	numbers map[string]*int32
 }
 

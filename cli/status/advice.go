@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// levels holds the severities, most severe first.
+// levels contains the severities, most severe first.
 var levels = []string{"error", "warning", "info"}
 
 // Indexes into levels.

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// command holds the flags of `oc status`.
+// command contains the flags of `oc status`.
 type command struct {
 	factory             util.Factory
 	out                 io.Writer

@@ -28,7 +28,7 @@ type part struct {
 	// text ends with an arrow if a build config in this project builds the image.
 	template corev1.PodTemplateSpec
 	images   []string
-	// below holds the lines to print below the object, without indentation.
+	// below contains the lines to print below the object, without indentation.
 	below []string
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// State holds a project's objects.
+// State contains a project's objects.
 type State struct {
 	Services     []corev1.Service
 	Pods         []corev1.Pod

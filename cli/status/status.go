@@ -37,7 +37,7 @@ type view struct {
 	Options
 	state *State
 	now   time.Time
-	// shown holds the keys of the objects that are printed below another object.
+	// shown contains the keys of the objects that are printed below another object.
 	shown map[string]bool
 }
 

@@ -129,7 +129,7 @@ func TestPodsAreEvictedFromFullNodes(t *testing.T) {
 	}
 	// There must be more underutilized nodes than numberOfNodes.
 	expectResults(t, deschedule(t, fake.NewClientset(objects...), utilizationPolicy(1), false))
-	// A cordoned node gets no pods.
+	// A cordoned node receives no pods.
 	objects[0].(*corev1.Node).Spec.Unschedulable = true
 	expectResults(t, deschedule(t, fake.NewClientset(objects...), utilizationPolicy(0), false))
 }

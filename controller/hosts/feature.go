@@ -217,7 +217,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	return &response, err
 }
 
-// record records the host, unless a host has used the node name with another token in the meantime.
+// record records the host, unless a host has used the node name with another token since the check.
 func (d *door) record(ctx context.Context, token join.Token, request join.Request, group string) error {
 	taken := false
 	err := register{d.client}.change(ctx, request.NodeName, func(h *Host) {

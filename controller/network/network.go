@@ -1,8 +1,8 @@
 // Package network maintains the objects of the pod network (network.openshift.io): the
 // ClusterNetwork "default", which contains the configured settings, a HostSubnet for each node, and
 // a NetNamespace with a network ID for each project. It also allocates node subnets and stores them
-// in spec.podCIDR of Nodes. If pods have IPv6 addresses, a new Node also gets its IPv6 subnet in
-// spec.podCIDRs. Components do not depend on this field: they derive the subnet (package
+// in spec.podCIDR of Nodes. If pods have IPv6 addresses, spec.podCIDRs of a new Node also contains
+// its IPv6 subnet. Components do not depend on this field: they derive the subnet (package
 // dualstack).
 //
 // Administrators change a project's network with an annotation on its NetNamespace, which `oc adm

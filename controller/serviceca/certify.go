@@ -36,8 +36,8 @@ const (
 // few minutes.
 const maxFailures = 10
 
-// permanentError is an error that persists until a user changes an object. The service owner sees
-// its text.
+// permanentError is an error that persists until a user changes an object. A service annotation
+// shows its text to the service's owner.
 type permanentError struct{ error }
 
 // certify ensures that a service has a valid certificate.

@@ -173,7 +173,7 @@ func (s *Server) replace(t target, have, next object) (object, error) {
 	return next, nil
 }
 
-// hasStatus holds the resources whose status can be changed only through the status subresource.
+// hasStatus contains the resources whose status can be changed only through the status subresource.
 var hasStatus = map[string]bool{"persistentvolumes": true, "persistentvolumeclaims": true, "volumeattachments": true, "nodes": true, "pods": true,
 	"volumesnapshots": true, "volumesnapshotcontents": true, "clusterservicebrokers": true, "servicebrokers": true,
 	"clusterserviceclasses": true, "clusterserviceplans": true, "serviceinstances": true, "servicebindings": true}

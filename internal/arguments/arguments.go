@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Map holds flags by name, each with one or more values, such as OpenShift 3's
+// Map contains flags by name, each with one or more values, such as OpenShift 3's
 // `apiServerArguments`, `controllerArguments`, `schedulerArguments`, `kubeletArguments` and
 // `proxyArguments`.
 type Map map[string][]string

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Write creates or replaces the file at path. The file gets exactly the given mode, regardless of
+// Write creates or replaces the file at path. The file has exactly the given mode, regardless of
 // the umask. When Write returns nil, the file and its directory entry are on disk.
 //
 // Write first writes ".<name>.new" in the same folder. If the process is killed, that file remains,

@@ -74,8 +74,8 @@ func (o *object) path() string { return o.collection + "/" + escape(o.fullPath) 
 // kind describes one of the appliance's collections. "*" in a path stands for an object.
 type kind struct {
 	path string
-	// attributes holds the attributes that a request can set. parts holds the attributes that are
-	// separate collections.
+	// attributes contains the attributes that a request can set. parts contains the attributes that
+	// are separate collections.
 	attributes, parts string
 	// plain is set if objects have only a name, and are not in a folder.
 	plain bool
@@ -111,8 +111,8 @@ func kinds() []kind {
 	}
 }
 
-// find returns the collection at a path, and the object's full path if the path names an object.
-// All objects in the path must exist, except for the last object.
+// find returns the collection at a path, and the object's full path if the path identifies an
+// object. All objects in the path must exist, except for the last object.
 func (a *Appliance) find(path string) (collection kind, fullPath string, ok bool) {
 	for _, k := range kinds() {
 		pattern, parts := strings.Split(k.path, "/"), strings.Split(path, "/")

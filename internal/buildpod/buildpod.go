@@ -20,31 +20,31 @@ const (
 const (
 	// WorkDir is the directory for sources, and for layers that no later build uses.
 	WorkDir = "/var/lib/slipway-builder"
-	// CacheDir is the volume that holds layers and sources from earlier builds. Not every build has
-	// this volume.
+	// CacheDir is the volume that contains layers and sources from earlier builds. Not every build
+	// has this volume.
 	CacheDir = "/var/cache/slipway-builder"
-	// SecretsDir holds the mounted secrets. OpenShift's custom builders expect this path and the
+	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect this path and the
 	// names in it.
 	SecretsDir = "/var/run/secrets/openshift.io"
-	// ConfigMapsDir holds the mounted config maps, also as in OpenShift's custom builders.
+	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
 	ConfigMapsDir = "/var/run/configs/openshift.io"
 )
 
-// LibrariesDir is the directory below WorkDir that holds the bare repositories of a pipeline's
+// LibrariesDir is the directory below WorkDir that contains the bare repositories of a pipeline's
 // private libraries. Each repository is named after its variable.
 const LibrariesDir = "library-repositories"
 
 // Directories below SecretsDir.
 const (
-	// PushSecret holds credentials for the output's registry.
+	// PushSecret contains credentials for the output's registry.
 	PushSecret = "push"
-	// PullSecret holds credentials for the inputs' registries.
+	// PullSecret contains credentials for the inputs' registries.
 	PullSecret = "pull"
-	// SourceSecret holds credentials for the Git server.
+	// SourceSecret contains credentials for the Git server.
 	SourceSecret = "source"
 )
 
-// ImageSecret returns the directory below SecretsDir that holds the credentials for the image
+// ImageSecret returns the directory below SecretsDir that contains the credentials for the image
 // source with the given index.
 func ImageSecret(index int) string { return fmt.Sprintf("source-image/%d", index) }
 

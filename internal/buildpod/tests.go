@@ -2,30 +2,30 @@ package buildpod
 
 import "encoding/json"
 
-// TestResultsAnnotation is the Build annotation that holds the results of a pipeline's tests.
+// TestResultsAnnotation is the Build annotation that contains the results of a pipeline's tests.
 const TestResultsAnnotation = "pipeline.slipway.io/test-results-json"
 
 // MaxTestResults is the maximum size of TestResultsAnnotation, in bytes.
 const MaxTestResults = 32 << 10
 
-// TestResults holds the results of the tests that a pipeline has published.
+// TestResults contains the results of the tests that a pipeline has published.
 type TestResults struct {
 	// Total is the number of all tests, including Failed and Skipped tests.
 	Total, Failed, Skipped int
 	// DurationMillis is the sum of the test durations, in milliseconds.
 	DurationMillis int64
-	// Failures holds the first failures. The list might be incomplete.
+	// Failures contains the first failures. The list might be incomplete.
 	Failures []TestFailure
 }
 
-// TestFailure is a failed test. Its texts come from the program under test.
+// TestFailure is a failed test. Its fields come from the program under test.
 type TestFailure struct {
 	// Suite is the test's class, or the file name of a report that cannot be read.
 	Suite, Name, Message string
 }
 
-// ReadTestResults returns the results in a build's annotations, or nil if the annotations hold no
-// valid results. Anyone who can update the build can write these annotations.
+// ReadTestResults returns the results in a build's annotations, or nil if the annotations contain
+// no valid results. Anyone who can update the build can write these annotations.
 func ReadTestResults(annotations map[string]string) *TestResults {
 	var results TestResults
 	if json.Unmarshal([]byte(annotations[TestResultsAnnotation]), &results) != nil {

@@ -38,7 +38,7 @@ func CheckProofs(root, name string, rows []Row) error {
 	return errors.Join(problems...)
 }
 
-// testPackage holds the tests in a folder's _test.go files.
+// testPackage contains the tests in a folder's _test.go files.
 type testPackage struct {
 	tests   map[string]bool // names of test functions
 	strings map[string]bool // every string literal, in the spelling of subtest names

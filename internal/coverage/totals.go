@@ -1,6 +1,6 @@
 package coverage
 
-// Count holds the number of rows in each state.
+// Count contains the number of rows in each state.
 type Count map[State]int
 
 // Rows returns the total number of rows.
@@ -12,13 +12,13 @@ func (c Count) Rows() int {
 	return n
 }
 
-// SectionTotal holds a section's row counts.
+// SectionTotal contains a section's row counts.
 type SectionTotal struct {
 	Section string
 	Count   Count
 }
 
-// DocumentTotal holds the row counts of a document and its sections.
+// DocumentTotal contains the row counts of a document and its sections.
 type DocumentTotal struct {
 	Document string
 	Count    Count

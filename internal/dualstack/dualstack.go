@@ -12,8 +12,9 @@ import (
 	"net/netip"
 )
 
-// Networks holds the two pod networks. The zero value is a network without IPv6. The IPv6 network
-// has at least as many subnets as the IPv4 network, and at least as many addresses in each subnet.
+// Networks contains the two pod networks. The zero value is a network without IPv6. The IPv6
+// network has at least as many subnets as the IPv4 network, and at least as many addresses in each
+// subnet.
 type Networks struct {
 	// IPv4 and IPv6 are the address ranges of all pods.
 	IPv4, IPv6 netip.Prefix

@@ -49,7 +49,7 @@ type Status struct {
 	// Size is the size of the member's database file, and InUse is the size of the part that is in
 	// use, both in bytes.
 	Size, InUse int64
-	// Errors holds alarms and other errors.
+	// Errors contains alarms and other errors.
 	Errors []string
 }
 

@@ -265,7 +265,7 @@ func copied(base []byte, instruction byte, reader *bytes.Reader) ([]byte, error)
 	return base[offset : offset+length], nil
 }
 
-// tree holds the names in a directory, and the hashes of its subdirectories.
+// tree contains the names in a directory, and the hashes of its subdirectories.
 type tree struct {
 	names       []string
 	directories map[string]string

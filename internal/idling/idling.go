@@ -10,13 +10,13 @@ import (
 
 // Annotations.
 const (
-	// IdledAt is set on idle services, their endpoints and their scaled resources. It holds the RFC
-	// 3339 time of idling.
+	// IdledAt is set on idle services, their endpoints and their scaled resources. It contains the
+	// RFC 3339 time of idling.
 	IdledAt = "idling.alpha.openshift.io/idled-at"
-	// Targets is set on idle services and their endpoints. It holds the resources to scale up, as a
-	// JSON list of Targets.
+	// Targets is set on idle services and their endpoints. It contains the resources to scale up,
+	// as a JSON list of Targets.
 	Targets = "idling.alpha.openshift.io/unidle-targets"
-	// PreviousScale is set on scaled resources. It holds the number of pods before idling.
+	// PreviousScale is set on scaled resources. It contains the number of pods before idling.
 	PreviousScale = "idling.alpha.openshift.io/previous-scale"
 )
 

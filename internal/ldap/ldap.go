@@ -1,4 +1,4 @@
-// Package ldap connects to the LDAP servers that OpenShift's configuration files name.
+// Package ldap connects to the LDAP servers that OpenShift's configuration files specify.
 //
 // Connections are encrypted: from the start with `ldaps`, and by StartTLS with `ldap`, unless the
 // server is configured as insecure. Every step has a timeout, and filters escape external values.

@@ -1,6 +1,6 @@
 // Package networkplugin defines the names of OpenShift 3's network plugins, which are the modes of
 // the pod network, and two NetNamespace annotations: the annotation with which administrators
-// change a project's network, and the annotation that holds the project's UID.
+// change a project's network, and the annotation that contains the project's UID.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking. Names and
 // values match OpenShift 3.11's API.
@@ -41,8 +41,8 @@ const (
 	LastID uint32 = 1<<24 - 1
 )
 
-// ProjectUIDAnnotation is the NetNamespace annotation that holds the project's UID. A project with
-// the same name that is created later has another UID.
+// ProjectUIDAnnotation is the NetNamespace annotation that contains the project's UID. A project
+// with the same name that is created later has another UID.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"
 
 // BelongsTo reports whether a NetNamespace with these annotations can belong to the project with

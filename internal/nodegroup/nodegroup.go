@@ -24,7 +24,7 @@ import (
 const (
 	// Namespace is the project that contains the ConfigMaps.
 	Namespace = "openshift-node"
-	// Key is the ConfigMap key that holds the NodeConfig.
+	// Key is the ConfigMap key that contains the NodeConfig.
 	Key = "node-config.yaml"
 	// Prefix is the prefix of each ConfigMap's name.
 	Prefix = "node-config-"
@@ -32,16 +32,17 @@ const (
 
 // Node annotations. Only the control plane writes the first three.
 const (
-	// GroupAnnotation holds the name of the ConfigMap for the node's group.
+	// GroupAnnotation contains the name of the ConfigMap for the node's group.
 	GroupAnnotation = "slipway.openshift.io/node-group"
-	// DesiredAnnotation holds the configuration that the node must apply. See Desired.
+	// DesiredAnnotation contains the configuration that the node must apply. See Desired.
 	DesiredAnnotation = "slipway.openshift.io/desired-node-config"
-	// LabelsAnnotation holds the keys of the labels that come from the group, sorted and separated
-	// by commas.
+	// LabelsAnnotation contains the keys of the labels that come from the group, sorted and
+	// separated by commas.
 	LabelsAnnotation = "slipway.openshift.io/node-group-labels"
-	// HashAnnotation holds the hash of the configuration that is in effect.
+	// HashAnnotation contains the hash of the configuration that is in effect.
 	HashAnnotation = "node.openshift.io/md5sum"
-	// RefusedAnnotation holds the hash of a configuration that the node has reverted or never used.
+	// RefusedAnnotation contains the hash of a configuration that the node has reverted or never
+	// used.
 	RefusedAnnotation = "slipway.openshift.io/refused-node-config"
 )
 

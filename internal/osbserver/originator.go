@@ -15,11 +15,11 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// IdentityHeader is the header that names the originator of a platform's request: `kubernetes`,
-// followed by a user as base64-encoded JSON.
+// IdentityHeader is the header that identifies the originator of a platform's request:
+// `kubernetes`, followed by a user as base64-encoded JSON.
 const IdentityHeader = "X-Broker-API-Originating-Identity"
 
-// Originator returns a request's originator: the user that the platform names, or otherwise the
+// Originator returns a request's originator: the user that the platform specifies, or otherwise the
 // caller. It uses permissions to check that the caller may name this user.
 func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
@@ -60,7 +60,7 @@ const Platform = "kubernetes"
 // reserved is the prefix of the names of users and groups to which the platform grants permissions.
 const reserved = "system:"
 
-// scopesKey is the extra key that holds a token's scopes. Setting scopes can only reduce
+// scopesKey is the extra key that contains a token's scopes. Setting scopes can only reduce
 // permissions.
 const scopesKey = "scopes.authorization.openshift.io"
 

@@ -20,7 +20,7 @@ import (
 // asynchronous. Requests must authenticate as User with Password.
 type Broker struct {
 	mu sync.Mutex
-	// Catalog holds the services.
+	// Catalog contains the services.
 	Catalog   []map[string]any
 	instances map[string]*resource
 	// orders counts the created instances for each ID, and deletions counts the deleted instances.

@@ -1,4 +1,4 @@
-// Package outbound connects to servers that users name: the registries of image streams, and the
+// Package outbound connects to servers that users specify: the registries of image streams, and the
 // targets of their redirects. The platform's connections must not give users access to servers that
 // they cannot reach themselves. Therefore, the package checks the address of every connection after
 // name resolution and after each redirect.
@@ -17,15 +17,15 @@ import (
 
 // Policy defines which servers the platform connects to on behalf of users.
 type Policy struct {
-	// Cluster holds the networks of the cluster's pods and services, which are rejected.
+	// Cluster contains the networks of the cluster's pods and services, which are rejected.
 	Cluster []netip.Prefix
 	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. The networks
 	// of other hosts can differ from this host's networks.
 	Hosts func() []netip.Addr
-	// AllowedNetworks holds networks that the administrator allows. They take precedence over every
-	// other rule.
+	// AllowedNetworks contains networks that the administrator allows. They take precedence over
+	// every other rule.
 	AllowedNetworks []netip.Prefix
-	// AllowedHosts holds servers, as host:port, that the administrator or the platform allows at
+	// AllowedHosts contains servers, as host:port, that the administrator or the platform allows at
 	// any address. An entry without a port allows the host's ports 80 and 443.
 	AllowedHosts []string
 }

@@ -25,7 +25,7 @@ import (
 //go:embed files
 var embedded embed.FS
 
-// Programs holds the absolute paths of the unpacked programs.
+// Programs contains the absolute paths of the unpacked programs.
 type Programs struct {
 	// Dir is the directory that contains all programs. Its name depends on their contents.
 	Dir string

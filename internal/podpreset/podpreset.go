@@ -1,4 +1,4 @@
-// Package podpreset names the annotations that list a pod's presets.
+// Package podpreset defines the annotations that list a pod's presets.
 //
 // Source: Kubernetes 1.11, pod presets.
 package podpreset

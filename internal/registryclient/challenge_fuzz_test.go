@@ -44,7 +44,7 @@ func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // FuzzChallenge checks that a registry's challenge, and the response of the token server that it
-// names, cause a bounded number of requests, and that the password is sent only over TLS.
+// specifies, cause a bounded number of requests, and that the password is sent only over TLS.
 func FuzzChallenge(f *testing.F) {
 	for _, seed := range []string{
 		`Bearer realm="https://registry.example.com/token",service="registry",scope="repository:app:pull"`,

@@ -39,8 +39,8 @@ type ours struct{ error }
 // Unwrap returns the error itself.
 func (o ours) Unwrap() error { return o.error }
 
-// codes holds error codes from the OCI distribution specification and from distribution. They are
-// safe to show.
+// codes contains error codes from the OCI distribution specification and from distribution. They
+// are safe to show.
 var codes = []transport.ErrorCode{
 	transport.BlobUnknownErrorCode, transport.DigestInvalidErrorCode, transport.ManifestBlobUnknownErrorCode, transport.ManifestInvalidErrorCode,
 	transport.ManifestUnknownErrorCode, transport.NameInvalidErrorCode, transport.NameUnknownErrorCode, transport.TagInvalidErrorCode,

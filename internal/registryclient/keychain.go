@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keychain holds the credentials from pull secrets. The most specific entry for a repository
+// Keychain contains the credentials from pull secrets. The most specific entry for a repository
 // applies.
 type Keychain []credential
 
@@ -23,8 +23,8 @@ type credential struct {
 	auth       authn.AuthConfig
 }
 
-// KeychainOf reads the secrets that hold registry credentials and ignores others. If it cannot read
-// a secret, it returns an error together with the other secrets' credentials.
+// KeychainOf reads the secrets that contain registry credentials and ignores others. If it cannot
+// read a secret, it returns an error together with the other secrets' credentials.
 func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 	var chain Keychain
 	var problem error

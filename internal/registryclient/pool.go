@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Pool holds the resources that all registry reads in a process share: connections, the rules for
-// their targets, and a memory budget.
+// Pool contains the resources that all registry reads in a process share: connections, the rules
+// for their targets, and a memory budget.
 type Pool struct {
 	budget           *Budget
 	secure, insecure http.RoundTripper

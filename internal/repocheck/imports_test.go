@@ -75,8 +75,8 @@ func checkFolders(t *tree) (violations findings) {
 	return violations
 }
 
-// checkImports finds imports of our own packages that do not point down, and imports of upstream
-// packages outside the upstream layer.
+// checkImports finds imports of the module's own packages that do not point down, and imports of
+// upstream packages outside the upstream layer.
 func checkImports(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		from, fromUnit, ok := unit(f.folder())
@@ -107,7 +107,7 @@ func checkImports(t *tree) (violations findings) {
 	return violations
 }
 
-// allowed reports whether an import of one of our own packages is exempt from the layers.
+// allowed reports whether an import of one of the module's own packages is exempt from the layers.
 func allowed(from, to, layerName string) bool {
 	if layerName != "plumbing" && slices.ContainsFunc(pure, func(p exemption) bool { return p.path == to }) {
 		return true

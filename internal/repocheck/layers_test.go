@@ -3,8 +3,8 @@ package repocheck
 // vocabulary assigns a meaning to every folder with Go code, from the top of the tree down. Columns
 // are separated by two or more spaces. A layer can have several lines. "x/*" makes each folder in x
 // a separate unit, and "x" is a single unit that includes everything below it. A unit may import
-// units in the layers that its line names. It must not import another unit in its own layer unless
-// its line names that layer.
+// units in the layers that its line lists. It must not import another unit in its own layer unless
+// its line lists that layer.
 const vocabulary = `
 layer           folders                          may import                            meaning
 
@@ -44,7 +44,7 @@ test-kit        test/kit                         plumbing                       
 tool            hack/*                           plumbing                              for work on the repository
 `
 
-// exceptions holds imports between units that the layers forbid.
+// exceptions contains imports between units that the layers forbid.
 var exceptions = []exception{
 	{"kube/flexvolume", "storage/flexvolume", "passes the engine to upstream as a volume plugin"},
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and inspects, in addition to the cluster's own"},
@@ -84,7 +84,7 @@ var pure = []exemption{
 	{"oauth/page", "the login pages, which the client prints as templates for custom pages"},
 }
 
-// upstreamOnly holds module paths that only units in the layers upstream and suite may import.
+// upstreamOnly contains module paths that only units in the layers upstream and suite may import.
 var upstreamOnly = []string{"k8s.io/kubernetes"}
 
 // light lists programs that must not depend on heavy modules, even indirectly.
@@ -96,10 +96,10 @@ var light = []reach{
 	{"cmd/oc", []string{"k8s.io/kubernetes", "go.etcd.io/etcd/server/"}, "is the client alone: use k8s.io/kubectl and client-go"},
 }
 
-// bannedFolders holds folder names that do not describe the folder's content.
+// bannedFolders contains folder names that do not describe the folder's content.
 var bannedFolders = []string{"pkg", "util", "utils", "common", "misc", "helper", "helpers", "shared", "lib", "base"}
 
-// programFolders holds the folders that contain programs.
+// programFolders contains the folders that contain programs.
 var programFolders = []exemption{
 	{"cmd", "programs for users"},
 	{"hack", "tools for work on the repository"},
@@ -108,18 +108,18 @@ var programFolders = []exemption{
 	{"test/netpol/agnhost", "the program in the pods of the tests"},
 }
 
-// namesRegistries holds the files that may name a registry's host.
+// namesRegistries contains the files that may name a registry's host.
 var namesRegistries = []exemption{
 	{"go.sum", "paths of modules"},
 	{"test/scenario/pod/egressmanifests_test.go", "the guide's manifests as printed; nothing is requested from the registry"},
 	{"node/image/archive_test.go", "a short name stands for an image there, for every client; nothing is requested from it"},
 }
 
-// fileLimits holds the maximum file lengths, in lines. "" is the limit for every file that is
+// fileLimits contains the maximum file lengths, in lines. "" is the limit for every file that is
 // neither listed nor exempt.
 var fileLimits = map[string]int{"": 500, "cmd/slipway/main.go": 50}
 
-// longFiles holds the files that may be longer than the limit.
+// longFiles contains the files that may be longer than the limit.
 var longFiles = []exemption{
 	{"go.sum", "written by the go tool"},
 	{"hack/tools/go.mod", "written by the go tool"},

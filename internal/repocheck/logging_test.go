@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// silent holds the layers whose packages do not log. They return errors to their callers instead.
+// silent contains the layers whose packages do not log. They return errors to their callers
+// instead.
 var silent = []string{"plumbing", "client", "client-program", "configuration"}
 
 // checkLogging finds packages in silent layers that log, and failures that are both logged and

@@ -19,7 +19,7 @@ import (
 // module is the import path of the root folder.
 const module = "github.com/slipway-platform/slipway"
 
-// tree holds the repository's text files, sorted by path, for the rules to check.
+// tree contains the repository's text files, sorted by path, for the rules to check.
 type tree struct {
 	files   []file
 	folders map[string]bool // every folder that contains a file
@@ -35,7 +35,7 @@ type file struct {
 	err    error // why a Go file cannot be parsed
 }
 
-// newTree parses files, which are given as a map from paths to texts.
+// newTree parses files, which are given as a map from paths to contents.
 func newTree(texts map[string]string) *tree {
 	t := &tree{folders: map[string]bool{}, others: map[string]bool{}}
 	for name, text := range texts {
@@ -116,7 +116,7 @@ func (f file) imports(visit func(importPath string, line int)) {
 
 func (f file) line(n ast.Node) int { return f.tokens.Position(n.Pos()).Line }
 
-// findings holds violations of a rule, one per line.
+// findings contains violations of a rule, one per line.
 type findings []string
 
 // add adds `<path>:<line>: <problem>`. It omits line 0.

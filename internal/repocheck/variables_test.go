@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// constructors holds functions that return values that are effectively constants. No other function
-// may run when a package is loaded.
+// constructors contains functions that return values that are effectively constants. No other
+// function may run when a package is loaded.
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "template.Must", "strings.NewReplacer",
 	"netip.MustParsePrefix", "netip.AddrFrom4", "sync.OnceValue", "sync.OnceFunc", "resource.MustParse",

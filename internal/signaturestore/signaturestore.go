@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Stores holds the signature stores that the registries.d files in a directory define.
+// Stores contains the signature stores that the registries.d files in a directory define.
 type Stores struct {
 	general string            // default store; can be empty
 	byName  map[string]string // by registry, or registry and prefix of a repository

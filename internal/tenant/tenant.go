@@ -41,9 +41,9 @@ func User(name string) string { return "user " + name }
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string
-	// Owner is the tenant who requested the project that Name names. All of an owner's projects
-	// count together toward the limits for all tenants. Owner is empty if no user requested the
-	// project.
+	// Owner is the tenant who requested the project that Name identifies. All of an owner's
+	// projects count together toward the limits for all tenants. Owner is empty if no user
+	// requested the project.
 	Owner string
 	// NoWait is set if the writer is not the tenant, but a platform component that serves all
 	// tenants. Its writes fail where the tenant's writes would wait.

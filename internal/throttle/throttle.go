@@ -65,7 +65,7 @@ type Throttle struct {
 // key identifies whose wrong passwords are counted. One of its two fields can be empty.
 type key struct{ user, address string }
 
-// record holds the attempts for a key.
+// record contains the attempts for a key.
 type record struct {
 	failures  int
 	trying    int // number of checks in progress

@@ -25,7 +25,7 @@ func Count(text []byte) int {
 // another indicator on the same line, as in `- - - a`.
 type counter struct {
 	values int
-	// last is the last character that is neither a space nor a tab. previous holds the last two
+	// last is the last character that is neither a space nor a tab. previous contains the last two
 	// bytes.
 	last     byte
 	previous [2]byte

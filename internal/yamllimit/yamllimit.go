@@ -13,8 +13,8 @@ import (
 )
 
 // Check returns an error if the first document in text has more than the given number of values, or
-// needs more than size bytes as JSON. The value of an alias is counted each time it is used. Check
-// also returns an error for an invalid document.
+// occupies more than size bytes as JSON. The value of an alias is counted each time it is used.
+// Check also returns an error for an invalid document.
 func Check(text []byte, values, size int) error {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return errors.New("it is UTF-16; use UTF-8")

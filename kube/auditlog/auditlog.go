@@ -51,7 +51,7 @@ type Result struct {
 	Complete bool    `json:"complete"`
 }
 
-// query holds the criteria that events must match. Empty fields match everything.
+// query contains the criteria that events must match. Empty fields match everything.
 type query struct {
 	user, verb, resource, namespace, name string
 	failed                                bool

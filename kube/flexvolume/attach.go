@@ -97,7 +97,7 @@ func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1
 }
 
 // VolumesAreAttached reports which volumes are attached to the node. If the driver fails for a
-// volume, that volume counts as attached. The result is nil if the driver does not support this
+// volume, that volume is considered attached. The result is nil if the driver does not support this
 // operation. VolumesAreAttached returns an error only if the driver fails for all volumes.
 func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName) (map[*volume.Spec]bool, error) {
 	driver, err := a.plugin.inUse()

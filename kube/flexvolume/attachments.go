@@ -100,8 +100,7 @@ func (s *Attachments) attachedByProcess(driver, volume string) bool {
 
 // detachStale detaches a volume that an earlier process attached, and removes its record on
 // success. complete is true if no further attempt is needed, for example because this process has
-// attached the volume in the meantime. complete is false without an error if another detach is
-// running.
+// attached the volume since then. complete is false without an error if another detach is running.
 func (s *Attachments) detachStale(a attachment, detach func() error) (complete bool, err error) {
 	s.mu.Lock()
 	state := s.state(a)
@@ -113,8 +112,8 @@ func (s *Attachments) detachStale(a attachment, detach func() error) (complete b
 	s.mu.Unlock()
 
 	err = detach()
-	// Hold the lock until the record is removed, so that add cannot write a new record in the
-	// meantime.
+	// Hold the lock until the record is removed, so that add cannot write a new record
+	// concurrently.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state.detaching = false

@@ -80,8 +80,8 @@ func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 }
 
 // mountError converts the error of a driver's mount call for the kubelet. The error is uncertain if
-// something might be mounted, so that the kubelet undoes the mount even if the pod is deleted in
-// the meantime. Otherwise, the error is final.
+// something might be mounted, so that the kubelet undoes the mount even if the pod is deleted.
+// Otherwise, the error is final.
 func (p *plugin) mountError(err error) error {
 	explained := p.explain(err)
 	switch kind := flexvolume.KindOf(err); {

@@ -88,8 +88,8 @@ func (p *plugin) NodeExpand(options volume.NodeResizeOptions) (bool, error) {
 }
 
 // mountedDevice returns device or, if device is empty, the device that is mounted at dir. After a
-// restart, the kubelet does not know devices that attach did not return, but the mount table still
-// contains them.
+// restart, the kubelet has no record of devices that attach did not return, but the mount table
+// still contains them.
 func mountedDevice(device, dir string) string {
 	if device != "" || dir == "" {
 		return device

@@ -1,5 +1,5 @@
 // Package flexvolume connects the FlexVolume engine to Kubernetes. It contains a volume plugin for
-// each driver, and the dynamic prober that provides the plugins. The embedded kubelet and our
+// each driver, and the dynamic prober that provides the plugins. The embedded kubelet and Slipway's
 // attach-detach controller each have a prober instead of the in-tree one, so that `flexVolume:`
 // works unchanged in PersistentVolumes and pods.
 //

@@ -14,7 +14,7 @@ import (
 
 const (
 	// nameTimeout is how long callers wait for a name. Callers often hold a lock of the kubelet or
-	// the controller. A slower driver call continues, and later callers get its response.
+	// the controller. A slower driver call continues, and later callers receive its response.
 	nameTimeout = 2 * time.Second
 	// errorTTL is how long an error is cached before the driver is called again.
 	errorTTL = time.Second

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Settings holds an administrator's scheduler settings.
+// Settings contains an administrator's scheduler settings.
 type Settings struct {
 	// Policy replaces the default predicates and priorities, if it is not nil.
 	Policy *policy.Policy

@@ -18,7 +18,7 @@ const (
 	ApprovePath = "/oauth/approve"
 )
 
-// approval holds the data for the page on which a user grants scopes.
+// approval contains the data for the page on which a user grants scopes.
 type approval struct {
 	Action, Then, CSRF     string
 	Client, User, Redirect string

@@ -1,5 +1,5 @@
-// Package authorize serves /oauth/authorize, where clients send users to get a code or a token, and
-// /oauth/approve, where users grant scopes.
+// Package authorize serves /oauth/authorize, where clients send users to obtain a code or a token,
+// and /oauth/approve, where users grant scopes.
 //
 // Source: RFC 6749, sections 4.1 and 4.2, RFC 7636, and OpenShift 3.9 Architecture, 4.1.4.6. For
 // both response types, errors are in the query of the redirect URI, as OpenShift's clients expect.
@@ -44,7 +44,7 @@ type Server struct {
 // and redirects with a code or a token.
 //
 // It reads nothing about the client before it has authenticated the user. An unauthenticated
-// request gets the same response for every client, service account and project.
+// request receives the same response for every client, service account and project.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
 		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the parameters cannot be parsed, or one of them appears twice"}})

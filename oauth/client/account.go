@@ -56,7 +56,7 @@ type Notice struct {
 // ID returns the account's client_id.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// AccountUID is the annotation that holds the service account's UID on its tokens, codes and
+// AccountUID is the annotation that contains the service account's UID on its tokens, codes and
 // grants. They become invalid when the account is deleted, because a new account of the same name
 // has a different UID.
 const AccountUID = "oauth.slipway.io/service-account-uid"
@@ -70,8 +70,8 @@ func (c *Client) Annotations() map[string]string {
 	return map[string]string{AccountUID: string(c.Account.UID)}
 }
 
-// Owns reports whether a token, code or grant that names the client belongs to this client. It
-// returns false for an object of a deleted service account of the same name.
+// Owns reports whether a token, code or grant that contains the client's name belongs to this
+// client. It returns false for an object of a deleted service account of the same name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
 }
@@ -82,7 +82,7 @@ type Accounts struct {
 	Kube kubernetes.Interface
 	// Cache reads the service accounts to which tokens belong.
 	Cache corelisters.ServiceAccountLister
-	// Routes reads the routes that redirect references name.
+	// Routes reads the routes to which redirect references refer.
 	Routes store.Objects[*routev1.Route]
 	// GrantMethod is the grant method for service accounts: `prompt` or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
@@ -113,7 +113,7 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// Owns reports whether a token's client still exists. The client does not need a valid redirect
+// Owns reports whether a token's client still exists. The client does not require a valid redirect
 // URI. A client that is not a service account is assumed to exist.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
@@ -187,7 +187,7 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the URLs of the route that a reference names. The parts set in override
+// referenced returns the URLs of the route to which a reference refers. The parts set in override
 // replace the corresponding parts of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {

@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store"
 )
 
-// routes holds one route, `jenkins`, which routers admitted on two hosts and rejected on a third.
+// routes contains one route, `jenkins`, which routers admitted on two hosts and rejected on a
+// third.
 type routes struct {
 	store.Objects[*routev1.Route]
 }

@@ -51,13 +51,13 @@ type Client struct {
 	// MaxAge and InactivityTimeout apply to the client's tokens, in seconds. nil means the
 	// configured value, and 0 means no limit.
 	MaxAge, InactivityTimeout *int32
-	// OptionalChallenge allows a public client to get codes without a code challenge, or with a
+	// OptionalChallenge allows a public client to obtain codes without a code challenge, or with a
 	// challenge of the plain method.
 	OptionalChallenge bool
 	// Account is the service account, or nil if the client is an OAuthClient.
 	Account *corev1.ServiceAccount
 
-	// secrets holds the secrets of an OAuthClient.
+	// secrets contains the secrets of an OAuthClient.
 	secrets []string
 }
 

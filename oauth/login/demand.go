@@ -21,7 +21,7 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge responds to a program, usually with 401. The response texts are instructions for users.
+// challenge responds to a program, usually with 401. The response contains instructions for users.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string
@@ -53,7 +53,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public returns a request's URL as external browsers see it.
+// public returns a request's URL as external browsers use it.
 func (s *Server) public(r *http.Request) *url.URL {
 	address, err := url.Parse(s.PublicURL + present(r))
 	if err != nil {

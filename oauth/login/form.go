@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Form holds the data for the login page. Its fields are those of OpenShift 3's templates.
+// Form contains the data for the login page. Its fields are those of OpenShift 3's templates.
 type Form struct {
 	ProviderName     string
 	Action           string
@@ -27,7 +27,7 @@ type Form struct {
 	Values           Fields
 }
 
-// Fields holds either the names or the values of the form's fields.
+// Fields contains either the names or the values of the form's fields.
 type Fields struct{ Then, CSRF, Username, Password string }
 
 // message returns the message for an error code from the query.

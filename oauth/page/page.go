@@ -28,7 +28,7 @@ const (
 //go:embed *.html
 var files embed.FS
 
-// Templates holds paths to files that replace pages. All are optional.
+// Templates contains paths to files that replace pages. All are optional.
 type Templates struct{ Login, Providers, Error string }
 
 // Pages renders pages.
@@ -106,7 +106,7 @@ func WantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// Problem holds the data for the error page.
+// Problem contains the data for the error page.
 type Problem struct {
 	// Error is a sentence for the user. ErrorCode is a code for the administrator.
 	Error, ErrorCode string

@@ -33,7 +33,7 @@ const (
 	tokenHeader = "X-Forwarded-Access-Token"
 )
 
-// schemeHeader holds the scheme of the browser's request.
+// schemeHeader contains the scheme of the browser's request.
 const schemeHeader = "X-Forwarded-Proto"
 
 // session is the content of the session cookie.
@@ -210,7 +210,7 @@ func withoutCookies(sent []string, names ...string) []string {
 	return kept
 }
 
-// destination holds a request's upstream and session.
+// destination contains a request's upstream and session.
 type destination struct {
 	upstream *url.URL
 	session

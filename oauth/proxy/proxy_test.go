@@ -125,7 +125,7 @@ func newTestHandler(t *testing.T, args ...string) *handler {
 	return handler
 }
 
-// seen holds the parts of a request that reach the application.
+// seen contains the parts of a request that reach the application.
 type seen struct {
 	App, Path, Host string
 	Header          http.Header

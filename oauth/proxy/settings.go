@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Settings holds the values of the proxy's flags.
+// Settings contains the values of the proxy's flags.
 type Settings struct {
 	// HTTPS and HTTP are the addresses to listen on. HTTP is used only if HTTPS is empty.
 	HTTPS, HTTP string
 	// Certificate and Key are paths to files.
 	Certificate, Key string
-	// Upstreams holds the URLs of the applications, longest path first. A path that ends with a
+	// Upstreams contains the URLs of the applications, longest path first. A path that ends with a
 	// slash is the prefix of the paths that the application serves.
 	Upstreams []*url.URL
-	// UpstreamCAs holds paths to the CA bundles for applications with HTTPS.
+	// UpstreamCAs contains paths to the CA bundles for applications with HTTPS.
 	UpstreamCAs []string
 	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile takes precedence over
 	// ClientSecret. The content of the file can change.
@@ -42,7 +42,7 @@ type Settings struct {
 	Open []*regexp.Regexp
 	// Reviews admits users to the application. All reviews must allow the user.
 	Reviews []Review
-	// API is the API server's URL. CAs holds paths to its CA bundles.
+	// API is the API server's URL. CAs contains paths to its CA bundles.
 	API string
 	CAs []string
 }
@@ -182,8 +182,8 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 	return errors.Join(errs...)
 }
 
-// clientSecret returns the OAuth client's secret. The kubelet renews the file that holds a service
-// account's token.
+// clientSecret returns the OAuth client's secret. The kubelet renews the file that contains a
+// service account's token.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
 		return s.ClientSecret, nil

@@ -69,7 +69,7 @@ func escalating() map[string][]string {
 
 // escalates reports whether a request impersonates a user or accesses an escalating resource. It
 // checks the request instead of the role's rules, because a rule for all resources (`*`) includes
-// the escalating ones. The verbs for constrained impersonation are impersonate:MODE and
+// the escalating resources. The verbs for constrained impersonation are impersonate:MODE and
 // impersonate-on:MODE:VERB.
 func escalates(request authorizer.Attributes) bool {
 	if !request.IsResourceRequest() {

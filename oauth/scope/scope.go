@@ -2,7 +2,7 @@
 // of the token's scopes and by the user's own permissions. The package has no state.
 //
 // Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture,
-// 4.1.4.5 for the scopes that the metadata document names.
+// 4.1.4.5 for the scopes that the metadata document lists.
 package scope
 
 import (
@@ -27,8 +27,7 @@ const (
 	CheckAccess = "user:check-access"
 	// ListProjects allows listing and watching all of the user's projects.
 	ListProjects = "user:list-projects"
-	// ListScopedProjects allows listing and watching only the projects that the token's other scopes
-	// name.
+	// ListScopedProjects allows listing and watching only the projects in the token's other scopes.
 	ListScopedProjects = "user:list-scoped-projects"
 )
 

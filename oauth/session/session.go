@@ -29,8 +29,8 @@ type User struct {
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation on a User that holds the generation of the user's sessions, both on
-// the login pages and in the web console. The annotation is missing until the first logout.
+// Generation is the annotation on a User that contains the generation of the user's sessions, both
+// on the login pages and in the web console. The annotation is missing until the first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
 // hostPrefix is a cookie name prefix. Browsers accept cookies with this prefix only from this host,

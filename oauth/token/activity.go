@@ -44,7 +44,7 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 
 // Run extends tokens until ctx is done.
 func (a *Activity) Run(ctx context.Context) {
-	// timeouts holds the values that Run stored, because the token can come from a stale cache.
+	// timeouts contains the values that Run stored, because the token can come from a stale cache.
 	timeouts := map[types.UID]int32{}
 	for {
 		select {

@@ -116,8 +116,8 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 // Authorization header or the form.
 //
 // The response does not reveal which clients exist: it is the same for an unknown client and for a
-// wrong secret. If the request has no secret, the response is the same for every client that needs
-// a secret.
+// wrong secret. If the request has no secret, the response is the same for every client that
+// requires a secret.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {

@@ -28,8 +28,8 @@ type Issuer struct {
 	// MaxAge is the default lifetime of an access token, in seconds. 0 means no limit. CodeMaxAge
 	// is the lifetime of a code, in seconds.
 	MaxAge, CodeMaxAge int32
-	// CodeKeys holds secret keys. The first key signs codes, and every key verifies codes, so that
-	// forged codes are rejected without a lookup.
+	// CodeKeys contains secret keys. The first key signs codes, and every key verifies codes, so
+	// that forged codes are rejected without a lookup.
 	CodeKeys [][]byte
 	// InactivityTimeout is the default number of seconds without use after which an access token
 	// expires. 0 means never.

@@ -1,9 +1,9 @@
 // Package token issues access tokens and authorization codes, exchanges codes for tokens, and
 // authenticates the tokens in requests.
 //
-// A client gets a secret, which is `sha256~` followed by 43 characters. The API object's name is
-// `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or of
-// an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
+// A client receives a secret, which is `sha256~` followed by 43 characters. The API object's name
+// is `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or
+// of an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
 // OAuthAccessToken with any other name. In this case, the name itself is the token.
 package token
 

@@ -23,8 +23,8 @@ import (
 type Request struct {
 	// Name and Namespace identify the router.
 	Name, Namespace string
-	// OwnProject restricts the router to the routes of its project, so that it needs no permissions in
-	// other projects.
+	// OwnProject restricts the router to the routes of its project, so that it requires no
+	// permissions in other projects.
 	OwnProject bool
 
 	kind, images, account, selector, labels, ports              string

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Dockerfile holds the properties of a Dockerfile that determine an application's objects.
+// Dockerfile contains the properties of a Dockerfile that determine an application's objects.
 type Dockerfile struct {
 	// Text is the content of the whole file.
 	Text string
@@ -77,7 +77,7 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 	return file, nil
 }
 
-// argument returns the value of the ARG that a reference names. The reference has the form NAME or
+// argument returns the value of the ARG in a reference. The reference has the form NAME or
 // NAME:-DEFAULT.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")

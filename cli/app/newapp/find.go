@@ -251,7 +251,7 @@ func (f *Finder) registry(ctx context.Context, name string) (*Image, error) {
 }
 
 // Builder finds a builder image for a language: a builder tag of an image stream whose supports
-// annotation names the language, or else an image whose name is the language.
+// annotation contains the language, or else an image whose name is the language.
 func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	for _, project := range slices.Compact([]string{f.Namespace, openshift}) {
 		list, err := f.Images.ImageStreams(project).List(ctx, metav1.ListOptions{})
@@ -274,7 +274,7 @@ func (f *Finder) Builder(ctx context.Context, language string) (*Image, error) {
 	return image, err
 }
 
-// supports reports whether an annotation such as "ruby:2.5,ruby" names the language.
+// supports reports whether an annotation such as "ruby:2.5,ruby" contains the language.
 func supports(annotation, language string) bool {
 	return slices.ContainsFunc(strings.Split(annotation, ","), func(item string) bool {
 		name, _, _ := strings.Cut(strings.TrimSpace(item), ":")

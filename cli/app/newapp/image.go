@@ -31,7 +31,7 @@ type Image struct {
 	User           string
 	// Command is the entrypoint and its arguments.
 	Command []string
-	// Labels holds the image's labels. Annotations holds the tag's annotations.
+	// Labels contains the image's labels. Annotations contains the tag's annotations.
 	Labels, Annotations map[string]string
 	// Missing is set if only the name is available.
 	Missing bool

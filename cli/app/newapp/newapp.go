@@ -25,7 +25,7 @@ const (
 	PipelineStrategy = "pipeline"
 )
 
-// Request holds the arguments and flags of a command.
+// Request contains the arguments and flags of a command.
 type Request struct {
 	Components []Component
 	// Sources contains the source arguments that do not name a builder image. If there is only one
@@ -70,7 +70,7 @@ type Build struct {
 	// Binary is set if the client uploads the source of each build.
 	Binary     bool
 	Dockerfile *Dockerfile
-	// Inline is the text of a Dockerfile that needs no other source.
+	// Inline is the text of a Dockerfile that requires no other source.
 	Inline string
 	// Language is the detected language of the source. It is set only if New needed it.
 	Language string
@@ -196,7 +196,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 	return nil
 }
 
-// build inspects the source and, if the part needs one, finds a builder or base image.
+// build inspects the source and, if the part requires one, finds a builder or base image.
 func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Part) (*Build, error) {
 	source, err := Open(ctx, text, p.ContextDir)
 	if err != nil {

@@ -18,14 +18,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// generatedBy is the annotation that names the command that created an object.
+// generatedBy is the annotation that contains the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the tag annotation that names the image for which the tag was created.
+// importedFrom is the tag annotation that contains the image for which the tag was created.
 const importedFrom = "openshift.io/imported-from"
 
-// entrypoint is the format of the pod annotation that holds the command of a container's image as a
-// JSON array. Its argument is the container's name.
+// entrypoint is the format of the pod annotation that contains the command of a container's image
+// as a JSON array. Its argument is the container's name.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
 // Objects returns the objects for a plan's parts: image streams first, because other objects refer

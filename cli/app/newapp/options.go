@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// BuildOptions holds the options that apply only to builds.
+// BuildOptions contains the options that apply only to builds.
 type BuildOptions struct {
 	// Inline is the text of a Dockerfile that is built without any other source. Binary is set if
 	// the client uploads the source of each build.
@@ -22,16 +22,16 @@ type BuildOptions struct {
 	NoOutput bool
 	// ToImage makes the default output an image in a registry instead of an image stream tag.
 	ToImage bool
-	// PushSecret holds the credentials for the output registry, and SourceSecret those for the Git
-	// repository.
+	// PushSecret contains the credentials for the output registry, and SourceSecret those for the
+	// Git repository.
 	PushSecret, SourceSecret string
 	// Secrets and ConfigMaps specify the secrets and config maps that are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
 	ConfigMaps []buildv1.ConfigMapBuildSource
-	// Arguments holds the build arguments for a Dockerfile.
+	// Arguments contains the build arguments for a Dockerfile.
 	Arguments []corev1.EnvVar
-	// SourceImage is an image from which files are copied into the source. SourcePaths holds pairs
-	// of paths: a path in the image and its destination in the source.
+	// SourceImage is an image from which files are copied into the source. SourcePaths contains
+	// pairs of paths: a path in the image and its destination in the source.
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath
 

@@ -119,7 +119,7 @@ func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// base returns the base image: the image that --from names, or an empty image for linux/amd64.
+// base returns the base image: the image that --from specifies, or an empty image for linux/amd64.
 func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	if a.from != "" {
 		desc, _, err := registries.get(a.from)

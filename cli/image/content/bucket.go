@@ -42,7 +42,7 @@ type bucket struct {
 	blobs    sync.Map           // objects by the digest of their blob
 }
 
-// buckets holds the destination buckets, by host, region and name.
+// buckets contains the destination buckets, by host, region and name.
 type buckets struct {
 	access   *access
 	sources  []string

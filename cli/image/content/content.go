@@ -1,5 +1,5 @@
 // Package content implements `oc image` with the subcommands info, mirror, append and extract. They
-// connect directly to registries and need no cluster.
+// connect directly to registries and do not require a cluster.
 //
 // Source: OpenShift Container Platform 3.11's client, for flags and output. Layers are streamed
 // from registry to registry, or to files.
@@ -35,7 +35,7 @@ These commands connect to registries directly and need no cluster. They use the 
 	return command
 }
 
-// access holds the flags for registry connections.
+// access contains the flags for registry connections.
 type access struct {
 	credentials string
 	insecure    bool
@@ -82,7 +82,7 @@ func (a *access) open(ctx context.Context, out io.Writer) (*registries, error) {
 	}}, nil
 }
 
-// get fetches the manifest that a reference names.
+// get fetches the manifest for a reference.
 func (r *registries) get(reference string) (*remote.Descriptor, name.Reference, error) {
 	parsed, err := name.ParseReference(reference, r.names...)
 	if err != nil {

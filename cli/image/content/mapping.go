@@ -114,7 +114,7 @@ func readMappings(file string, in io.Reader) (all []mapping, err error) {
 }
 
 // expand replaces each mapping whose source tag contains * with mappings for all matching tags in
-// the repository. Each destination gets its source's tag.
+// the repository. Each destination has the same tag as its source.
 func (r *registries) expand(all []mapping) (expanded []mapping, err error) {
 	for _, m := range all {
 		at := strings.LastIndex(m.source, ":")

@@ -31,12 +31,13 @@ type unpacker struct {
 	*extract
 	wants []*want
 	roots map[string]*os.Root
-	// paths holds the paths that later layers have written or removed. hidden holds the directories
-	// whose content in lower layers is removed.
+	// paths contains the paths that later layers have written or removed. hidden contains the
+	// directories whose content in lower layers is removed.
 	paths, hidden map[string]bool
 	// links maps each hard link target in the current layer to the names of its links.
 	links map[string][]string
-	// modes holds the modes of directories. They are set last, because a mode can forbid writing.
+	// modes contains the modes of directories. They are set last, because a mode can forbid
+	// writing.
 	modes []directoryMode
 }
 

@@ -222,7 +222,7 @@ func clearResult(signature *imagev1.ImageSignature) {
 }
 
 // store writes the results, keyed by signature name, to the image. It skips a signature whose
-// content has changed in the meantime.
+// content has changed since it was read.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {

@@ -44,7 +44,7 @@ func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Client returns a fake client for a cluster with these objects. kinds holds the API version and
+// Client returns a fake client for a cluster with these objects. kinds contains the API version and
 // kind of each additional kind that can be listed, such as {"v1", "Pod"}.
 func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
 	lists := map[schema.GroupVersionResource]string{}

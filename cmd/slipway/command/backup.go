@@ -56,8 +56,8 @@ func archiveName(prefix string, h *platform.Host, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", prefix, h.Node.NodeName, now.UTC().Format("20060102T150405Z"))
 }
 
-// archivePath returns the path of an archive. If path is a directory, the archive gets the given
-// name in it.
+// archivePath returns the path of an archive. If path is a directory, the archive has the given
+// name in that directory.
 func archivePath(path, name string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return filepath.Join(path, name+".tar.gz")

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/platform"
 )
 
-// options holds the flags that all verbs share.
+// options contains the flags that all verbs share.
 type options struct {
 	dataDir string
 	file    string
@@ -24,7 +24,7 @@ type options struct {
 // load reads this host's configuration.
 func (o *options) load() (*platform.Host, error) { return platform.Load(o.dataDir, o.file) }
 
-// loadMaster works like load, for verbs that need a control plane on this host.
+// loadMaster works like load, for verbs that require a control plane on this host.
 func (o *options) loadMaster() (*platform.Host, error) {
 	h, err := o.load()
 	if err == nil && h.Joined() {

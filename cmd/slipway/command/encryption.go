@@ -94,7 +94,7 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 }
 
 // allServers returns connections to all masters' API servers. It returns an error if a master is
-// down, because that master would not get the key.
+// down, because that master would not receive the key.
 func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {

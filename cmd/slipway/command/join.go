@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// joinFlags holds the flags of `slipway up` for joining a cluster.
+// joinFlags contains the flags of `slipway up` for joining a cluster.
 type joinFlags struct {
 	master, token, file string
 	router              bool

@@ -22,7 +22,7 @@ import (
 	routermasters "github.com/slipway-platform/slipway/router/masters"
 )
 
-// balancerFlags holds the flags of `slipway lb config`.
+// balancerFlags contains the flags of `slipway lb config`.
 type balancerFlags struct {
 	masters       []string
 	listen, stats string

@@ -10,7 +10,7 @@ import (
 )
 
 // printNextSteps prints examples for a running cluster. It prints the developer's password only to
-// a terminal, because users who cannot read the password file may be able to read logs of the
+// a terminal, because users who cannot read the password file might be able to read logs of the
 // output.
 func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 	if h.Joined() {

@@ -122,7 +122,7 @@ func stoppedOf(h *platform.Host) []string {
 	return parts
 }
 
-// printProblems prints problems that may require an administrator's action.
+// printProblems prints problems that might require an administrator's action.
 func printProblems(out io.Writer, status hostStatus) {
 	for _, part := range status.Stopped {
 		fmt.Fprintf(out, "\n%s is stopped on this host; to start it, run: slipway master start %[1]s\n", part)

@@ -67,7 +67,7 @@ type Program struct {
 	// SHA256 is the checksum of the uncompressed content, in hexadecimal.
 	SHA256 string `json:"sha256"`
 	// Inputs identifies the inputs of the program's build (see hack/payload). If the inputs are
-	// unchanged, no new build is needed.
+	// unchanged, the program is not rebuilt.
 	Inputs string `json:"inputs,omitempty"`
 }
 

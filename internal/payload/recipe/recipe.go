@@ -12,7 +12,7 @@ type Recipe struct {
 	Name string
 	// Package is the program's main package.
 	Package string
-	// Tags holds the build tags.
+	// Tags contains the build tags.
 	Tags []string
 	// CGO is set if the program uses cgo. The program is built with the build machine's C compiler
 	// and statically linked against that machine's C libraries.

@@ -22,7 +22,7 @@ import (
 type Provider struct {
 	// ClientID and ClientSecret are the credentials of the client registered with the server.
 	ClientID, ClientSecret string
-	// AuthorizeURL and TokenURL are the server's endpoints. Scopes holds the requested scopes.
+	// AuthorizeURL and TokenURL are the server's endpoints. Scopes contains the requested scopes.
 	// Parameters is added to the query of AuthorizeURL.
 	AuthorizeURL, TokenURL string
 	Scopes                 []string

@@ -20,10 +20,10 @@ const (
 // entry is one line of a file.
 type entry struct{ user, hash string }
 
-// table holds the parsed content of a file.
+// table contains the parsed content of a file.
 type table struct {
-	// entries holds the entries in file order. If a user has several lines, the first one applies,
-	// as in Apache.
+	// entries contains the entries in file order. If a user has several lines, the first one
+	// applies, as in Apache.
 	entries []entry
 	indexes map[string]int // in entries, by user
 	// decoy is the first bcrypt hash in the file, or dummyHash.

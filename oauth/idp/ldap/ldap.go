@@ -15,13 +15,14 @@ import (
 
 // Provider authenticates users with one directory.
 type Provider struct {
-	// Server holds the connection settings and the account for searches.
+	// Server contains the connection settings and the account for searches.
 	Server ldap.Server
-	// Query selects users. UserAttribute is the attribute that holds the user name.
+	// Query selects users. UserAttribute is the attribute that contains the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID lists the attributes that can hold the unique name. The first attribute that an entry has
-	// is used. The other fields work in the same way. `dn` means the entry's distinguished name.
+	// ID lists the attributes that can contain the unique name. The first attribute that an entry
+	// has is used. The other fields work in the same way. `dn` means the entry's distinguished
+	// name.
 	ID, PreferredUserName, Name, Email []string
 }
 

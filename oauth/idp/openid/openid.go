@@ -26,12 +26,12 @@ type Settings struct {
 	// AuthorizeURL and TokenURL are the server's endpoints. UserInfoURL, which is optional,
 	// provides more claims.
 	AuthorizeURL, TokenURL, UserInfoURL string
-	// Scopes holds the scopes to request in addition to `openid`. Parameters is added to the query
-	// of AuthorizeURL.
+	// Scopes contains the scopes to request in addition to `openid`. Parameters is added to the
+	// query of AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID lists the claims that can hold the unique name. The first claim that a token has is used.
-	// The other fields work in the same way.
+	// ID lists the claims that can contain the unique name. The first claim that a token has is
+	// used. The other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, rejects users by their claims.
 	Check func(claims map[string]any) error

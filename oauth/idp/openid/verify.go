@@ -22,9 +22,9 @@ import (
 type Keys struct {
 	// Issuer is the server's issuer identifier. If it is empty, it is derived from an ID token: the
 	// token's issuer must be on the host of the authorize or the token endpoint, and its discovery
-	// document must name that token endpoint.
+	// document must contain that token endpoint.
 	Issuer string
-	// URL is the URL of the server's keys. If it is empty, the discovery document names the URL.
+	// URL is the URL of the server's keys. If it is empty, the discovery document contains the URL.
 	URL string
 }
 

@@ -22,11 +22,11 @@ type Provider struct {
 	Login, Challenge string
 	// Authorities is the CA pool that verifies the proxy's client certificate. It is required.
 	Authorities *x509.CertPool
-	// CommonNames holds the allowed common names of the certificate. If it is empty, all names are
-	// allowed.
+	// CommonNames contains the allowed common names of the certificate. If it is empty, all names
+	// are allowed.
 	CommonNames []string
-	// Headers lists the headers that can hold the user name. The first header that a request has is
-	// used. The other fields list the headers for the preferred user name, the full name and the
+	// Headers lists the headers that can contain the user name. The first header that a request has
+	// is used. The other fields list the headers for the preferred user name, the full name and the
 	// email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }

@@ -21,7 +21,7 @@ import (
 
 // Objects stores objects in memory.
 type Objects[T runtime.Object] struct {
-	// Resource is the resource that error messages name.
+	// Resource is the resource in error messages.
 	Resource schema.GroupResource
 	// Field returns the value of an object's field. Where requires it.
 	Field func(object T, field string) string
@@ -36,7 +36,7 @@ type Objects[T runtime.Object] struct {
 
 var _ store.Objects[runtime.Object] = (*Objects[runtime.Object])(nil)
 
-// New returns a store that holds the given objects.
+// New returns a store that contains the given objects.
 func New[T runtime.Object](resource schema.GroupResource, objects ...T) *Objects[T] {
 	o := &Objects[T]{Resource: resource, objects: map[string]T{}}
 	for _, object := range objects {
