@@ -33,7 +33,7 @@ const (
 // pack reads a pack's objects in order.
 type pack struct {
 	reader *counter
-	// byOffset and byHash hold the trees read so far. Later trees can be stored as deltas against
+	// byOffset and byHash contain the trees read so far. Later trees can be stored as deltas against
 	// them.
 	byOffset map[int64][]byte
 	byHash   map[string][]byte
