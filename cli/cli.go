@@ -1,5 +1,6 @@
 // Package cli implements the client, `oc` and `kubectl`: Kubernetes' command-line tool with
-// OpenShift's commands. Without a kubeconfig, the client connects to the cluster on its host.
+// OpenShift's commands. Without a kubeconfig, the client connects to the cluster that runs on the
+// same host.
 package cli
 
 import (

@@ -34,8 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns the oc commands that kubectl does not have, each from the package for its
-// noun.
+// ownCommands returns the oc commands that kubectl does not have. Each noun has its own package.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{

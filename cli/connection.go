@@ -59,7 +59,8 @@ func (notConfigured) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// hasServer reports whether flags, the environment or a kubeconfig set the server of a connection.
+// hasServer reports whether flags, the environment or a kubeconfig specify the server to connect
+// to.
 func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 	if os.Getenv("KUBERNETES_MASTER") != "" || *flags.APIServer != "" || config.Host != clientcmd.ClusterDefaults.Server {
 		return true
@@ -76,7 +77,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 	return false
 }
 
-// addOldGlobalFlags adds OpenShift 3's global flags that have another name in kubectl.
+// addOldGlobalFlags adds OpenShift 3's global flags that have different names in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
 	// The commands below "config" have a separate flag for the file.
 	if config, _, err := root.Find([]string{"config"}); err == nil {

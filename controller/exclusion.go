@@ -2,9 +2,9 @@ package controller
 
 import "sync"
 
-// Exclusion prevents several controllers from reconciling the same key at the same time, such as
-// attaching and detaching a volume. Workers do not block: a locked key is enqueued again after it
-// is released. The zero value is ready for use.
+// Exclusion prevents several controllers from reconciling the same key at the same time. For
+// example, a volume must not be attached and detached at the same time. Workers do not block: a
+// locked key is enqueued again after it is released. The zero value is ready for use.
 type Exclusion struct {
 	mu      sync.Mutex
 	waiters map[Key][]func()

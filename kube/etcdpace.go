@@ -26,8 +26,8 @@ const (
 	// tenantRate is the rate for one tenant, in bytes per second. totalRate is the rate for the
 	// small values of all tenants, and another totalRate applies to their large values, so that
 	// large values do not delay small values. tenantBurst and totalBurst are the numbers of bytes
-	// that can be written without delay. The database contains all revisions from up to ten
-	// minutes, because a compaction every five minutes keeps the revisions from the last five
+	// that can be written without delay. The database contains all revisions from up to the last
+	// ten minutes, because a compaction every five minutes keeps the revisions from the last five
 	// minutes. In this time, the total stays below fullFraction of the database. If etcd has
 	// several voting members, each member allows its share of the rates, because clients can use
 	// all members.

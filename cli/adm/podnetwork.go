@@ -23,8 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// podNetwork holds the state of an `oc adm pod-network` command, which changes the networks of
-// projects.
+// podNetwork holds the state of an `oc adm pod-network` command, which changes project networks.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking.
 type podNetwork struct {

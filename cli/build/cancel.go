@@ -42,7 +42,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	return true, err
 }
 
-// Again starts a build with the spec of the earlier build that request.Name names.
+// Again starts a build with the spec of the earlier build that request.Name identifies.
 func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
 	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
 }

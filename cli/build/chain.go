@@ -163,8 +163,8 @@ func (b *buildChain) inputs(config *buildv1.BuildConfig) (all []*corev1.ObjectRe
 	return all
 }
 
-// tagVertex returns the vertex for a reference, and false if the reference does not name an image
-// stream tag. namespace is the default namespace.
+// tagVertex returns the vertex for a reference, and false if the reference does not refer to an
+// image stream tag. namespace is the default namespace.
 func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, bool) {
 	if reference == nil || reference.Kind != instantiate.TagKind {
 		return vertex{}, false

@@ -29,7 +29,8 @@ type Hook struct {
 	PostReceive, Repository string
 	// Env contains environment variables for the build. The webhook must have allowEnv set.
 	Env []corev1.EnvVar
-	// Server is the current API server, or nil. Hook uses this server's CA to call webhooks on it.
+	// Server is the current API server, or nil. Hook uses this server's CA to call webhooks on this
+	// server.
 	Server *rest.Config
 }
 
@@ -47,7 +48,7 @@ func (h *Hook) client() (*http.Client, error) {
 }
 
 // Call calls the webhook. It returns the build that the server started, or nil if the response does
-// not contain one.
+// not contain a build.
 func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	event := &buildv1.GenericWebHookEvent{Env: h.Env}
 	if h.PostReceive != "" {

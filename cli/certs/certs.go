@@ -3,8 +3,8 @@
 // `create-node-config`.
 //
 // `slipway up` itself creates and renews all certificates of a cluster. The commands in this
-// package serve other programs that need certificates, and scripts that were written for OpenShift
-// 3.
+// package are for other programs that need certificates, and scripts that were written for
+// OpenShift 3.
 package certs
 
 import (

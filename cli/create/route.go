@@ -13,7 +13,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewRoute returns the `oc create route` command, with a command for each kind of TLS termination.
+// NewRoute returns the `oc create route` command, with a subcommand for each kind of TLS
+// termination.
 func NewRoute(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "route", Short: "Expose containers externally via secured routes",

@@ -24,7 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source returns the object to debug: a pod, or a controller with this pod template.
+// source returns an object to debug, of the given kind. A controller's pod template describes the
+// same pod.
 func source(t *testing.T, kind string) runtime.Object {
 	t.Helper()
 	pod := `

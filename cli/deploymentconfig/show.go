@@ -69,8 +69,8 @@ func (c *Client) GetHistory(namespace, name string) (map[int64]runtime.Object, e
 // statusViewer describes the status of the latest deployment.
 type statusViewer struct{}
 
-// Status returns a line that ends with a newline, and whether the rollout is complete. It returns
-// an error if the deployment has failed.
+// Status returns a line of text with a trailing newline, and whether the rollout is complete. It
+// returns an error if the deployment has failed.
 func (statusViewer) Status(object runtime.Unstructured, revision int64) (string, bool, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), dc); err != nil {

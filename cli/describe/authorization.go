@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// role writes a role or a cluster role. Its rules look as they do in OpenShift 3's client.
+// role writes a role or a cluster role. It formats the rules as OpenShift 3's client does.
 func role(p *page, r *authorizationv1.Role) error {
 	p.metadata(r.ObjectMeta)
 	p.line("Verbs\tNon-Resource URLs\tResource Names\tAPI Groups\tResources")

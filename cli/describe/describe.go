@@ -102,7 +102,7 @@ func (d describer) Describe(namespace, name string, settings kubectldescribe.Des
 }
 
 // Object describes an object of an OpenShift kind. The object need not exist in the cluster. client
-// reads related objects. It can be nil for a template.
+// reads related objects. client can be nil for a template.
 func Object(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]

@@ -36,8 +36,8 @@ func (n node) Describe(namespace, name string, settings kubectldescribe.Describe
 
 // withFormerFields inserts the service proxy's version after the kubelet's version, and the
 // external ID before the pods. The service proxy runs in the same program as the kubelet, so it has
-// the kubelet's version unless the node reports another one. The external ID defaults to the node's
-// name.
+// the kubelet's version unless the node reports a different version. The external ID defaults to
+// the node's name.
 func withFormerFields(text string, object map[string]any) string {
 	value := func(fields ...string) string {
 		text, _, _ := unstructured.NestedString(object, fields...)

@@ -208,8 +208,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, err
 	return s, err
 }
 
-// addressOf returns the host of the cluster's registry from the status of image streams. It prefers
-// the public host. It returns "" if no image stream contains a host.
+// addressOf returns the host of the cluster's registry as reported in the status of image streams.
+// It prefers the public host. It returns "" if no image stream contains a host.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

@@ -58,7 +58,7 @@ func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	return stream
 }
 
-// kinds returns the API version and kind of all objects that can refer to images.
+// kinds returns the API version and kind of each type of object that can refer to images.
 func kinds() [][2]string {
 	return [][2]string{
 		{"v1", "Pod"}, {"v1", "ReplicationController"}, {"v1", "LimitRange"}, {"apps/v1", "Deployment"}, {"apps/v1", "ReplicaSet"}, {"apps/v1", "DaemonSet"},

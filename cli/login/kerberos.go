@@ -25,7 +25,7 @@ func acceptsKerberos(answer *http.Response) bool {
 }
 
 // kerberosTicket returns an Authorization header with a ticket for the host in an address. It uses
-// the tickets that kinit obtained. The environment variables KRB5_CONFIG and KRB5CCNAME name the
+// the tickets that kinit obtained. The environment variables KRB5_CONFIG and KRB5CCNAME specify the
 // configuration and ticket cache files.
 func kerberosTicket(address string) (string, error) {
 	target, err := url.Parse(address)

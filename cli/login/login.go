@@ -272,9 +272,9 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 }
 
 // chooseProject returns the project for later commands: the value of --namespace, the current
-// project, the project default, or the first project that the user can access, in this order of
-// precedence. It returns "" if the user has no project. As in OpenShift 3, the login succeeds with
-// a warning if the user is not a member of the --namespace project.
+// project, the project named default, or the first project that the user can access, in this order
+// of precedence. It returns "" if the user has no project. As in OpenShift 3, the login succeeds
+// with a warning if the user is not a member of the --namespace project.
 func (o *loginOptions) chooseProject(projects []string) string {
 	if slices.Contains(projects, o.namespace) {
 		return o.namespace

@@ -13,7 +13,7 @@ import (
 
 // Flatten replaces lists in JSON or YAML documents with their items, and reports whether it
 // replaced any. If it cannot parse text, it returns text unchanged, because the caller reports a
-// better error.
+// clearer error.
 func Flatten(text []byte) (flat []byte, changed bool) {
 	var written [][]byte
 	err := eachDocument(text, func(document []byte, object map[string]any) error {

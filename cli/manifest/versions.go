@@ -63,8 +63,8 @@ var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }
 
-// current returns the version that a kind in an old version is converted to, and its adapter, which
-// can be nil. It returns "" if the kind needs no conversion.
+// current returns the version to which a kind in an old version is converted, and its adapter,
+// which can be nil. It returns "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil

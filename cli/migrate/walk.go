@@ -30,7 +30,7 @@ import (
 type migration struct {
 	// change changes an object in place and reports whether the object changed.
 	change func(*unstructured.Unstructured) (bool, error)
-	// save stores an object and returns the result. If it is nil, the object is updated.
+	// save stores an object and returns the result. If save is nil, the object is updated.
 	save func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 

@@ -98,7 +98,7 @@ func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	return err
 }
 
-// run prints the user's rules with --list, or whether the action is allowed otherwise.
+// With --list, run prints the user's rules. Otherwise, it prints whether the action is allowed.
 func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
 	if c.list {
 		return true, c.printRules(ctx, streams)
@@ -143,7 +143,8 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 	return action, nil
 }
 
-// check reviews an action in the project or, with --all-namespaces, in all projects.
+// check reviews whether an action is allowed in the project or, with --all-namespaces, in all
+// projects.
 func (c *canI) check(ctx context.Context, action authorizationv1.Action) (resp authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{

@@ -96,9 +96,9 @@ func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterfac
 	return err
 }
 
-// merge returns the default constraints with the existing constraints' identity. present is nil if
-// the constraints do not exist. If additive is true, merge keeps the existing labels, annotations,
-// users, groups and priority.
+// merge returns the default constraints with the existing constraints' metadata, except for labels
+// and annotations. present is nil if the constraints do not exist. If additive is true, merge also
+// keeps the existing labels, annotations, users, groups and priority.
 func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return constraints

@@ -44,7 +44,7 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 }
 
 // firstApplication is the message that OpenShift 3's client prints after creating a project. The
-// template that it names exists in every cluster.
+// template that the message mentions exists in every cluster.
 const firstApplication = `
 You can add applications to this project with the 'new-app' command. For example, try:
 

@@ -45,8 +45,8 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon is an rsync daemon in the container. It contains the daemon's port on the container's
-// loopback interface, the working directory for relative paths, and the password of the user "oc".
+// daemon describes an rsync daemon in the container: its port on the container's loopback
+// interface, the working directory for relative paths, and the password of the user "oc".
 type daemon struct {
 	port                int
 	directory, password string

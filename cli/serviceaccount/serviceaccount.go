@@ -84,7 +84,7 @@ func endLine(streams genericiooptions.IOStreams) {
 }
 
 // token returns a token from one of the account's secrets. If no secret contains a token, it
-// requests one. lasting is false for a requested token, which expires.
+// requests a token. lasting is false for a requested token, which expires.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err
@@ -215,8 +215,8 @@ func (o *kubeconfigOptions) run(ctx context.Context) error {
 	return err
 }
 
-// kubeconfig returns a kubeconfig with the current context of present. Its user is the account,
-// with the token.
+// kubeconfig returns a kubeconfig with the current context of present. The user in the kubeconfig
+// is the account, with the token.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {
 		return nil, err

@@ -149,8 +149,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting returns the hook for a deployment config. It returns an unchanged error if the deployment
-// config lacks the hook's container or volumes.
+// fitting returns the hook for a deployment config. It returns an error of type unchanged if the
+// deployment config lacks the hook's container or volumes.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {

@@ -82,8 +82,8 @@ type targets struct {
 	selector   string
 	all, local bool
 	flags      *pflag.FlagSet
-	// noun names the objects that the command can change, such as build configs. It is empty if the
-	// command can change any kind.
+	// noun describes the objects that the command can change, such as build configs. It is empty if
+	// the command can change any kind.
 	noun string
 }
 

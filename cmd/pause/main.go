@@ -1,9 +1,9 @@
-// Command pause is the process in a pod sandbox. It keeps the namespaces alive that the pod's
+// Command pause is the process in a pod sandbox. It keeps alive the namespaces that the pod's
 // containers share.
 //
-// If the containers share the PID namespace, pause is its process 1 and inherits all orphans. pause
-// ignores SIGCHLD, so the kernel reaps each process that exits (wait(2), notes). This requires
-// neither a loop nor memory.
+// If the containers share the PID namespace, pause is process 1 in that namespace and inherits all
+// orphans. pause ignores SIGCHLD, so the kernel reaps each process that exits (wait(2), notes).
+// This requires neither a loop nor memory.
 //
 // pause exits on SIGTERM and SIGINT by the Go runtime's default action, which also terminates a
 // process 1 (with exit status 2; other processes exit with 143 and 130). With os/signal, the exit

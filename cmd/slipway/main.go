@@ -1,7 +1,7 @@
 // Command slipway is the whole platform in one program: a host's supervisor and processes, and the
-// clients oc and kubectl, which run if the program is called by their names. If it is called as
-// openshift, oadm, hyperkube, master-restart, etcdctl or etcdutl, it runs as the program of that
-// name.
+// clients oc and kubectl, which run if the program is invoked under their names. If it is invoked
+// as openshift, oadm, hyperkube, master-restart, etcdctl or etcdutl, it behaves like the program of
+// that name.
 package main
 
 import (

@@ -163,7 +163,7 @@ func TestPodsThatViolateAntiAffinityAreEvicted(t *testing.T) {
 	}
 	client := fake.NewClientset(node("a"), node("b"), pod("pod-a", "a"), pod("pod-b", "a", away), pod("pod-c", "a", away))
 	// The guide evicts pod-a. Like OpenShift 3.11's descheduler, this test evicts the pods that
-	// have the rule.
+	// have the anti-affinity rule.
 	expectResults(t, deschedule(t, client, "{RemovePodsViolatingInterPodAntiAffinity: {enabled: true}}", false),
 		"pod shop/pod-b on node a: evicted by RemovePodsViolatingInterPodAntiAffinity",
 		"pod shop/pod-c on node a: evicted by RemovePodsViolatingInterPodAntiAffinity")

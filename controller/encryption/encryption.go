@@ -32,7 +32,7 @@ const (
 
 // Rewriter rewrites all objects of the given resources, once for each version of the encryption
 // configuration. The API server writes an unchanged object only if the object is not encrypted with
-// the current key. Therefore, an interrupted Rewriter starts from the beginning.
+// the current key. Therefore, an interrupted Rewriter can start again from the beginning.
 type Rewriter struct {
 	// Client is the configuration of a client that may read and update the resources.
 	Client *rest.Config

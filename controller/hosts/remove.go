@@ -60,8 +60,8 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	node, err := r.nodes.Get(key.Name)
 	if apierrors.IsNotFound(err) {
-		// The Node does not exist. Its key was enqueued when it was deleted before adopt added the
-		// finalizer.
+		// The Node does not exist. It was deleted before adopt added the finalizer, and the
+		// deletion enqueued its key.
 		if host.removed() {
 			return nil
 		}

@@ -56,7 +56,7 @@ func (p *pool) claim(key controller.Key, address netip.Addr) bool {
 
 // allocate returns the requested address if it is free. Otherwise, it returns the next free address
 // after the last allocated address, so that a released address is reused as late as possible. If no
-// address is free, the result is the invalid address and the service is added to the waiting
+// address is free, allocate returns an invalid address and adds the service to the waiting
 // services.
 func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
 	if existing := p.addresses[key]; existing.IsValid() {

@@ -234,7 +234,8 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	reply(w, http.StatusAccepted, map[string]any{"operation": in[id].pending})
 }
 
-// planOf returns the ID of a request's plan, or of the instance's plan if the request names none.
+// planOf returns the ID of a request's plan, or of the instance's plan if the request does not
+// specify a plan.
 func planOf(body map[string]any, existing *resource) any {
 	if plan, ok := body["plan_id"]; ok || existing == nil {
 		return plan

@@ -72,7 +72,7 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
 	componenttest.Run(t, next.registry.Run)
-	// The component is ready before the init of a driver that has a last-good copy has finished.
+	// The component does not wait for the init of a driver that has a last-good copy.
 	_, _ = next.registry.Ready(t.Context(), name) // some tests install a driver that fails
 	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)

@@ -46,7 +46,7 @@ type Request struct {
 	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
 	// BuildOnly suppresses deployments and services. By is the command that creates the objects. An
-	// annotation on the objects records it.
+	// annotation on the objects records the command.
 	BuildOnly bool
 	By        string
 	// Options apply only to builds.

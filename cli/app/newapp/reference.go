@@ -36,8 +36,8 @@ const (
 )
 
 // Arguments splits arguments into environment variables such as KEY=VALUE, and components. The
-// argument image~source is a builder with its source. The argument a+b is two containers in the
-// same pod.
+// argument image~source represents a builder with its source. The argument a+b represents two
+// containers in the same pod.
 func Arguments(args []string) (components []Component, variables []string, err error) {
 	group := 0
 	for _, arg := range args {

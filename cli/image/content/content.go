@@ -114,7 +114,7 @@ type forceTransport struct {
 	force, alone bool
 }
 
-// RoundTrip sends the request, or responds to it as described for the type.
+// RoundTrip sends the request, or responds to it as the comment on forceTransport describes.
 func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

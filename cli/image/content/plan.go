@@ -23,7 +23,7 @@ type copyTask struct {
 	digest   v1.Hash
 	artifact remote.Taggable
 	blobs    []v1.Descriptor
-	// bucket is set if the destination is in S3. The repository of to then has the form
+	// bucket is set if the destination is in S3. In this case, the repository in to has the form
 	// REGION/BUCKET/REPOSITORY.
 	bucket *bucket
 }

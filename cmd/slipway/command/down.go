@@ -55,8 +55,8 @@ func downCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// down stops the host and removes its remains from the machine. After an error, it continues with
-// the next step. It returns all errors.
+// down stops the host and cleans up the machine. After an error, it continues with the next step.
+// It returns all errors.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(out, "%s does not exist.\n", opts.dataDir)
@@ -108,7 +108,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	return nil
 }
 
-// teardownHost removes a stopped host's remains from the machine. It writes warnings to out.
+// teardownHost cleans up the machine after a host has stopped. It writes warnings to out.
 type teardownHost struct {
 	*platform.Host
 	out io.Writer
