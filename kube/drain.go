@@ -22,7 +22,7 @@ const (
 	// idle. It is shorter than the remaining validity of the previous certificate, which is a third
 	// of at least an hour.
 	drainTimeout = 10 * time.Minute
-	// restartTimeout is how long a request waits for a restarting kubelet. Nothing listens until
+	// restartTimeout is how long a request waits for a restarting kubelet. No process listens until
 	// the kubelet's process is running again, which takes seconds. restartInterval is the time
 	// between attempts.
 	restartTimeout, restartInterval = 30 * time.Second, 100 * time.Millisecond
@@ -41,7 +41,7 @@ type drainer struct {
 	dialer net.Dialer
 	quiet  time.Duration
 	limit  time.Duration
-	// restart is how long a dial waits while nothing listens. response is how long a connection
+	// restart is how long a dial waits while no process listens. response is how long a connection
 	// waits for its first byte.
 	restart, response time.Duration
 	// lastRenewal returns when the kubelet at a host last renewed its lease, or the zero time if

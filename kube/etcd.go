@@ -266,8 +266,8 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	if err == nil { // etcd reports an invalid address
 		c.ListenClientUrls = append(c.ListenClientUrls, url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", port)})
 	}
-	// Elections wait for messages between hosts, and for busy disks. A lost leader is replaced
-	// within four seconds.
+	// The election timeout allows for messages between hosts and for busy disks. A lost leader is
+	// replaced within four seconds.
 	c.TickMs, c.ElectionMs = 200, 2000
 	// A member that missed at most this many writes catches up without a copy of the whole
 	// database.

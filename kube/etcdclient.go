@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	// etcdKeepAliveInterval and etcdKeepAliveTimeout control how fast an unresponsive etcd is
+	// etcdKeepAliveInterval and etcdKeepAliveTimeout control how quickly an unresponsive etcd is
 	// detected. They have upstream's values.
 	etcdKeepAliveInterval, etcdKeepAliveTimeout = 30 * time.Second, 10 * time.Second
 	etcdDialTimeout                             = 20 * time.Second

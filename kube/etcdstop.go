@@ -23,7 +23,8 @@ func noQuorum() error {
 	return status.Error(codes.FailedPrecondition, "etcd has lost its quorum, and this process stops")
 }
 
-// quorumGuard rejects requests that would wait for seconds each because the member has no leader.
+// quorumGuard rejects requests that would each wait for several seconds because the member has no
+// leader.
 type quorumGuard struct {
 	mu                sync.Mutex
 	requested, closed chan struct{}

@@ -3,9 +3,9 @@
 // controller with Slipway's volume plugins, and the scheduler.
 //
 // Each component is a struct whose fields are all its dependencies. Run blocks, calls ready once
-// when the component serves, and returns nil after its context is canceled. This package reads no
-// configuration files: the composition root sets the fields. Upstream is used through its typed
-// options, without patches. globals.go lists its process-wide variables.
+// when the component serves requests, and returns nil after its context is canceled. This package
+// reads no configuration files: the composition root sets the fields. Upstream is used through its
+// typed options, without patches. globals.go lists its process-wide variables.
 package kube
 
 import (

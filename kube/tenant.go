@@ -24,9 +24,9 @@ const (
 	noWaitHeader = "Slipway-Tenant-No-Wait"
 	// masterUser is the user that Slipway's controllers run as.
 	masterUser = "system:openshift-master"
-	// recordTenant is the tenant for Slipway's controllers' changes to image records. These changes
-	// count toward a tenant because users cause them: when a project is deleted, thousands of large
-	// records can change.
+	// recordTenant is the tenant for changes that Slipway's controllers make to image records.
+	// These changes count toward a tenant because users cause them: when a project is deleted,
+	// thousands of large records can change.
 	recordTenant = "image records"
 )
 
@@ -120,10 +120,10 @@ func callerMark(caller string, header http.Header) tenant.Mark {
 	return tenant.Mark{Name: tenant.User(caller)}
 }
 
-// payer returns a function that returns the tenant against whose limits a request counts. The
-// tenant is a user together with the service accounts in the user's projects. The function returns
-// "" for the platform. Unlike writes, requests count toward the limits of their sender and not of
-// the project that they specify.
+// payer returns a function that returns the tenant toward whose limits a request counts. The tenant
+// is a user together with the service accounts in the user's projects. The function returns "" for
+// the platform. Unlike writes, requests count toward the limits of their sender and not of the
+// project that they specify.
 func payer(requester func(project string) string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		caller, ok := request.UserFrom(r.Context())

@@ -62,7 +62,7 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 }
 
 // LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
-// session the request carries, so that the next login asks for a password. A token that does not
+// session the request contains, so that the next login requires a password. A token that does not
 // exist is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
 	login := s.current.Load().login

@@ -5,7 +5,7 @@
 // a bearer token authenticator, and an authorizer that enforces token scopes. Its objects belong to
 // the API groups user.openshift.io and oauth.openshift.io. It implements the flows itself, because
 // OpenShift's challenges, redirects and stored token names are part of the interface, and there are
-// only two grants.
+// only two grant types.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.1.4; RFC 6749, RFC 7636, RFC 8414.
 package oauth
@@ -23,8 +23,8 @@ import (
 
 // Config is the server's configuration. It corresponds to oauthConfig in MasterConfig.
 type Config struct {
-	// PublicURL is the server's URL for browsers and clients. ConsoleURL is the web console's URL.
-	// It is optional.
+	// PublicURL is the server's URL for browsers and clients. ConsoleURL is the web console's URL,
+	// which is optional.
 	PublicURL, ConsoleURL string
 	// SeveralServers means that servers at other URLs share the same clients, as the masters of a
 	// cluster do.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestPathsWithoutLoginAreListed lists the paths that are served without authentication. The matrix
-// in test/scenario/attack does not contain these paths, because no role names them. Review a new
+// in test/scenario/attack does not contain these paths, because no role lists them. Review a new
 // path like a permission that is granted to all users.
 func TestPathsWithoutLoginAreListed(t *testing.T) {
 	want := []string{

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// lostTimeout is how long a node can be not ready before the rollout continues without it.
+// lostTimeout is how long a node can remain not ready before the rollout continues without it.
 const lostTimeout = 10 * time.Minute
 
 // Controllers is the component that applies the node group configurations to nodes.

@@ -149,7 +149,7 @@ func (a *Appliance) Delete(collection, fullPath string) {
 	a.remove(collection + "/" + escape(fullPath))
 }
 
-// Changes returns the requests since the last call that made changes, such as "POST ltm/pool".
+// Changes returns the requests that made changes since the last call, such as "POST ltm/pool".
 func (a *Appliance) Changes() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

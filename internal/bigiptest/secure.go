@@ -106,7 +106,7 @@ func serverNameOf(conn net.Conn) (name string, from net.Conn, err error) {
 }
 
 // passthrough returns the pool member for a passthrough host, or "". The virtual server must have
-// the router's iRule, whose text names the data group.
+// the router's iRule, whose text contains the name of the data group.
 func (a *Appliance) passthrough(name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

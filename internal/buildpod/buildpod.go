@@ -24,7 +24,7 @@ const (
 	// has this volume.
 	CacheDir = "/var/cache/slipway-builder"
 	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect this path and the
-	// names in it.
+	// names of the files in it.
 	SecretsDir = "/var/run/secrets/openshift.io"
 	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
 	ConfigMapsDir = "/var/run/configs/openshift.io"

@@ -35,7 +35,7 @@ func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
 	return netip.PrefixFrom(at(n.IPv6, number.Lsh(number, uint(n.HostBits6))), 128-n.HostBits6)
 }
 
-// Address returns the address in second that has the same number as address has in first.
+// Address returns the address that has the same number in second as address has in first.
 func Address(first, second netip.Prefix, address netip.Addr) netip.Addr {
 	return at(second, offset(first, address))
 }

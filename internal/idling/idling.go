@@ -11,7 +11,7 @@ import (
 // Annotations.
 const (
 	// IdledAt is set on idle services, their endpoints and their scaled resources. It contains the
-	// RFC 3339 time of idling.
+	// time of idling, in RFC 3339 format.
 	IdledAt = "idling.alpha.openshift.io/idled-at"
 	// Targets is set on idle services and their endpoints. It contains the resources to scale up,
 	// as a JSON list of Targets.

@@ -2,7 +2,7 @@ package imagesignature
 
 import "testing"
 
-// FuzzClaims checks that every valid text names an image and an identity, and that Open trusts
+// FuzzClaims checks that every valid text contains an image and an identity, and that Open trusts
 // nothing without keys.
 func FuzzClaims(f *testing.F) {
 	f.Add([]byte(`{"critical":{"type":"atomic container signature","image":{"docker-manifest-digest":"sha256:0"},"identity":{"docker-reference":"a"}},"optional":{"timestamp":1e300}}`))

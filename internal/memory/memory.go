@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package memory returns the memory that a process needed only during startup to the machine.
+// Package memory returns memory to the machine after startup, if the process used the memory only
+// to start.
 package memory
 
 import (
@@ -22,8 +23,8 @@ const settleDelay = 10 * time.Second
 
 // ReleaseAfterStart waits until the process has started up, or until ctx is done. Then it returns
 // unneeded memory to the machine: heap that was used during startup, which Go would keep for
-// minutes, and code and constants that only initialization read. Code and constants are clean file
-// pages, which the kernel maps again from the page cache on demand.
+// minutes, and code and constants that were read only during initialization. Code and constants are
+// clean file pages, which the kernel maps again from the page cache on demand.
 func ReleaseAfterStart(ctx context.Context) error {
 	select {
 	case <-time.After(settleDelay):
@@ -59,8 +60,8 @@ func releaseMappings(program string) error {
 			start, end, candidate = readOnly(lines.Text(), program)
 			continue
 		}
-		// A page that was changed before its mapping became read-only exists in no file. The loader
-		// of a position-independent program changes pages in this way.
+		// A page that was changed before its mapping became read-only is not in any file. The
+		// loader of a position-independent program changes pages in this way.
 		if !candidate || field != "Anonymous" || strings.TrimSpace(value) != "0 kB" {
 			continue
 		}

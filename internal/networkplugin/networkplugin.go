@@ -42,7 +42,7 @@ const (
 )
 
 // ProjectUIDAnnotation is the NetNamespace annotation that contains the project's UID. A project
-// with the same name that is created later has another UID.
+// with the same name that is created later has a different UID.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"
 
 // BelongsTo reports whether a NetNamespace with these annotations can belong to the project with

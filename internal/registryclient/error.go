@@ -18,8 +18,8 @@ import (
 )
 
 // Error reports why a registry could not be read. It contains no text from a response's body or
-// headers: users see the error, and the user who named the registry might not be allowed to see its
-// content.
+// headers: users see the error, and the user who specified the registry might not be allowed to see
+// its content.
 type Error struct {
 	// Status is the HTTP status code, or 0 if no response was received.
 	Status int

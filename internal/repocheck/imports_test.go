@@ -75,8 +75,8 @@ func checkFolders(t *tree) (violations findings) {
 	return violations
 }
 
-// checkImports finds imports of the module's own packages that do not point down, and imports of
-// upstream packages outside the upstream layer.
+// checkImports finds imports of the module's own packages that do not point to a lower layer, and
+// imports of upstream packages outside the upstream layer.
 func checkImports(t *tree) (violations findings) {
 	t.goFiles(func(f file) {
 		from, fromUnit, ok := unit(f.folder())

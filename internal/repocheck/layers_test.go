@@ -133,7 +133,7 @@ var longFiles = []exemption{
 	{"docs/dependencies.md", "written by hack/dependencies, one line for each linked module"},
 }
 
-// exception allows packages in the folder from to import packages in the folder to.
+// exception allows packages in one folder, from, to import packages in another folder, to.
 type exception struct{ from, to, reason string }
 
 // exemption is a path to which a rule does not apply, or a folder that a rule allows.

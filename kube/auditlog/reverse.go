@@ -7,7 +7,7 @@ import (
 )
 
 // chunkSize is the number of bytes in one read. maxLine is the maximum length of a line, in bytes.
-// Longer lines are skipped. An event that contains a large object has about 3 MiB.
+// Longer lines are skipped. An event that contains a large object is about 3 MiB long.
 const (
 	chunkSize = 1 << 20
 	maxLine   = 8 << 20

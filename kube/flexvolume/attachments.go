@@ -41,8 +41,8 @@ func (a attachment) String() string {
 	return fmt.Sprintf("volume %q of FlexVolume driver %q on node %q", a.volume, a.driver, a.node)
 }
 
-// add records an attachment before the driver is called. It fails while the volume is being
-// detached because an earlier process had attached it.
+// add records an attachment before the driver is called. It fails while a volume that an earlier
+// process attached is being detached.
 func (s *Attachments) add(a attachment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

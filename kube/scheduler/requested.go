@@ -13,8 +13,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// mostRequested implements MostRequestedPriority: upstream's resource score with the strategy
-// opposite to that of LeastRequestedPriority. It is a separate plugin because a Policy can contain
+// mostRequested implements MostRequestedPriority: upstream's resource score with the opposite of
+// the strategy for LeastRequestedPriority. It is a separate plugin because a Policy can contain
 // both priorities.
 type mostRequested struct {
 	framework.PreScorePlugin

@@ -16,7 +16,7 @@ import (
 
 // serviceAffinity implements the predicate serviceAffinity: a service's pods run on nodes with the
 // same values for some labels. The pod's node selector determines the values of the labels that it
-// contains. The node of the service's oldest pod determines the values of the others.
+// contains. The node of the service's oldest pod determines the values of the other labels.
 type serviceAffinity struct {
 	name   string
 	labels []string
@@ -98,8 +98,8 @@ func (s *affinityState) remove(pod *corev1.Pod) {
 	}
 }
 
-// compare orders pods by age, and pods created in the same second by name. It is negative if p is
-// older than other.
+// compare orders pods by age, and pods created in the same second by name. The result is negative
+// if p is older than other.
 func (p peer) compare(other peer) int {
 	return cmp.Or(p.pod.CreationTimestamp.Compare(other.pod.CreationTimestamp.Time), strings.Compare(p.pod.Name, other.pod.Name))
 }

@@ -158,7 +158,7 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 const maxReferences = 32
 
 // redirects returns the valid redirect URIs in a service account's annotations, and an error
-// message for each invalid one.
+// message for each invalid URI.
 func (a *Accounts) redirects(ctx context.Context,
 	account *corev1.ServiceAccount) (addresses, problems []string) {
 	references := 0

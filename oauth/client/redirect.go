@@ -9,8 +9,8 @@ import (
 )
 
 // Redirect returns the redirect URI for a response. This is the requested URI if it equals one of
-// the client's URIs or is below one, or the client's only URI if the request names none. For any
-// other URI, Redirect returns an error, and the caller must not redirect.
+// the client's URIs or is below one of them, or the client's only URI if the request does not
+// specify a URI. For any other URI, Redirect returns an error, and the caller must not redirect.
 func (c *Client) Redirect(query string) (string, error) {
 	if query == "" {
 		if len(c.RedirectURIs) != 1 {
@@ -57,7 +57,7 @@ func parseRedirect(text string) (*url.URL, error) {
 // segment: some servers treat a backslash as a slash, and some ignore everything after a semicolon.
 func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
-// below reports whether target is base or a path below base: /app/x is below https://host/app,
+// below reports whether target is base or a path below base: /app/x is below https://host/app, but
 // /apple is not.
 func below(base, target *url.URL) bool {
 	if base.Scheme != target.Scheme || base.Host != target.Host {

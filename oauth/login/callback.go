@@ -18,7 +18,7 @@ func (s *Server) callback(provider Provider) string {
 	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
 }
 
-// ServeCallback handles a browser that another server redirected back. The state must contain the
+// ServeCallback handles a browser that returns from another server. The state must contain the
 // value of the browser's own cookie, so that a link from an attacker cannot log in a user.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
@@ -54,7 +54,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// encodeState encodes the values that the server must return with the browser.
+// encodeState encodes the values that the other server must return with the browser.
 func encodeState(browser, then string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }

@@ -70,8 +70,8 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	return s.fromSession(r)
 }
 
-// AuthenticateProgram is Authenticate without sessions. A link on another site can make a browser
-// send its session cookie, but not a password.
+// AuthenticateProgram works like Authenticate, but ignores sessions. A link on another site can
+// make a browser send its session cookie, but not a password.
 func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
 		if provider.Request == nil {

@@ -76,7 +76,7 @@ func (v *verifier) verify(ctx context.Context, token string) (map[string]any, er
 }
 
 // of returns the verifier for the server's issuer. If no issuer is configured and the claims do not
-// name a plausible issuer, of returns nil without an error. If the issuer has no valid discovery
+// contain a plausible issuer, of returns nil without an error. If the issuer has no valid discovery
 // document, the error is errUndescribed.
 func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDTokenVerifier, error) {
 	v.mu.Lock()
@@ -121,7 +121,8 @@ func (v *verifier) plausible(issuer string) bool {
 }
 
 // describe reads an issuer's discovery document. It returns errUndescribed if the document is
-// missing or invalid, or if the issuer is derived and the document names another token endpoint.
+// missing or invalid, or if the issuer is derived and the document contains a different token
+// endpoint.
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
