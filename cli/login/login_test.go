@@ -135,8 +135,8 @@ func TestLogin(t *testing.T) {
 		name  string
 		args  []string // in addition to the server
 		input string
-		// If trusted is set, the test passes --certificate-authority. project is the kubeconfig's
-		// current project after the login.
+		// trusted makes the test pass --certificate-authority. project is the kubeconfig's current
+		// project after the login.
 		trusted     bool
 		out, errOut string // parts
 		project     string

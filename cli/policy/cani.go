@@ -98,7 +98,7 @@ func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	return err
 }
 
-// With --list, run prints the user's rules. Otherwise, it prints whether the action is allowed.
+// run prints whether the action is allowed or, with --list, prints the user's rules.
 func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
 	if c.list {
 		return true, c.printRules(ctx, streams)

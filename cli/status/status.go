@@ -25,8 +25,8 @@ type Options struct {
 	Namespace string
 	// Title is the project's display name. Server is the server's address.
 	Title, Server string
-	// If Suggest is set, the output contains the problems with their remedies. Otherwise, it
-	// contains only the number of problems.
+	// Suggest determines whether the output contains the problems with their remedies, or only the
+	// number of problems.
 	Suggest bool
 	// Now is the current time.
 	Now time.Time

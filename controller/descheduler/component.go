@@ -20,8 +20,7 @@ type Component struct {
 	PolicyFile string
 	// Interval is the delay before the first pass and between two passes.
 	Interval time.Duration
-	// If DryRun is set, the component only logs the pods that the policy would evict, without
-	// evicting them.
+	// DryRun makes the component log the pods that the policy would evict, without evicting them.
 	DryRun bool
 
 	note func(text string)

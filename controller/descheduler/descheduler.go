@@ -34,8 +34,8 @@ var ErrFewNodes = errors.New("the cluster has fewer than two ready nodes")
 type Descheduler struct {
 	Client kubernetes.Interface
 	Policy *api.DeschedulerPolicy
-	// If DryRun is set, the API server validates evictions but does not execute them.
-	// PodDisruptionBudgets are respected, but each eviction is evaluated separately.
+	// DryRun makes the API server validate evictions without executing them. PodDisruptionBudgets
+	// are respected, but each eviction is evaluated separately.
 	DryRun bool
 	// Report is called for each pod that the policy selects.
 	Report func(Eviction)

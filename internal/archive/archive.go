@@ -35,9 +35,9 @@ type Extractor struct {
 	Mode func(fs.FileMode) fs.FileMode
 	// Copy copies a file's content. If it is nil, io.Copy is used.
 	Copy func(to io.Writer, from io.Reader) (int64, error)
-	// If LocalLinks is set, Extract accepts only links to targets in Root, and no entries below a
-	// link. Otherwise, symbolic links can have any target, and entries can be below links whose
-	// targets are in Root.
+	// LocalLinks makes Extract accept only links to targets in Root, and no entries below a link.
+	// Otherwise, symbolic links can have any target, and entries can be below links whose targets
+	// are in Root.
 	LocalLinks bool
 }
 

@@ -11,9 +11,10 @@ const (
 	Program = "/usr/bin/slipway-builder"
 	// Runc is runc's path in Image.
 	Runc = "/usr/bin/runc"
-	// With ConfineArgument, the builder only blocks link-local addresses in the pod's network.
+	// ConfineArgument makes the builder block link-local addresses in the pod's network, and do
+	// nothing else.
 	ConfineArgument = "confine"
-	// With FetchArgument, the builder only fetches a pipeline's source.
+	// FetchArgument makes the builder fetch a pipeline's source, and do nothing else.
 	FetchArgument = "fetch"
 )
 

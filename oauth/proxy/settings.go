@@ -36,7 +36,7 @@ type Settings struct {
 	// cookie. CookieExpire is the time after which the cookie expires.
 	CookieName, CookieSecret string
 	CookieExpire             time.Duration
-	// If PassToken is set, the proxy passes the user's token to the application.
+	// PassToken makes the proxy pass the user's token to the application.
 	PassToken bool
 	// Open matches the paths that can be accessed without a login.
 	Open []*regexp.Regexp
