@@ -35,25 +35,26 @@ import (
 type Controller struct {
 	// Config is the client configuration for the API server.
 	Config *rest.Config
-	// Drivers holds the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. The
+	// Drivers lists the addresses of the drivers' sockets, such as unix:///run/csi/csi.sock. The
 	// sockets do not need to exist yet.
 	Drivers []string
 	// Timeout is the timeout of each driver call. The default is 30 seconds.
 	Timeout time.Duration
-	// Node, if set, is the node that the drivers serve. A driver that serves a single node must run
-	// on every node. Volumes are provisioned and deleted only for this node, and are not attached.
+	// Node, if set, is the only node that the drivers serve. Such drivers must run on every node,
+	// each with its own controller. The controller provisions and deletes volumes only for this
+	// node, and does not attach volumes.
 	Node string
 	// Lease, if set, is the Lease for leader election.
 	Lease *Lease
-	// Features create the controllers. The Features function returns all of them.
+	// Features create the controllers. The function Features returns all available features.
 	Features []session.Feature
-	// Object, if set, enables management of each driver's CSIDriver object. It holds the fields
-	// that are not derived from the driver's capabilities. CSIDriver objects that others created
-	// are not changed.
+	// Object, if set, enables management of each driver's CSIDriver object. It contains the fields
+	// that are not derived from the driver's capabilities. CSIDriver objects that Slipway did not
+	// create are not changed.
 	Object *storagev1.CSIDriverSpec
 	// Metrics records the metrics of drivers and queues.
 	Metrics *metrics.Metrics
-	// Dial holds additional options for driver connections, such as fault injection in tests.
+	// Dial contains additional options for driver connections, such as fault injection in tests.
 	Dial driver.Options
 }
 
@@ -170,7 +171,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// term holds the objects that all drivers share during one term of leadership.
+// term contains the objects that all drivers share during one term of leadership.
 type term struct {
 	*Controller
 	client    kubernetes.Interface

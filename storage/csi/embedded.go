@@ -21,7 +21,7 @@ type Embedded struct {
 	KubeletDir string
 	// Controller serves the driver on Socket.
 	Controller *Controller
-	// Others holds additional functions that run while the driver serves.
+	// Others lists additional functions that run while the driver serves.
 	Others []func(ctx context.Context) error
 }
 
@@ -63,8 +63,8 @@ func (e *Embedded) Run(ctx context.Context, ready func()) error {
 }
 
 // control waits until the API server serves snapshots, then runs the controller. It must wait
-// because the controller checks only once for snapshots, and on the first start the control plane
-// might not serve their definitions yet.
+// because the controller checks only once whether the API server serves snapshots, and on the first
+// start, the snapshot CRDs might not exist yet.
 func (e *Embedded) control(ctx context.Context) error {
 	if AwaitSnapshots(ctx, e.Controller.Config) != nil {
 		return nil

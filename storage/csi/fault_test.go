@@ -19,7 +19,8 @@ import (
 const (
 	rounds     = 10  // each with its own driver, cluster and seed
 	lifecycles = 100 // lifecycles in each round
-	// Concurrent lifecycles. A driver crash fails all of their calls and delays their retries.
+	// concurrency is the number of concurrent lifecycles. A driver crash fails all of their calls
+	// and delays their retries.
 	concurrency        = 20
 	faultyRate         = 0.3
 	faultsPerLifecycle = 6 // calls that might fail, for each lifecycle
@@ -98,7 +99,8 @@ func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.deleteClaim(name)
 }
 
-// pause waits for up to a few milliseconds in a third of the cases, and reports whether it waited.
+// pause waits for a few milliseconds with a probability of one third, and reports whether it
+// waited.
 func (c *cluster) pause(choice *rand.Rand) bool {
 	if choice.IntN(3) > 0 {
 		return false

@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 )
 
-// Options holds the administrator's settings for each feature. The zero value is suitable for any
-// driver.
+// Options contains each feature's options. The zero value is suitable for any driver.
 type Options struct {
 	Attach    attach.Options
 	Provision provision.Options

@@ -64,8 +64,8 @@ func (l *unsupportedOps) add(op Operation) {
 	l.ops[op] = true
 }
 
-// call describes one driver call. volume is the ID of the volume to lock. secrets holds the secret
-// values in args.
+// call describes one driver call. volume is the ID of the volume to lock. secrets contains the
+// secret values in args.
 type call struct {
 	op      Operation
 	args    []string

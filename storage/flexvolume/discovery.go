@@ -29,9 +29,9 @@ const (
 func (r *Registry) Name() string { return "flexvolume" }
 
 // Run watches the plugin directory until ctx is done, and initializes each driver that it finds.
-// Drivers initialize concurrently. Run calls ready after the first scan. Drivers of volumes in use
-// have last-good copies, and do not need init. Without KeepDir, Run first waits until the drivers
-// of the first scan are initialized, or for initTimeout.
+// Drivers initialize concurrently. Run calls ready after the first scan. A driver whose volumes are
+// in use has a last-good copy, so it does not need init. Without KeepDir, Run first waits until the
+// drivers of the first scan are initialized, or for initTimeout.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
 // always follows the last change. Directories whose names begin with "." are ignored. Run returns
@@ -96,9 +96,9 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// scan reads the directory once. It returns the time of the next scan if no change is reported
-// before. Zero means that no such scan is needed, and is returned unless the directory cannot be
-// read or watched completely.
+// scan reads the directory once. If the directory cannot be read or watched completely, it returns
+// the time of the next scan, in case no change is reported before that time. Otherwise, it returns
+// zero.
 func (r *Registry) scan(watch *watch) time.Time {
 	start := time.Now()
 	files, err := watch.scan(r.Dir)
@@ -142,7 +142,7 @@ func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, re
 }
 
 // nextWake returns the time at which Run must act even without a change: the time of the next scan
-// or init. Zero means never, so unchanged drivers cost nothing.
+// or init. Zero means never. Unchanged drivers therefore use no CPU time.
 func (r *Registry) nextWake(scan time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

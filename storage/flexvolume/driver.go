@@ -183,7 +183,8 @@ func (d *Driver) ExpandVolume(ctx context.Context, volume Volume, dir string, ne
 	return resp.VolumeNewSize, err
 }
 
-// ExpandFS expands the file system at dir to the size of its device. Sizes are in bytes.
+// ExpandFS expands the file system that is mounted at dir to the size of its device. Sizes are in
+// bytes.
 func (d *Driver) ExpandFS(ctx context.Context, volume Volume, device, dir string, newSize, oldSize int64) error {
 	input, err := volume.json()
 	if err != nil {

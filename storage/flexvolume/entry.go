@@ -30,8 +30,8 @@ type initResult struct {
 	err, copyErr error
 }
 
-// hashChanged computes the version of each executable that has changed since the last scan. It
-// holds no lock, because it may read a lot of data.
+// hashChanged computes the version of each executable that has changed since the last scan. The
+// caller must not hold mu, because computing the hash may require reading a lot of data.
 func (r *Registry) hashChanged(files map[string]*driverFile) {
 	for name, file := range files {
 		if file.err != nil {

@@ -33,7 +33,7 @@ type PastCall struct {
 	Volume string    `json:"volume,omitempty"`
 	Path   string    `json:"path,omitempty"`
 	Start  time.Time `json:"start"`
-	// Seconds is the duration of the call, or the time for which it has been running.
+	// Seconds is the duration of a completed call, or the time for which a call has been running.
 	Seconds float64 `json:"seconds"`
 	// PID is the process ID of a running call, or 0.
 	PID int `json:"pid,omitempty"`
@@ -165,9 +165,9 @@ const (
 	stuckPeriod = time.Minute
 )
 
-// FailedReleases returns, for each volume path, the last call to release the volume that the
-// Registry with this KeepDir recorded, if the call failed within releaseRetryPeriod or has been
-// running for at least stuckPeriod.
+// FailedReleases returns the calls that failed to release a volume or are stuck, as recorded by the
+// Registry with this KeepDir. For each volume path, only the last release call counts, and only if
+// it failed within releaseRetryPeriod or has been running for at least stuckPeriod.
 func FailedReleases(keepDir string) ([]PastCall, error) {
 	now := time.Now()
 	calls, err := historySince(keepDir, "", now.Add(-releaseRetryPeriod))

@@ -21,7 +21,7 @@ type Volume struct {
 	FSType string
 	// ReadOnly is the volume's readOnly setting.
 	ReadOnly bool
-	// Options holds the user's options. They are passed to the driver verbatim.
+	// Options contains the user's options. They are passed to the driver verbatim.
 	Options map[string]string
 }
 
@@ -34,7 +34,7 @@ type MountRequest struct {
 	Pod Pod
 	// FSGroup is the group that owns the volume's files, or nil.
 	FSGroup *int64
-	// Secrets holds the data of the referenced secret. The values are passed to the driver in
+	// Secrets contains the data of the referenced secret. The values are passed to the driver in
 	// base64.
 	Secrets map[string][]byte
 }

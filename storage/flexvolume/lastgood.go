@@ -24,8 +24,8 @@ type lastGood struct {
 	Capabilities Capabilities `json:"capabilities"`
 }
 
-// lastGoodDir returns the directory of a driver's last-good copy. The path ends like that of the
-// installed driver, because drivers parse it.
+// lastGoodDir returns the directory of a driver's last-good copy. The path has the same last
+// elements as the path of the installed driver, because drivers parse it.
 func lastGoodDir(keepDir, driver string) string { return filepath.Join(keepDir, EscapeName(driver)) }
 
 // saveLastGood copies the executable of a driver whose init has succeeded. If the executable has

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Capabilities holds the capabilities that a driver reports on init.
+// Capabilities contains the capabilities that a driver reports on init.
 type Capabilities struct {
 	// Attach is set if the driver supports attach and detach operations. If it is not set, only
 	// mount and unmount are called.
@@ -21,7 +21,8 @@ type Capabilities struct {
 	SupportsMetrics bool `json:"supportsMetrics"`
 	// FSGroup is set if the group of the volume's files is changed to the pod's fsGroup.
 	FSGroup bool `json:"fsGroup"`
-	// RequiresFSResize is set if the file system must be expanded after the volume.
+	// RequiresFSResize is set if the file system must also be expanded after the volume has been
+	// expanded.
 	RequiresFSResize bool `json:"requiresFSResize"`
 }
 
@@ -75,7 +76,7 @@ func (a response) capabilities() Capabilities {
 	return merged
 }
 
-// output holds a driver's output and exit status.
+// output contains a driver's output and exit status.
 type output struct {
 	stdout, stderr []byte
 	exit           error // nil for exit code 0

@@ -90,8 +90,8 @@ func TestLinkToItselfIsRejected(t *testing.T) {
 	}
 }
 
-// TestDriverRunsAfterItsDirectoryIsClosed removes write access from a directory that is not
-// watched.
+// TestDriverRunsAfterItsDirectoryIsClosed checks that a driver becomes ready after write access to
+// a parent of the plugin directory, which is not watched, has been removed.
 func TestDriverRunsAfterItsDirectoryIsClosed(t *testing.T) {
 	above := filepath.Join(t.TempDir(), "above")
 	registry := &Registry{Dir: filepath.Join(above, "plugins"), KeepDir: t.TempDir()}

@@ -162,7 +162,7 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
 		t.Errorf("an older version is used without an error: %v", err)
 	}
-	// Volumes in use are unmounted with the older version, whose path ends in the same way.
+	// Volumes in use are unmounted with the older version. Its path has the same last elements.
 	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
 		t.Error(err)
 	}
@@ -239,7 +239,7 @@ func TestBurstOfChangesIsScannedOncePerSecond(t *testing.T) {
 	eventually.True(t, "the last change is seen", func() bool { e, _ := r.Lookup("x/y"); return e.Version == want && e.State == StateReady })
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// One scan before the burst, and one at its start.
+	// The limit allows for one scan before the burst, and one at its start.
 	if limit := int(time.Since(start)/time.Second) + 2; r.scans > limit {
 		t.Errorf("%d scans in %s of %d changes", r.scans, time.Since(start), changes)
 	}

@@ -69,8 +69,8 @@ func release(ctx context.Context, dir, driver string, undo func(context.Context)
 		failure, dir, how, driver), nil
 }
 
-// detachAll unmounts all mounts at and below dir, whether or not they are in use. lazy reports
-// whether any mount was in use.
+// detachAll unmounts all mounts at and below dir, even if they are in use. lazy reports whether any
+// mount was in use.
 func detachAll(dir string) (lazy bool, err error) {
 	table, err := mountsBelow(dir)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// frozen returns a file system on which each writing process waits in the kernel, where signals do
-// not reach it, until thaw is called.
+// frozen returns a file system on which each process that writes is blocked in the kernel, where it
+// cannot receive signals, until thaw is called.
 func frozen(t *testing.T) (dir string, thaw func()) {
 	t.Helper()
 	dir = filepath.Join(scratch(t), "frozen")

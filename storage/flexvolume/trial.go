@@ -16,7 +16,7 @@ import (
 // Trial is a single call for diagnosing or testing a driver.
 type Trial struct {
 	Operation Operation
-	// Args holds the arguments that follow the operation.
+	// Args contains the arguments that follow the operation.
 	Args []string
 	// KillAfter is the delay after which SIGKILL is sent to the driver's process group to simulate
 	// a crash. If it is 0, the process group is not killed.
@@ -44,8 +44,8 @@ type TrialResult struct {
 	// Leaked is set if the driver printed a secret of at least 8 bytes. Shorter values can appear
 	// in output by chance.
 	Leaked bool
-	// The fields from Status to Capabilities are those of the driver's response. They are empty if
-	// the response is missing or invalid.
+	// The fields from Status to Capabilities are from the driver's response. They are empty if the
+	// response is missing or invalid.
 	Status, Message, Device, VolumeName string
 	Attached                            bool
 	VolumeNewSize                       int64
@@ -69,8 +69,8 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	}
 	path, args := d.path, slices.Concat([]string{string(trial.Operation)}, trial.Args)
 	if trial.Env != "" {
-		// env replaces itself with the driver by execve, so the driver sees its own path as its
-		// name.
+		// The program env replaces itself with the driver by execve, so the driver receives its own
+		// path as its name.
 		path, args = "/usr/bin/env", slices.Concat([]string{trial.Env, d.path}, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))
@@ -167,7 +167,7 @@ func secretsIn(args []string) map[string][]byte {
 	return secrets
 }
 
-// secretPrefix is the prefix of the option keys that hold secrets.
+// secretPrefix is the prefix of the option keys that contain secrets.
 const secretPrefix = "kubernetes.io/secret/"
 
 // Input returns the JSON object for all operations except mount.

@@ -10,8 +10,8 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watch detects changes in the plugin directory and in the driver directories below it. All fields
-// except changed belong to the scanning goroutine.
+// watch detects changes in the plugin directory and in the driver directories below it. Only the
+// scanning goroutine may access the fields other than changed.
 type watch struct {
 	// changed contains a value if anything has changed since the last scan.
 	changed chan struct{}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// quiet is a driver that writes nothing to its directory.
+// quiet is a driver that does not write to its directory.
 const quiet = "#!/bin/sh\necho '{\"status\":\"Success\",\"capabilities\":{\"attach\":false}}'\n"
 
 // scanCounter counts scans and failed scans.

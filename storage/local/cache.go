@@ -18,10 +18,10 @@ import (
 )
 
 // A cache is an inline volume of a pod. It is similar to an ephemeral volume, but its content is
-// kept for the next pod. A cache is identified by the pods' namespace, which the kubelet sends, and
-// a name, so a pod cannot access a cache in another namespace. Concurrent pods share a cache. A
-// cache can be deleted whenever no pod uses it. If the node has no space for the cache, the pod
-// gets an empty read-only directory.
+// kept for the next pod. A cache is identified by its name and the pod's namespace. The kubelet
+// sends the namespace, so a pod cannot access a cache in another namespace. Concurrent pods share a
+// cache. A cache can be deleted at any time when no pod uses it. If the node has no space for the
+// cache, the pod gets an empty read-only directory.
 const (
 	// CacheKey is the volume attribute that contains the name of a cache.
 	CacheKey = "cache"
@@ -41,8 +41,8 @@ const (
 // Cache identifies a cache.
 type Cache struct{ Namespace, Name string }
 
-// recordName returns the name in the cache's record. Volumes created by CreateVolume never have
-// names of this form.
+// recordName returns the name in the cache's record. The name of a volume that CreateVolume creates
+// never has this form.
 func (c Cache) recordName() string { return "cache/" + c.Namespace + "/" + c.Name }
 
 // isCache reports whether the volume is a cache.
@@ -134,8 +134,8 @@ func (d *Driver) mountCache(ctx context.Context, v volume, target string, capabi
 	return d.mount(ctx, file, v, target, capability)
 }
 
-// isCacheAt reports whether a cache is mounted at path. The volume handles of caches have no
-// records.
+// isCacheAt reports whether a cache is mounted at path. It checks the mount because a cache's
+// volume handle has no record.
 func (d *Driver) isCacheAt(path string) bool {
 	mounts, err := filesystem.MountsAt(path)
 	if err != nil || len(mounts) == 0 {

@@ -138,8 +138,8 @@ func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	return nil
 }
 
-// create creates the volume. If this fails, it removes the volume. If the removal also fails, the
-// next attempt or the next startup removes the volume.
+// create creates the volume. If the creation fails, create removes the volume. If the removal also
+// fails, the next attempt or the next startup removes the volume.
 func (d *Driver) create(ctx context.Context, file string, v volume, source contentSource) error {
 	v.State = stateCreating
 	if err := d.reserveVolume(file, v); err != nil {

@@ -34,9 +34,10 @@ func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 }
 
 // inUseBy returns the device that uses a volume, or "" if the volume is not in use. A device whose
-// file system is not mounted here is in use only while another mount namespace, usually that of a
-// starting container, has a copy of an earlier mount. inUseBy waits until this mount namespace no
-// longer uses the device, because a rejected caller retries only after minutes.
+// file system is not mounted in this mount namespace is in use only while another mount namespace,
+// usually the mount namespace of a starting container, has a copy of an earlier mount. inUseBy
+// waits up to detachTimeout for the device to be detached, because a caller retries a rejected call
+// only after minutes.
 func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, error) {
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)

@@ -39,8 +39,8 @@ type keyedLock struct {
 	keys map[string]bool
 }
 
-// acquire locks keys until release is called. If a key is already locked, the error has the code on
-// which callers retry, as the specification requires.
+// acquire locks keys until release is called. If a key is already locked, the error has the code
+// for which the CSI specification requires callers to retry.
 func (b *keyedLock) acquire(keys ...string) (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,9 +17,9 @@ import (
 
 func (d *Driver) handle(file string) string { return d.Node + "/" + file }
 
-// localFile returns the file that a handle refers to. A handle for another node is an error. file
-// is "" if the handle is not a valid handle of this driver, in which case no object with this
-// handle exists.
+// localFile returns the file name for a handle. It returns an error if the handle is for another
+// node. If the handle is not a valid handle of this driver, file is "": no object with this handle
+// exists.
 func (d *Driver) localFile(handle string) (file string, err error) {
 	node, file, ok := cutLast(handle)
 	if !ok || fileName(file) != file {

@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// driverDir is the environment variable that makes the test executable run as a driver in the
-// directory that the variable names.
+// driverDir is the environment variable that makes the test executable run as a driver. Its value
+// is the driver's directory.
 const driverDir = "SLIPWAY_TEST_LOCAL_DRIVER"
 
 func TestMain(m *testing.M) {

@@ -16,11 +16,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// reference is the number of specs, out of 103, that run with csi-driver-host-path.
+// reference is the number of specs, out of 103, that csi-driver-host-path runs.
 const reference = 85
 
-// TestDriverConforms runs csi-sanity, the conformance suite by the specification's authors. Specs
-// about controller attach do not apply: a local volume cannot be attached to another node.
+// TestDriverConforms runs csi-sanity, the specification authors' conformance suite. Specs about
+// controller attach do not apply: a local volume cannot be attached to another node.
 func TestDriverConforms(t *testing.T) {
 	dir := t.TempDir()
 	socket := filepath.Join(dir, "csi.sock")
@@ -54,9 +54,9 @@ func TestDriverConforms(t *testing.T) {
 	}
 }
 
-// measureCall computes the size of a response, which protobuf caches in the message. The suite
-// compares sent and received topologies, including their hidden fields, and sending a message
-// computes its size.
+// measureCall computes the size of a response, because protobuf then caches the size in the
+// message. The suite compares sent and received topologies, including their hidden fields, and a
+// topology that was sent contains its cached size.
 func measureCall(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, response, conn, options...)
 	if message, ok := response.(proto.Message); ok {

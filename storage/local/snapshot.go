@@ -130,7 +130,7 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 	return &csi.DeleteSnapshotResponse{}, d.snapshots.remove(file)
 }
 
-// csiSnapshot converts a record to a CSI snapshot.
+// csiSnapshot converts a snapshot's record to a CSI snapshot.
 func (d *Driver) csiSnapshot(file string, s snapshot) *csi.Snapshot {
 	return &csi.Snapshot{
 		SnapshotId: d.handle(file), SourceVolumeId: s.Volume, SizeBytes: s.Size, CreationTime: timestamppb.New(s.Created),

@@ -147,7 +147,7 @@ func hasOption(options, option string) bool {
 
 // isShutDown reports whether the kernel has stopped writing to a mounted file system because of an
 // error. An ext4 file system either becomes read-only although its mount is read-write, or shows
-// the shutdown in its options. An xfs file system is shut down.
+// the shutdown in its options. An xfs file system shows the shutdown in its options.
 func isShutDown(m *mountinfo.Info) bool {
 	return filesystem.Type(m.FSType).Supported() &&
 		(hasOption(m.VFSOptions, "emergency_ro") || hasOption(m.VFSOptions, "shutdown") || hasOption(m.VFSOptions, "ro") && hasOption(m.Options, "rw"))

@@ -41,7 +41,7 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
 	})
 	checkError(t, err, codes.ResourceExhausted, "that other volumes have committed")
-	// shares 256 MiB with the volume until they are overwritten
+	// The snapshot shares 256 MiB with the volume until the blocks are overwritten.
 	n.snapshot("one", handle)
 	if got := full - capacity(); got < 760 || got > 790 {
 		t.Errorf("a snapshot of 256 MiB reduces the capacity by %d", got)

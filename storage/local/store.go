@@ -23,8 +23,7 @@ import (
 // state is the state of a volume, snapshot or group.
 type state string
 
-// An image is created after its record and removed before its record, so that it has a record in
-// every state.
+// An image is created after its record and removed before its record, so every image has a record.
 const (
 	stateCreating state = "creating"
 	stateReady    state = "ready"
@@ -81,7 +80,7 @@ func (s snapshot) check(file string) error {
 	return checkRecord(file, s.Name, s.State, s.Size, s.Filesystem)
 }
 
-// checkRecord rejects values that this package does not write.
+// checkRecord rejects values that this package never writes.
 func checkRecord(file, name string, s state, size int64, t filesystem.Type) error {
 	switch {
 	case fileName(name) != file:

@@ -167,7 +167,7 @@ func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.stage(handle, mounted("ext4"))
 	release := heldByNamespace(t)
-	// unstaging cannot do more while the namespace exists
+	// Unstaging cannot detach the device while the namespace exists.
 	if err := filesystem.Unmount(n.staging(handle)); err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package access converts how a volume is used to CSI terms: access modes, file system or block
-// device, and mount options.
+// Package access converts the requested use of a volume (access modes, file system or block device,
+// and mount options) to CSI volume capabilities.
 package access
 
 import (
@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Use describes how a volume is used.
+// Use describes how pods use a volume.
 type Use struct {
 	// Block is set if pods use the volume as a raw block device. FSType and MountOptions apply only
 	// to file system volumes.
@@ -84,7 +84,7 @@ func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCap
 	return nil, fmt.Errorf("convert access modes %q: no supported access mode", modes)
 }
 
-// OfVolume returns the Use of a CSI PersistentVolume.
+// OfVolume returns the Use that the spec of a CSI PersistentVolume describes.
 func OfVolume(spec *corev1.PersistentVolumeSpec, multiWriter bool) Use {
 	use := Use{MultiWriter: multiWriter, MountOptions: spec.MountOptions}
 	use.Block = spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock

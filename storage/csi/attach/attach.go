@@ -1,10 +1,10 @@
 // Package attach attaches and detaches a CSI driver's volumes according to VolumeAttachments
-// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). Attaching and detaching a
-// volume takes three requests to the API server: the first adds the finalizer and the node's ID to
-// the VolumeAttachment, the second writes the result to its status, and the third removes the
-// finalizer. The PersistentVolume keeps its finalizer for a while after the last detach, because
-// most volumes are soon attached to another node. The provisioner creates PersistentVolumes with
-// this finalizer.
+// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). To attach and detach a
+// volume, the package sends three requests to the API server: the first adds the finalizer and the
+// node's ID to the VolumeAttachment, the second writes the result to its status, and the third
+// removes the finalizer. After the last detach, the PersistentVolume keeps its finalizer for a
+// while, because most volumes are soon attached to another node. The provisioner creates
+// PersistentVolumes with this finalizer.
 package attach
 
 import (
@@ -24,20 +24,20 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures the attach and detach controllers.
 type Options struct {
 	// Workers is the maximum number of concurrent attach calls, and also of concurrent detach
 	// calls. The default is 10 for each.
 	Workers int
 	// FinalizerDelay is the time for which a detached PersistentVolume keeps its finalizer. The
-	// default is 5 minutes. A PersistentVolume that is being deleted loses its finalizer
+	// default is 5 minutes. If the PersistentVolume is being deleted, the finalizer is removed
 	// immediately.
 	FinalizerDelay time.Duration
 	// VerifyInterval is the interval at which attachments are compared with the driver's state. The
 	// default is 1 minute.
 	VerifyInterval time.Duration
-	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
-	// are 1 second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles after each further error, up
+	// to RetryMax. The defaults are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
@@ -48,8 +48,8 @@ func Finalizer(driverName string) string {
 	return "external-attacher/" + driver.SanitizeName(driverName)
 }
 
-// nodeIDAnnotation holds the node's ID in a VolumeAttachment, because the node may no longer exist
-// when the volume is detached.
+// nodeIDAnnotation is the VolumeAttachment annotation that contains the node's ID. The ID is
+// recorded because the node may no longer exist when the volume is detached.
 const nodeIDAnnotation = "csi.alpha.kubernetes.io/node-id"
 
 // attacher attaches one driver's volumes.
@@ -129,7 +129,7 @@ func (a *attacher) controllers() ([]controller.Controller, error) {
 	return loops, nil
 }
 
-// keys returns the key of an attachment that belongs to this driver.
+// keys returns the key of a VolumeAttachment if it belongs to this driver.
 func (a *attacher) keys(object any) []controller.Key {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Attacher != a.name {
@@ -138,8 +138,8 @@ func (a *attacher) keys(object any) []controller.Key {
 	return []controller.Key{{Name: va.Name}}
 }
 
-// changed ignores the controllers' own writes. An error in the status must not cause an early
-// retry.
+// changed reports whether an update to a VolumeAttachment requires reconciliation. It ignores the
+// controllers' own writes, because an error in the status must not cause an early retry.
 func changed(old, new any) bool {
 	before, after := old.(*storagev1.VolumeAttachment), new.(*storagev1.VolumeAttachment)
 	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Status.Attached && !after.Status.Attached
@@ -149,8 +149,8 @@ func (a *attacher) hasFinalizer(finalizers []string) bool {
 	return slices.Contains(finalizers, a.finalizer)
 }
 
-// reattachSet holds the attachments that must be attached again although their status reports them
-// as attached.
+// reattachSet contains the attachments that must be attached again although their status reports
+// them as attached.
 type reattachSet struct {
 	mu    sync.Mutex
 	names map[string]bool

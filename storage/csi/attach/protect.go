@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// protection tracks the finalizers of PersistentVolumes, because the cache may be stale.
+// protection tracks which PersistentVolumes have the finalizer, because the cache may be stale.
 type protection struct {
 	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
 
@@ -24,7 +24,7 @@ type protection struct {
 	volumes map[string]protectedVolume // by name of the PersistentVolume, until it is deleted
 }
 
-// protectedVolume holds state of a PersistentVolume that the cache lacks.
+// protectedVolume is the state of a PersistentVolume that the cache might not contain yet.
 type protectedVolume struct {
 	uid           types.UID
 	removed       bool      // the finalizer was removed and not added again

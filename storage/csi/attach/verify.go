@@ -19,7 +19,7 @@ import (
 type verifier struct {
 	*attacher
 	// listPublished returns a map from volume IDs to the IDs of the nodes to which the volumes are
-	// attached. The result may also contain other volumes.
+	// attached. The result may also contain volumes that were not requested.
 	listPublished func(ctx context.Context, volumes []string) (map[string][]string, error)
 	lastVerified  time.Time
 }
@@ -43,7 +43,7 @@ func (a *attacher) verifier() *verifier {
 	}
 }
 
-// verifyKey returns the controller's only key if there are attachments to verify.
+// verifyKey maps each of the driver's VolumeAttachments to the controller's only key.
 func (a *attacher) verifyKey(object any) []controller.Key {
 	if len(a.keys(object)) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (a *attacher) verifyKey(object any) []controller.Key {
 	return []controller.Key{{Name: a.name}}
 }
 
-// reconcile verifies all attachments and requeues itself.
+// reconcile verifies all attachments and requeues its key.
 func (v *verifier) reconcile(ctx context.Context, _ controller.Key) error {
 	if remaining := v.VerifyInterval - time.Since(v.lastVerified); remaining > 0 && !v.lastVerified.IsZero() {
 		return controller.RequeueAfter(remaining)

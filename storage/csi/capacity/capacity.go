@@ -1,6 +1,6 @@
 // Package capacity publishes a CSI driver's free capacity to the scheduler in CSIStorageCapacity
-// objects, one per topology segment and StorageClass with delayed binding. Object names are derived
-// from the StorageClass and the segment, which prevents duplicates.
+// objects, one for each combination of a topology segment and a StorageClass with delayed binding.
+// Object names are derived from the StorageClass and the segment, which prevents duplicates.
 package capacity
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// Options holds the administrator's settings.
+// Options configures capacity tracking.
 type Options struct {
 	// Namespace is the namespace of the objects. If it is empty, capacity is not tracked.
 	Namespace string
@@ -93,7 +93,8 @@ func (t *tracker) classKeys(object any) []controller.Key {
 	return []controller.Key{{Name: class.Name}}
 }
 
-// allKeys returns the keys of all of the driver's StorageClasses, after a change to its nodes.
+// allKeys returns the keys of all of the driver's StorageClasses, because a change to the driver's
+// nodes can affect the capacity of each of them.
 func (t *tracker) allKeys(any) (keys []controller.Key) {
 	classes, _ := t.classes.List(labels.Everything()) // reads from a cache do not fail
 	for _, class := range classes {
@@ -146,8 +147,8 @@ func hasDelayedBinding(class *storagev1.StorageClass) bool {
 	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
 }
 
-// segments returns the topology segments of the nodes that run the driver, or only that of the
-// tracker's node if the driver serves a single node.
+// segments returns the topology segments of the nodes that run the driver. If the driver serves a
+// single node, it returns only the segment of the tracker's node.
 func (t *tracker) segments() ([]topology.Segment, error) {
 	nodes, err := t.Nodes()
 	if err != nil || t.Node == "" {
@@ -167,8 +168,8 @@ func (t *tracker) objectName(class string, segment topology.Segment) string {
 	return fmt.Sprintf("%s-%016x", driver.SanitizeName(t.name), h.Sum64())
 }
 
-// prune deletes a class's objects that are not current. For a driver that serves a single node, it
-// ignores objects for other nodes.
+// prune deletes a class's objects whose names are not in current. For a driver that serves a single
+// node, it ignores objects for other nodes.
 func (t *tracker) prune(ctx context.Context, class string, current map[string]bool) error {
 	selector := labels.SelectorFromSet(labels.Set{driverLabel: t.name, managerLabel: t.manager()})
 	objects, err := t.objects.List(selector)
@@ -187,7 +188,8 @@ func (t *tracker) prune(ctx context.Context, class string, current map[string]bo
 	return nil
 }
 
-// manager returns the name of the objects' manager: one name for all nodes, or one name per node.
+// manager returns the value of the objects' manager label: one value for all nodes, or one value
+// per node.
 func (t *tracker) manager() string {
 	if t.Node == "" {
 		return manager

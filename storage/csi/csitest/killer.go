@@ -15,8 +15,9 @@ import (
 
 var errKilled = errors.New("the test has killed this process")
 
-// Killer simulates a process crash at a driver call or a write to the API server. Until Revive is
-// called, later calls and requests of the process fail without effect. A nil Killer is a no-op.
+// Killer simulates a process crash at a driver call or at a write to the API server. Until Revive
+// is called, later calls and requests of the process fail without effect. A nil Killer never kills
+// the process.
 type Killer struct {
 	// After kills the process immediately after the call has taken effect, instead of before the
 	// call.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 )
 
-// Description holds what a driver reports about itself.
+// Description is a driver's description of itself.
 type Description struct {
 	// Name and Version are from GetPluginInfo.
 	Name, Version string
@@ -36,7 +36,7 @@ func (d *Description) Can(rpc csi.ControllerServiceCapability_RPC_Type) bool {
 	return slices.Contains(d.Controller, rpc)
 }
 
-// driverName holds the driver's name for metrics and errors.
+// driverName is the driver's name, for metrics and errors.
 type driverName struct{ value atomic.Pointer[string] }
 
 func (n *driverName) set(name string) { n.value.Store(&name) }

@@ -23,7 +23,7 @@ type Options struct {
 	Retry time.Duration
 	// Observe, if set, is called for each completed call.
 	Observe func(Call)
-	// Dial holds additional options for the connection, such as fault injection in tests.
+	// Dial contains additional options for the connection, such as fault injection in tests.
 	Dial []grpc.DialOption
 }
 
@@ -57,7 +57,7 @@ func Dial(address string, options Options) (*Driver, error) {
 		options.Retry = defaultRetry
 	}
 	d := &Driver{Address: path, options: options}
-	// Detect restarts immediately, and keep the delay of calls after a restart short.
+	// Reconnect quickly after the driver has restarted, so that calls are not delayed for long.
 	retry := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, Jitter: 0.2, MaxDelay: defaultRetry}
 	dial := append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),

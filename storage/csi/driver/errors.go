@@ -26,11 +26,12 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("call %s of CSI driver %q: %s: %s", e.Method, e.Driver, e.Code, e.Message)
 }
 
-// GRPCStatus implements the interface that package status expects.
+// GRPCStatus returns the call's gRPC status. The functions of the package status expect this
+// method.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
-// CodeOf returns the gRPC status code of a call's error: OK for nil, and Unknown for any other
-// error.
+// CodeOf returns the gRPC status code of a failed call. It returns OK for nil, and Unknown for an
+// error that no call returned.
 func CodeOf(err error) codes.Code {
 	var e *Error
 	switch {
@@ -43,10 +44,10 @@ func CodeOf(err error) codes.Code {
 	}
 }
 
-// Final reports whether a failed call has definitely completed, so that the call need not be
+// Final reports whether the outcome of a failed call is known, so that the call need not be
 // repeated to determine its outcome. A call is not final if it timed out, if the connection was
 // lost, or if the driver is still processing an earlier call (CSI specification, "Error Scheme":
-// ABORTED, and the codes of the transport). An error that is not a call's error is final.
+// ABORTED, and the transport's codes). An error that no call returned is final.
 func Final(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

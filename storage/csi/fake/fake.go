@@ -50,7 +50,8 @@ type Options struct {
 	Plan Plan
 }
 
-// Driver is the storage behind the server. Like real storage, it survives server restarts.
+// Driver is a fake driver with its storage. Like real storage, the storage survives server
+// restarts.
 type Driver struct {
 	options Options
 

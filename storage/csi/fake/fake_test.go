@@ -7,8 +7,8 @@ import (
 	"github.com/kubernetes-csi/csi-test/v5/pkg/sanity"
 )
 
-// TestSanity runs the community's conformance suite on the driver without faults. If it passes, a
-// failure in another test is caused by the caller.
+// TestSanity runs the community's conformance suite on the driver without faults. If it passes,
+// failures in other tests are caused by the code that calls the driver.
 func TestSanity(t *testing.T) {
 	d := New(Options{Topology: map[string]string{"fake.csi.slipway.io/node": "node"}, Limit: 8, Dir: t.TempDir()})
 	dir := t.TempDir()

@@ -71,8 +71,9 @@ func Both(plans ...Plan) Plan {
 	}
 }
 
-// Random returns a plan in which each of the first calls calls has a random temporary fault with
-// probability rate (0 to 1). The same seed produces the same faults for the same order of calls.
+// Random returns a plan in which each call has a random temporary fault with probability rate (0 to
+// 1). Only the given number of calls can have faults. The same seed produces the same faults for
+// the same order of calls.
 func Random(seed uint64, rate float64, calls int) Plan {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))

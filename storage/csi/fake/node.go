@@ -107,8 +107,8 @@ func (d *Driver) checkAttached(v *Volume) error {
 	return nil
 }
 
-// record records an access to a path. It returns an error if a different access is already recorded
-// for the path.
+// record records an access to a path. It returns an error if another kind of access is already
+// recorded for the path.
 func record(paths map[string]string, path, access string) error {
 	if before, ok := paths[path]; ok && before != access {
 		return status.Errorf(codes.AlreadyExists, "path %q is in use with different access", path)
@@ -184,8 +184,8 @@ func (d *Driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequ
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: v.Size}, nil
 }
 
-// published returns a volume that is staged or published at a path. It holds the lock until unlock
-// is called.
+// published returns a volume that is staged or published at a path. The storage remains locked
+// until unlock is called.
 func (d *Driver) published(id, path string) (v *Volume, unlock func(), err error) {
 	if id == "" || path == "" {
 		return nil, nil, missing("volume ID and path")

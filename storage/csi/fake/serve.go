@@ -123,8 +123,8 @@ func (s *Server) response(ctx context.Context, method string, fault Fault, call 
 		return nil, fault.Before
 	}
 	if err := ctx.Err(); err != nil {
-		// Do nothing after the caller has given up, because the caller may already have sent the
-		// opposite request.
+		// Do not execute a call that its caller has canceled, because the caller may already have
+		// sent the opposite request.
 		return nil, status.FromContextError(err).Err()
 	}
 	response, err := call()

@@ -77,8 +77,8 @@ func (d *Driver) newVolume(r *csi.CreateVolumeRequest, size int64) (*Volume, err
 	return v, d.makeDirectory(v.ID, v.SnapshotID+v.SourceID)
 }
 
-// makeDirectory creates the directory of a volume or snapshot. It copies the content of from,
-// unless from is empty.
+// makeDirectory creates the directory of a volume or snapshot. If from is not empty, it copies the
+// content of the volume or snapshot with that ID.
 func (d *Driver) makeDirectory(id, from string) error {
 	to := filepath.Join(d.options.Dir, id)
 	if err := os.Mkdir(to, 0o777); err != nil || from == "" {

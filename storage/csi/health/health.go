@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures health monitoring.
 type Options struct {
 	// Interval is the interval at which health is queried. The default is 1 minute.
 	Interval time.Duration
@@ -46,8 +46,7 @@ func Feature(options Options) session.Feature {
 		w := &monitor{Session: s, Options: options, unhealthy: map[string]string{}}
 		return []controller.Controller{{
 			Name: "health",
-			// All volumes share one key. The first volume adds the key, and the key requeues
-			// itself.
+			// All volumes share one key. The first volume adds the key, and reconcile requeues it.
 			Watches: []controller.Watch{{Informer: core.PersistentVolumes().Informer(), Keys: w.key, Changed: session.IgnoreUpdates}},
 			Reads:   []cache.SharedIndexInformer{core.PersistentVolumeClaims().Informer(), core.Nodes().Informer()},
 			Workers: 1, MinBackoff: options.Interval, MaxBackoff: 10 * options.Interval, Reconcile: w.reconcile,

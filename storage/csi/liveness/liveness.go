@@ -1,6 +1,5 @@
-// Package liveness serves the liveness of CSI drivers over HTTP, like the community's
-// livenessprobe, for the liveness probe of a driver's container. One listener serves all drivers in
-// a process.
+// Package liveness serves the HTTP endpoints for the liveness probes of CSI drivers' containers,
+// like the community's livenessprobe. One listener serves all drivers in a process.
 package liveness
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/container-storage-interface/spec/lib/go/csi"
 )
 
-// Path is the path for all drivers. Path + "/" + name is the path for one driver.
+// Path is the URL path that probes all drivers. Path + "/" + name probes one driver.
 const Path = "/healthz"
 
 // Driver is a driver whose liveness is probed.
@@ -50,8 +49,8 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Handler responds with 200 and "ok" if the drivers are alive, with 503 and the reasons if any
-// driver is not alive, and with 404 if the driver is unknown.
+// Handler returns a handler that responds with 200 and "ok" if the drivers are alive, with 503 and
+// the reasons if any driver is not alive, and with 404 if the driver is unknown.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+Path, func(w http.ResponseWriter, r *http.Request) { s.respond(w, r, s.Drivers) })

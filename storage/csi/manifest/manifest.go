@@ -31,7 +31,7 @@ type Config struct {
 	Namespace string
 	// Kubelet is the kubelet's root directory on the nodes.
 	Kubelet string
-	// Object holds the CSIDriver fields that the driver does not report: its lifecycle modes,
+	// Object contains the CSIDriver fields that the driver does not report: its lifecycle modes,
 	// whether it needs pod information on mount, and its policy for a pod's fsGroup.
 	Object storagev1.CSIDriverSpec
 	// Replicas is the number of controller replicas, one of which is the leader. The default is 2.

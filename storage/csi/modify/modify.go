@@ -1,6 +1,6 @@
-// Package modify applies the VolumeAttributesClass of claims to a CSI driver's volumes (KEP-3751).
-// The class is propagated from the claim's spec to status.modifyVolumeStatus, to the driver, to the
-// PersistentVolume and to status.currentVolumeAttributesClassName.
+// Package modify applies the VolumeAttributesClasses that claims request to a CSI driver's volumes
+// (KEP-3751). The class is propagated from the claim's spec to status.modifyVolumeStatus, to the
+// driver, to the PersistentVolume and to status.currentVolumeAttributesClassName.
 package modify
 
 import (
@@ -29,12 +29,12 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures the modification of volumes.
 type Options struct {
 	// Workers is the maximum number of volumes that are modified concurrently. The default is 10.
 	Workers int
-	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
-	// are 1 second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles after each further error, up
+	// to RetryMax. The defaults are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
@@ -86,7 +86,7 @@ func claimKeys(object any) []controller.Key {
 	return nil
 }
 
-// classKeys returns the keys of pending claims that request a class.
+// classKeys returns the keys of the pending claims that request a VolumeAttributesClass.
 func (m *modifier) classKeys(object any) (keys []controller.Key) {
 	class, ok := object.(*storagev1.VolumeAttributesClass)
 	if !ok {
@@ -101,7 +101,8 @@ func (m *modifier) classKeys(object any) (keys []controller.Key) {
 	return keys
 }
 
-// changed ignores the controller's own writes.
+// changed reports whether an update to a claim requires reconciliation. It ignores the controller's
+// own writes.
 func changed(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
 	return before.UID != after.UID || before.Status.Phase != after.Status.Phase || desiredClass(before) != desiredClass(after) || currentClass(before) != currentClass(after)

@@ -1,6 +1,6 @@
-// Package parameters parses those parameters of a StorageClass or VolumeSnapshotClass that are
-// intended for Kubernetes and not for the driver: the secrets for each operation, and the file
-// system type.
+// Package parameters parses the parameters of a StorageClass or VolumeSnapshotClass that are
+// intended for Kubernetes, not for the driver: the secrets for each operation, and the file system
+// type.
 package parameters
 
 import (
@@ -11,7 +11,7 @@ import (
 // prefix is the prefix of all parameters that are reserved for Kubernetes.
 const prefix = "csi.storage.k8s.io/"
 
-// Keys of the file system type. The second key is deprecated.
+// The parameters that set the file system type. The second parameter is deprecated.
 const (
 	fsType           = prefix + "fstype"
 	deprecatedFSType = "fstype"
@@ -33,7 +33,7 @@ const (
 	SnapshotterList   Operation = "snapshotter-list"
 )
 
-// key holds the names of the two parameters that select a secret.
+// key contains the names of the two parameters that select a secret.
 type key struct{ name, namespace string }
 
 func (o Operation) key() key {

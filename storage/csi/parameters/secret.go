@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Values holds the variables for the templates of a secret's name and namespace, such as "pvc.name"
-// in "${pvc.name}".
+// Values contains the values of the variables in templates for a secret's name and namespace, such
+// as "pvc.name" in "${pvc.name}".
 type Values struct{ Name, Namespace map[string]string }
 
 // ClaimValues returns the variables for a claim's volume. The claim's annotations, which a user can
-// write, can determine the secret's name but not its namespace.
+// set, can determine the secret's name but not its namespace.
 func ClaimValues(volume string, claim *corev1.PersistentVolumeClaim) Values {
 	namespace := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace}
 	name := map[string]string{"pv.name": volume, "pvc.namespace": claim.Namespace, "pvc.name": claim.Name}
@@ -44,8 +44,8 @@ func Secret(params map[string]string, operation Operation, values Values) (*core
 	return &corev1.SecretReference{Name: name, Namespace: namespace}, nil
 }
 
-// selectKey returns the key in use. At most one key may be set, and both of its parameters must be
-// set.
+// selectKey returns the pair of parameters that is set. At most one pair may be set, and both of
+// its parameters must be set.
 func selectKey(params map[string]string, operation Operation) (key, error) {
 	var keys []key
 	for _, k := range []key{operation.key(), deprecatedKeys[operation]} {

@@ -79,8 +79,8 @@ func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)
 }
 
-// sourceKeys returns the keys of a claim that has the cloning finalizer, and of the claim that a
-// clone is created from.
+// sourceKeys returns the key of a claim that is being deleted and has the cloning finalizer, and
+// the key of the claim from which a claim is cloned.
 func sourceKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {

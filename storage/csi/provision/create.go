@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// cacheLagDelay is the requeue delay if the cache is stale.
+// cacheLagDelay is the delay after which a key is requeued if the cache is stale.
 const cacheLagDelay = 100 * time.Millisecond
 
 // cleanUpTimeout is the maximum time for which cleanUp retries a failing driver for a deleted

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// plan holds the request to the driver for a claim, and the PersistentVolume's data that the
-// driver's response does not contain.
+// plan contains the driver request for a claim, and the PersistentVolume's data that the driver's
+// response does not contain.
 type plan struct {
 	claim          *corev1.PersistentVolumeClaim
 	class          *storagev1.StorageClass
@@ -25,8 +25,8 @@ type plan struct {
 	deletionSecret *corev1.SecretReference
 	attributes     string                        // name of the VolumeAttributesClass, or empty
 	cloneSource    *corev1.PersistentVolumeClaim // claim of the source volume, or nil
-	// inTree is set if the class and the PersistentVolume belong to the in-tree plugin that the
-	// driver replaces.
+	// inTree is set if the StorageClass and the PersistentVolume belong to the in-tree plugin that
+	// the driver replaces.
 	inTree bool
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures provisioning.
 type Options struct {
 	// Workers is the maximum number of concurrent CreateVolume calls, and also of concurrent
 	// DeleteVolume calls. The default is 100 for each.
@@ -38,8 +38,8 @@ type Options struct {
 	Strict bool
 	// NoSpread disables spreading a StatefulSet's volumes across the topology.
 	NoSpread bool
-	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
-	// are 1 second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles after each further error, up
+	// to RetryMax. The defaults are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
@@ -165,7 +165,7 @@ func (p *provisioner) claimKeys(object any) []controller.Key {
 	return []controller.Key{{Name: volumeName(claim)}}
 }
 
-// ownVolumes returns the keys of this provisioner's PersistentVolumes.
+// ownVolumes returns the key of a PersistentVolume that this provisioner created.
 func (p *provisioner) ownVolumes(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
 	if !ok || !p.isOwn(pv) {
@@ -185,7 +185,8 @@ func (p *provisioner) isOwn(pv *corev1.PersistentVolume) bool {
 	return err == nil && translated != nil
 }
 
-// claimChanged and volumeChanged ignore the controllers' own writes.
+// claimChanged and volumeChanged report whether an update requires reconciliation. They ignore the
+// controllers' own writes.
 func claimChanged(old, new any) bool {
 	a, b := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
 	return a.UID != b.UID || a.DeletionTimestamp.IsZero() != b.DeletionTimestamp.IsZero() || a.Spec.VolumeName != b.Spec.VolumeName ||

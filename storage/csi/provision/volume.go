@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/topology"
 )
 
-// PersistentVolume annotations that reference the secret for deleting the volume, because its
-// StorageClass may no longer exist at that time.
+// The PersistentVolume annotations that reference the secret for deleting the volume. The secret is
+// recorded because the StorageClass may no longer exist when the volume is deleted.
 const (
 	deletionSecretName      = "volume.kubernetes.io/provisioner-deletion-secret-name"
 	deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory
+	// queryTimeout is the time to wait for the kubelet's query. The kubelet scans the directory
 	// every second, but after a failure it waits up to two minutes before it tries the same path
 	// again (exponential backoff). A new path has no backoff.
 	queryTimeout    = 5 * time.Second
@@ -127,7 +127,7 @@ func (r *Registrar) set(s State) {
 	r.state = s
 }
 
-// driverInfo holds a driver's name and node info. If either of them changes, the driver must be
+// driverInfo contains a driver's name and node info. If either of them changes, the driver must be
 // registered again.
 type driverInfo struct {
 	name string
@@ -158,8 +158,8 @@ func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 }
 
 // announce offers the driver to the kubelet. It returns nil if the driver or its socket has changed
-// or ctx is done, and an error if the kubelet does not query the driver or rejects it. accepted is
-// true if the kubelet had accepted the driver.
+// or ctx is done, and an error if the kubelet does not query the driver or rejects it. accepted
+// reports whether the kubelet accepted the driver before announce returned.
 func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
 	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err

@@ -97,8 +97,8 @@ func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status 
 	return &registration.RegistrationStatusResponse{}, nil
 }
 
-// socketName returns the name of an attempt's socket. Attempts are numbered from 1. The name for
-// attempt 1 is the one that the community's registrar uses.
+// socketName returns the name of an attempt's socket. Attempts are numbered from 1. For attempt 1,
+// the name is the same as in the community's registrar.
 func socketName(driver string, attempt int) string {
 	if attempt == 1 {
 		return driver + "-reg.sock"

@@ -22,12 +22,12 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures the expansion of volumes.
 type Options struct {
 	// Workers is the maximum number of volumes that are expanded concurrently. The default is 10.
 	Workers int
-	// Retry is the backoff after the first error. The backoff doubles up to RetryMax. The defaults
-	// are 1 second and 5 minutes.
+	// Retry is the backoff after the first error. The backoff doubles after each further error, up
+	// to RetryMax. The defaults are 1 second and 5 minutes.
 	Retry, RetryMax time.Duration
 }
 
@@ -67,7 +67,8 @@ func claimKeys(object any) []controller.Key {
 	return []controller.Key{{Namespace: claim.Namespace, Name: claim.Name}}
 }
 
-// changed ignores changes to conditions, because the controller itself writes them.
+// changed reports whether an update to a claim requires reconciliation. It ignores changes to
+// conditions, because the controller itself writes them.
 func changed(old, new any) bool {
 	before, after := old.(*corev1.PersistentVolumeClaim), new.(*corev1.PersistentVolumeClaim)
 	requestedBefore, currentBefore := sizes(before)
@@ -85,8 +86,8 @@ func isNodeState(state corev1.ClaimResourceStatus) bool {
 	return false
 }
 
-// detachedKeys returns the key of the claim whose volume one of the driver's VolumeAttachments
-// attaches.
+// detachedKeys maps one of the driver's VolumeAttachments to the key of the claim that is bound to
+// the attached volume.
 func (r *resizer) detachedKeys(object any) []controller.Key {
 	attachment, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || attachment.Spec.Attacher != r.Description.Name || attachment.Spec.Source.PersistentVolumeName == nil {

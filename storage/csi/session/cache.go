@@ -46,8 +46,8 @@ func (s *Session) AttachmentsOf(volume string) (result []*storagev1.VolumeAttach
 	return result
 }
 
-// AttachmentVolume returns the name of a VolumeAttachment's PersistentVolume, or no name for an
-// inline volume.
+// AttachmentVolume returns the name of a VolumeAttachment's PersistentVolume, or nil for an inline
+// volume.
 func AttachmentVolume(object any) []string {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Source.PersistentVolumeName == nil {
@@ -56,8 +56,7 @@ func AttachmentVolume(object any) []string {
 	return []string{*va.Spec.Source.PersistentVolumeName}
 }
 
-// VolumeKeys returns the key of the PersistentVolume that one of the driver's VolumeAttachments
-// attaches.
+// VolumeKeys maps one of the driver's VolumeAttachments to the key of its PersistentVolume.
 func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 	va, ok := object.(*storagev1.VolumeAttachment)
 	if !ok || va.Spec.Attacher != s.Description.Name {
@@ -73,7 +72,7 @@ func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 // objects.
 func IgnoreUpdates(_, _ any) bool { return false }
 
-// Locks holds one lock per key, for work that controllers with different keys must not do
+// Locks contains one lock per key, for work that controllers with different keys must not do
 // concurrently. The zero value is ready to use.
 type Locks struct {
 	mu    sync.Mutex

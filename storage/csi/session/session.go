@@ -13,9 +13,10 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/driver"
 )
 
-// Session is the part of a leadership term during which a driver's description does not change. All
-// drivers share the informers. An informer that is requested from Informers before the controllers
-// run is started automatically.
+// Session provides one driver's controllers with clients and caches. A session ends when the
+// driver's description changes or the process is no longer the leader. All drivers share the
+// informers. An informer that is requested from Informers before the controllers run is started
+// automatically.
 type Session struct {
 	// Client is the client for built-in resources. Config is used to create clients for custom
 	// resources.

@@ -6,8 +6,8 @@ import "context"
 // workers: while some workers wait for the driver, others call the API server.
 type Slots chan struct{}
 
-// WorkersPerSlot is the number of workers per slot in a controller. It keeps the driver busy,
-// although each volume also needs requests to the API server.
+// WorkersPerSlot is the number of workers per slot in a controller. Each volume also needs requests
+// to the API server, so more workers than slots are needed to keep the driver busy.
 const WorkersPerSlot = 4
 
 // Acquire waits until a slot is free or ctx is done. release frees the slot.

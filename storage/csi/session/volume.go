@@ -32,9 +32,9 @@ func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.Pers
 	return volume, nil
 }
 
-// Accessible reports whether a volume is accessible from the node that the driver serves, if the
-// driver serves a single node. A volume without node affinity is not accessible, because otherwise
-// every node would serve it.
+// Accessible reports whether the node that the driver serves can access a volume. It always returns
+// true for a driver that serves all nodes. A volume without node affinity is not accessible from a
+// single node, because otherwise every node would serve it.
 func (s *Session) Accessible(volume *corev1.PersistentVolume) (bool, error) {
 	if s.Node == "" {
 		return true, nil

@@ -23,8 +23,7 @@ const (
 	// may no longer exist at that time.
 	secretName      = prefix + "deletion-secret-name"
 	secretNamespace = prefix + "deletion-secret-namespace"
-	// managedBy is the label that contains the snapshot's node, for drivers that serve a single
-	// node each.
+	// managedBy is the label that contains the snapshot's node, if the driver serves a single node.
 	managedBy = prefix + "managed-by"
 )
 

@@ -100,7 +100,8 @@ func (r *snapshotter) source(s *snapshotv1.VolumeSnapshot) (*corev1.PersistentVo
 }
 
 // isReporter reports whether this controller reports errors in snapshots that no controller is
-// responsible for. If the driver serves each node separately, the first node reports these errors.
+// responsible for. If the driver serves each node separately, the node whose name sorts first
+// reports these errors.
 func (r *snapshotter) isReporter() bool {
 	if r.Node == "" {
 		return true

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/session"
 )
 
-// Options holds the administrator's settings.
+// Options configures the snapshot controller.
 type Options struct {
 	// Workers is the maximum number of snapshots that are processed concurrently. The default is
 	// 10.

@@ -55,8 +55,8 @@ func TestRetainPolicyKeepsSnapshot(t *testing.T) {
 	}
 }
 
-// exists creates a snapshot only in the storage, and a content that represents it and references
-// the snapshot ns/monday.
+// exists creates a snapshot that exists only in the storage, and a VolumeSnapshotContent for it
+// that references the VolumeSnapshot ns/monday.
 func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	b.t.Helper()
 	response, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
@@ -75,7 +75,7 @@ func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	return id
 }
 
-// use creates the snapshot ns/monday with the existing content old.
+// use creates the VolumeSnapshot ns/monday for the existing content "old".
 func (b *bench) use() {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}

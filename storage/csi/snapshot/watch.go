@@ -87,8 +87,9 @@ func (r *snapshotter) classKeys(object any) (keys []controller.Key) {
 	return keys
 }
 
-// snapshotChanged ignores the status, which only this controller writes. An error in the status
-// must not cause an early retry.
+// snapshotChanged reports whether an update to a VolumeSnapshot requires reconciliation. It ignores
+// the status, which only this controller writes, because an error in the status must not cause an
+// early retry.
 func snapshotChanged(old, new any) bool {
 	before, after := old.(*snapshotv1.VolumeSnapshot), new.(*snapshotv1.VolumeSnapshot)
 	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

@@ -10,7 +10,7 @@ import (
 
 // NodeAffinity converts the driver's accessible topology to a node affinity. A nil result means
 // that the volume is accessible from all nodes. The result has one term per segment and one value
-// per key (form 1 of the document), in a stable order.
+// per key (form 1 in the document "CSI Volume Plugins in Kubernetes"), in a stable order.
 func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	var segments []Segment
 	for _, topology := range accessible {

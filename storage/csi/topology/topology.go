@@ -22,22 +22,22 @@ type Segment map[string]string
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Keys holds the driver's topology keys on the node.
+	// Keys contains the driver's topology keys on the node.
 	Keys []string
 }
 
 // Input is the input of Requirement.
 type Input struct {
-	// Nodes holds all nodes on which the driver is registered, in any order.
+	// Nodes contains all nodes on which the driver is registered, in any order.
 	Nodes []Node
 	// Selected is the node that the scheduler selected, or "" for immediate binding.
 	Selected string
 	// Strict restricts the requisite topologies to the selected node's segment.
 	Strict bool
-	// Allowed holds the StorageClass's AllowedTopologies.
+	// Allowed contains the StorageClass's AllowedTopologies.
 	Allowed []corev1.TopologySelectorTerm
-	// Claim is the claim's name. If Spread is set, claims that are named like those of a
-	// StatefulSet are spread across the segments.
+	// Claim is the claim's name. If Spread is set, claims that are named like a StatefulSet's
+	// claims are spread across the segments.
 	Claim  string
 	Spread bool
 	// UID is the claim's UID. If no node is selected, it determines the node whose keys are used.
@@ -156,7 +156,7 @@ func (s Segment) covers(other Segment) bool {
 	return true
 }
 
-// String returns a text that is the same for equal segments.
+// String returns a canonical form of the segment: equal segments return the same string.
 func (s Segment) String() string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {

@@ -35,11 +35,11 @@ type Config struct {
 	// File is the driver's executable, which Run installs in a temporary directory. If File is
 	// empty, Run calls the driver that is installed in PluginDir.
 	File, PluginDir string
-	// Options holds the options of every volume. In values, {dir} is replaced with a temporary
+	// Options contains the options of every volume. In values, {dir} is replaced with a temporary
 	// directory, {volume} with the volume's name and {size} with Size.
 	Options map[string]string
 	FSType  string
-	// Secrets holds the secrets that are passed on mount, in addition to a generated secret.
+	// Secrets contains the secrets that are passed on mount, in addition to a generated secret.
 	Secrets map[string][]byte
 	// Node is the name of this node. It defaults to the host name.
 	Node string
@@ -56,7 +56,7 @@ type Config struct {
 	// Seed determines when calls are killed. If it is 0, a random seed is used, which the report
 	// contains.
 	Seed uint64
-	// Done, if not nil, is called with each result immediately.
+	// Done, if not nil, is called with each result as soon as the check is complete.
 	Done func(Result)
 }
 
@@ -97,7 +97,7 @@ func groups() []group {
 	}
 }
 
-// checker holds the state of one run.
+// checker is the state of one run.
 type checker struct {
 	Config
 	driver  *flexvolume.Driver
@@ -112,9 +112,9 @@ type checker struct {
 	volumes int
 }
 
-// Run checks the driver. It requires root and works in a temporary directory. It reports anything
-// that the driver leaves behind, then removes it as far as possible. If Run returns an error, the
-// report is missing or incomplete.
+// Run checks the driver. It requires root and works in a temporary directory. It reports everything
+// that the driver did not clean up, and removes it if possible. If Run returns an error, the report
+// is missing or incomplete.
 func Run(ctx context.Context, config Config) (Report, error) {
 	if os.Geteuid() != 0 {
 		return Report{}, errors.New("check FlexVolume driver: mounting requires root; run it as root")
@@ -164,7 +164,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 	return c.report, nil
 }
 
-// run runs one group. If init has failed, only the groups that always run are useful.
+// run runs one group. If init has failed, it runs only the groups that always run.
 func (c *checker) run(ctx context.Context, g group) {
 	if ctx.Err() != nil && g.name != "leftovers" {
 		return

@@ -238,7 +238,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	eventually.True(t, "the process has ended", func() bool { return !isRunning(t, sleep) })
 }
 
-// isRunning reports whether any process has this argument.
+// isRunning reports whether the command line of any process contains the argument.
 func isRunning(t *testing.T, argument string) bool {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// unusualValues returns option values that break drivers without a JSON parser, keyed by
+// unusualValues returns option values that break drivers that do not use a JSON parser, keyed by
 // description. touch returns a shell command that creates a file.
 func unusualValues(touch func(name string) string) map[string]string {
 	return map[string]string{

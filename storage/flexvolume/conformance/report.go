@@ -31,7 +31,7 @@ type Result struct {
 	Finding, Remedy string
 }
 
-// Timing holds the durations of an operation's calls.
+// Timing contains the durations of an operation's calls.
 type Timing struct {
 	Operation   flexvolume.Operation
 	Calls       int

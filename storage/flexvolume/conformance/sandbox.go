@@ -133,7 +133,7 @@ func (b *sandbox) processes() map[int]string {
 	return commands
 }
 
-// settleTimeout is the maximum time for which cleanup, such as that of a FUSE daemon, may continue
+// settleTimeout is the maximum time for which cleanup, for example by a FUSE daemon, may continue
 // after the driver reports success.
 const settleTimeout = 3 * time.Second
 

@@ -48,7 +48,7 @@ func (c *checker) sequence(ctx context.Context) {
 	c.repeated(ctx)
 }
 
-// runOnce runs an operation for an ordinary pod. If the operation fails, the driver does not work.
+// runOnce runs an operation for an ordinary pod. A failure means that the driver does not work.
 func (c *checker) runOnce(ctx context.Context, l *lifecycle, op flexvolume.Operation) bool {
 	outcome, err := l.do(ctx, op)
 	switch {
@@ -148,7 +148,7 @@ func (c *checker) isAttached(ctx context.Context, l *lifecycle, want bool) {
 	c.check("isattached-elsewhere", failure, Risk, "it returns attached: false for another node", "compare the node name, the second argument")
 }
 
-// pairs checks that there is a reverse operation for each operation that was called.
+// pairs checks that each operation that was called has a reverse operation.
 func (c *checker) pairs() {
 	has := func(op flexvolume.Operation) bool {
 		for _, outcome := range c.calls {

@@ -79,14 +79,14 @@ type Driver struct {
 	// size.
 	ExpandFS func(o Options, device, dir string, newSize, oldSize int64) error
 
-	// KeepOwnership prevents changing the group of files to the pod's fsGroup, because the storage
-	// does not support groups or Mount has already set them.
+	// KeepOwnership prevents Kubernetes from changing the files' group to the pod's fsGroup. Set it
+	// if the storage does not support groups or if Mount sets the group.
 	KeepOwnership bool
-	// KeepLabel prevents relabeling files for SELinux, because the storage has no labels or sets
-	// them on mount.
+	// KeepLabel prevents relabeling of the files for SELinux. Set it if the storage has no labels
+	// or sets them on mount.
 	KeepLabel bool
-	// ReportUsage is set if the usage of the file system at the volume's directory is the volume's
-	// usage. The usage is then reported in metrics.
+	// ReportUsage reports the usage of the file system at the volume's directory in metrics. Set it
+	// if this usage is the volume's usage.
 	ReportUsage bool
 }
 

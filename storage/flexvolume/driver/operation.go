@@ -107,7 +107,7 @@ func (d Driver) capabilities() *capabilities {
 		SELinuxRelabel:  !d.KeepLabel,
 		SupportsMetrics: d.ReportUsage,
 		FSGroup:         !d.KeepOwnership,
-		// Without a device, there is no file system that Kubernetes could expand.
+		// Without a device, Kubernetes has no file system to expand.
 		RequiresFSResize: attach || d.ExpandFS != nil,
 	}
 }

@@ -17,7 +17,7 @@ type Options struct {
 	// FSType is the requested file system type, or "".
 	FSType   string
 	ReadOnly bool
-	// Values holds the volume's options as specified by the user.
+	// Values contains the volume's options as specified by the user.
 	Values map[string]string
 
 	// The following fields are set only on Mount.
@@ -25,7 +25,7 @@ type Options struct {
 	PodName, PodNamespace, PodUID, ServiceAccount string
 	// FSGroup is the group that must own the files, or nil.
 	FSGroup *int64
-	// Secrets holds the decoded data of the volume's secret.
+	// Secrets contains the decoded data of the volume's secret.
 	Secrets map[string]Secret
 }
 

@@ -15,8 +15,8 @@ const (
 )
 
 // WithFrozen calls f while the file system mounted at dir is frozen: its content on the device is
-// consistent, and writers wait. It thaws the file system after f returns. If the process is killed,
-// the file system stays frozen, so Thaw must be called at the next startup.
+// consistent, and writers are blocked. It thaws the file system after f returns. If the process is
+// killed, the file system stays frozen, so Thaw must be called at the next startup.
 func WithFrozen(dir string, f func() error) error {
 	dirFile, err := os.Open(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts the device at dir with options as in mount(8). Blocks of deleted files are discarded
-// on the device, unless the options contain nodiscard.
+// Mount mounts the device at dir with the given mount(8) options. Blocks of deleted files are
+// discarded on the device, unless the options contain nodiscard.
 func Mount(t Type, device, dir string, options []string) error {
 	options = slices.Clone(options)
 	if !slices.Contains(options, "nodiscard") {

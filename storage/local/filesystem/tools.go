@@ -26,13 +26,13 @@ func packageOf(program string) string {
 // MissingProgramError is the error for a required program that is not installed.
 type MissingProgramError struct{ Program, Package string }
 
-// Error returns a message that names the package to install.
+// Error returns a message that contains the name of the package to install.
 func (e *MissingProgramError) Error() string {
 	return fmt.Sprintf("program %s not found: install the package %s", e.Program, e.Package)
 }
 
-// Make creates a file system on the device or image at path and deletes the previous content. It
-// leaves holes wherever it does not need to write.
+// Make creates a file system on the device or image at path, which deletes the previous content. It
+// writes only the necessary blocks, so the rest of an image remains sparse.
 func Make(ctx context.Context, t Type, path string) error {
 	var err error
 	switch t {

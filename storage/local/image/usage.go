@@ -23,8 +23,7 @@ func Allocated(path string) (int64, error) {
 }
 
 // DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once. shares
-// must be true if files can share blocks, which makes the call slower. Missing files count as
-// empty.
+// must be true if files can share blocks. The call is then slower. Missing files count as empty.
 func DiskUsage(paths []string, shares bool) (int64, error) {
 	total := int64(0)
 	var shared []extent

@@ -29,9 +29,9 @@ type Device struct {
 
 // Attach attaches the file image as a block device and returns the open device. The device bypasses
 // the file's page cache if the file system supports this. With autoClear, the kernel detaches the
-// device after its last user, which can be the returned file or a mount, so that a process that is
-// killed after attaching but before mounting leaves no device behind. The caller must not attach a
-// file twice.
+// device when its last user, such as the returned file or a mount, no longer uses it. A process
+// that is killed after attaching but before mounting therefore leaves no device behind. The caller
+// must not attach a file twice.
 func Attach(image string, autoClear bool) (*os.File, error) {
 	device, err := attach(image, autoClear)
 	if err != nil {
