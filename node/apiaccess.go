@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// APIAccess is ready when the API server serves the objects that the node's components list, and
-// permits them to list these objects. Clients that start earlier would fail and wait for their
+// APIAccess becomes ready when the API server serves the objects that the node's components list
+// and permits the components to list them. Clients that start earlier would fail and wait for their
 // backoff.
 type APIAccess struct {
 	Grants []Grant
@@ -23,7 +23,7 @@ type Grant struct {
 	Path   string
 }
 
-// accessPollInterval is the interval between requests until the API server permits them.
+// accessPollInterval is the interval between attempts to list the objects at a path.
 const accessPollInterval = 50 * time.Millisecond
 
 // Name returns the component's name.

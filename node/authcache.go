@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// CacheSizes holds the maximum numbers of API server responses that the kubelet caches
+// CacheSizes contains the maximum numbers of API server responses that the kubelet caches
 // (authConfig.authenticationCacheSize and authorizationCacheSize). 0 means upstream's cache, whose
 // size cannot be set.
 type CacheSizes struct{ Authentication, Authorization int }
@@ -25,8 +25,8 @@ type CacheSizes struct{ Authentication, Authorization int }
 // a cache is full, it evicts the least recently used response.
 type boundedAuth struct {
 	server.AuthInterface
-	// users caches the responses for tokens. decisions caches the responses for requests. They are
-	// nil if no size is set. The keys are hashes.
+	// users caches the responses for tokens, and decisions caches the responses for requests. A
+	// cache is nil if its size is not set. The keys are hashes.
 	users, decisions                *cache.LRUExpireCache
 	userTTL, allowedTTL, refusedTTL time.Duration
 }

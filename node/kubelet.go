@@ -42,7 +42,7 @@ const MaxPods = 250
 // Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins in place of
 // the in-tree plugins, and with plugins for volume types that upstream has removed.
 type Kubelet struct {
-	// NodeName is the name of the Node object. NodeIP is its address.
+	// NodeName is the name of the Node object. NodeIP is the node's address.
 	NodeName string
 	NodeIP   net.IP
 	// SecondNodeIP is the Node's IPv6 address; optional.
@@ -92,8 +92,8 @@ type Kubelet struct {
 	// drivers.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
-	// OtherNetwork means that an administrator's CNI plugin connects the pods. Installing the
-	// plugin might require a running kubelet whose Node is not ready.
+	// OtherNetwork means that an administrator's CNI plugin provides the pod network. Installing
+	// the plugin might require a running kubelet whose Node is not ready.
 	OtherNetwork bool
 	// GroupQuota is the maximum number of bytes that the pods with the same FSGroup can store in
 	// emptyDir volumes. 0 means no limit.
@@ -210,8 +210,8 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 		return nil, err
 	}
 	// cAdvisor, which reads the containers' resource usage, takes its settings from the process's
-	// flags. Without the socket, it knows only cgroups, and metrics have neither a pod nor a
-	// namespace.
+	// flags. Without the socket, it finds only cgroups, and its metrics contain neither pods nor
+	// namespaces.
 	if err := flag.Set("containerd", k.RuntimeSocket); err != nil {
 		return nil, fmt.Errorf("set up cAdvisor: %w", err)
 	}

@@ -1,6 +1,6 @@
-// Package node runs upstream Kubernetes' node components: the kubelet and the service proxy. Both
-// exit on some errors, and therefore never run in the same process as etcd and the API server. The
-// supervisor restarts their process.
+// Package node runs upstream Kubernetes' node components: the kubelet and the service proxy. On
+// some errors, both components exit the process, and therefore never run in the same process as
+// etcd and the API server. The supervisor restarts their process.
 //
 // As in package kube, each component is a struct whose fields are all its dependencies.
 package node

@@ -19,7 +19,8 @@ type RegistryAddress struct {
 	// Watch calls changed with each new list of the registry's host:port addresses until ctx is
 	// done. Only Run needs it.
 	Watch func(ctx context.Context, changed func([]string))
-	// File contains the last known address, unless that address is First.
+	// File is the path of the file that contains the last known address. The file does not exist if
+	// this address is First.
 	File string
 	// First is the address at which the host first looks for the registry.
 	First string

@@ -13,7 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/server"
 )
 
-// syncTimeout is how long a request waits until the kubelet has received the node's pods.
+// syncTimeout is the maximum time that a request waits until the kubelet has received the node's
+// pods.
 const syncTimeout = time.Minute
 
 // waitingAuth wraps the kubelet's authentication and authorization. After a restart, the kubelet

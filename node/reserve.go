@@ -33,8 +33,8 @@ const (
 	reservedMilliCPU = 50
 )
 
-// Reserve is the part of a machine's resources that is reserved for the platform and the system.
-// All pods together cannot use it.
+// Reserve is the part of a machine's resources that is reserved for the platform and the system,
+// and that pods cannot use.
 type Reserve struct {
 	MilliCPU int
 	// Memory and Disk are in bytes.
@@ -44,8 +44,8 @@ type Reserve struct {
 }
 
 // ReserveOf computes this machine's reserve. Disk is a fraction of the size of dir's file system.
-// dir need not exist yet. The kubelet refuses to start if Disk exceeds the size of the file system
-// that contains its own directory, so dir must be that directory.
+// dir need not exist yet. The kubelet does not start if Disk exceeds the size of the file system
+// that contains its own directory, so dir must be the kubelet's directory.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -105,8 +105,9 @@ func (b *Balancer) update(servers []string) {
 	b.apply()
 }
 
-// apply applies the list of API servers. While no server in the list is serving, it keeps the
-// previous servers, because for a few seconds the list can contain only lost masters.
+// apply applies the list of API servers. While no server in the list is serving, apply keeps the
+// previous servers, because for a few seconds after a failure, the list can contain only masters
+// that have failed.
 func (b *Balancer) apply() {
 	b.applying.Lock()
 	defer b.applying.Unlock()

@@ -44,7 +44,7 @@ func insecure() *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 }
 
-// start runs a balancer and returns the balancer's URL and a client that reuses its connections.
+// start runs a balancer and returns its URL and a client that reuses connections.
 func start(t *testing.T, b *Balancer) (client *http.Client, url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,9 +14,9 @@ import (
 // bootFile is the file in State that contains the ID of the boot to which State belongs.
 const bootFile = "boot"
 
-// cleanState empties dir if it belongs to an earlier boot, because its PIDs, sockets and mounts are
-// then stale or refer to something else. It keeps dir if it belongs to the current boot, so that
-// running containers continue. It then marks dir with the current boot's ID.
+// cleanState empties dir if it belongs to an earlier boot, because the PIDs, sockets and mounts in
+// dir are then stale or refer to something else. It keeps dir if it belongs to the current boot, so
+// that running containers continue. It then marks dir with the current boot's ID.
 func cleanState(dir string) error {
 	current, err := bootID("/proc")
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// stopTimeout is how long containerd may take to exit after SIGTERM. It only has to close its
-// database: containers continue without it.
+// stopTimeout is the maximum time that containerd may take to exit after SIGTERM. It is short
+// because containerd only has to close its database: containers continue without it.
 const stopTimeout = 10 * time.Second
 
 // Runtime is a host's containerd. All paths are absolute.
@@ -68,9 +68,9 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("configure containerd: %w", err)
 	}
 	command := exec.CommandContext(ctx, r.Program, "--config", path)
-	// Like Slipway's processes, containerd trades a little CPU time for memory. Above GOMEMLIMIT,
-	// it returns the memory that it used for unpacking layers. Values set by an administrator take
-	// precedence.
+	// Like Slipway's processes, containerd uses a little more CPU time to save memory. Above
+	// GOMEMLIMIT, it returns the memory that it used for unpacking layers. Values set by an
+	// administrator take precedence.
 	command.Env = os.Environ()
 	// The shim looks for runc in PATH when containerd requests runc's features, which happens for
 	// each pod.

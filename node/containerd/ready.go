@@ -35,7 +35,7 @@ func (r Runtime) WaitReady(ctx context.Context) error {
 // that contains the reason.
 func (r Runtime) Ready(ctx context.Context) error {
 	if _, err := os.Stat(r.Socket); err != nil {
-		// without this check, gRPC would log each failed connection
+		// Without this check, gRPC would log each failed connection.
 		return fmt.Errorf("connect to containerd: %w", err)
 	}
 	connection, err := grpc.NewClient("unix://"+r.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -27,7 +27,8 @@ import (
 const (
 	checkInterval = 250 * time.Millisecond
 	// Guard acts if less than 1/minFreeDivisor of a disk, or less than maxMinFree bytes, is free.
-	// The kubelet already evicts pods at 10%. Guard starts to measure writes at twice this value.
+	// The kubelet evicts pods earlier, at 10% of free space. Guard starts to measure writes at
+	// twice its own threshold.
 	minFreeDivisor = 25
 	maxMinFree     = 2 << 30
 	// maxWritten is the maximum number of bytes that a pod may write between two checks while a
@@ -46,7 +47,7 @@ type Guard struct {
 	LogDir string
 
 	// writes maps pod UIDs to the number of bytes that the pod had written at the last check. It is
-	// nil unless a disk was nearly short of space.
+	// nil unless a disk was nearly short of space at that check.
 	writes map[string]uint64
 }
 

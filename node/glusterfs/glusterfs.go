@@ -89,8 +89,8 @@ func (p *Plugin) NewUnmounter(name string, pod types.UID) (volume.Unmounter, err
 	return &unmounter{p.mounted(name, pod)}, nil
 }
 
-// ConstructVolumeSpec returns what is known about a volume that the kubelet finds mounted when it
-// starts.
+// ConstructVolumeSpec returns an incomplete spec for a volume that is already mounted when the
+// kubelet starts. The spec is sufficient to unmount the volume.
 func (*Plugin) ConstructVolumeSpec(name, _ string) (volume.ReconstructedVolume, error) {
 	source := corev1.VolumeSource{Glusterfs: &corev1.GlusterfsVolumeSource{EndpointsName: name, Path: name}}
 	return volume.ReconstructedVolume{Spec: volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: source})}, nil
@@ -101,7 +101,7 @@ func (p *Plugin) mounted(name string, pod types.UID) mounted {
 	return mounted{volume.NewMetricsStatFS(dir), p, name, pod, dir}
 }
 
-// source identifies the volume on the servers.
+// source identifies a volume and its servers.
 type source struct {
 	// namespace is the namespace of the Endpoints. If it is "", the pod's namespace is used.
 	namespace, endpoints string

@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// former matches the files of all certificates that a node has requested. A symbolic link points to
-// the current certificate.
+// former matches the file names of all certificates that a node has requested, including the
+// current certificate, to which a symbolic link points.
 var former = regexp.MustCompile(`-\d{4}(-\d{2}){5}\.pem$`)
 
 // certificatesIn returns the certificates in directories, sorted by name. It ignores files with

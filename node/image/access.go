@@ -46,7 +46,8 @@ type access struct {
 }
 
 // finish allows one status request for a pulled image that has no record yet. The request must have
-// the same specification as the pull, which contains pod annotations that only the kubelet knows.
+// the same specification as the pull. The specification contains pod annotations that only the
+// kubelet knows.
 func (a *access) finish(image *criapi.ImageSpec) {
 	if len(image.GetAnnotations()) > 0 {
 		a.finished.Store(specification(image), true)

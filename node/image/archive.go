@@ -149,7 +149,7 @@ func (m *matcher) Match(p ocispec.Platform) bool {
 }
 
 // has reports whether the image can run on this host. If the index does not specify the platform,
-// the image's configuration does.
+// has reads it from the image's configuration.
 func (m *matcher) has(ctx context.Context, store content.Store, target ocispec.Descriptor) bool {
 	if target.Platform != nil && !m.Match(*target.Platform) {
 		return false

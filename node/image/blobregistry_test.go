@@ -104,7 +104,7 @@ func (r *blobRegistry) remove(name digest.Digest) {
 	delete(r.blobs, name)
 }
 
-// fakeImage holds the parts of an image, which a test can change before it adds the manifest.
+// fakeImage contains the parts of an image, which a test can change before it adds the manifest.
 type fakeImage struct {
 	config   ocispec.Image
 	layers   []ocispec.Descriptor

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// authorities is the path of the host's CA certificates, with which builds verify public servers.
+// authorities is the path of the host's CA certificates, which builds use to verify public servers.
 const authorities = "/etc/ssl/certs/ca-certificates.crt"
 
 // Builder returns the image for build pods. It contains the builder that is embedded in slipway,

@@ -11,8 +11,8 @@ import (
 // credentialsFunc returns the username and password, or the token, for a server.
 type credentialsFunc func(host string) (user, secret string, err error)
 
-// credentials returns the credentials that the kubelet sends. If they specify a server, they are
-// returned only for that server.
+// credentials returns a function that provides the credentials that the kubelet sent. If the
+// credentials specify a server, the function provides them only for that server.
 func credentials(auth *criapi.AuthConfig) credentialsFunc {
 	return func(host string) (user, secret string, err error) {
 		if auth == nil || auth.ServerAddress != "" && !isServer(auth.ServerAddress, host) {

@@ -203,8 +203,8 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	return nil
 }
 
-// bare returns a descriptor without fields that other code would use: containerd would connect to
-// the URLs without this package's dialer, and annotations would become snapshot labels.
+// bare removes the fields from a descriptor that containerd would use: containerd would connect to
+// the URLs without this package's dialer, and copy annotations to snapshot labels.
 func bare(desc ocispec.Descriptor) ocispec.Descriptor {
 	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
 	return desc

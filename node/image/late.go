@@ -11,8 +11,8 @@ import (
 	"github.com/containerd/errdefs"
 )
 
-// lateTimeout is how long to wait for an image that the node loads after it has started. Loading
-// all of these images takes seconds.
+// lateTimeout is the maximum time to wait for an image that the node loads after it has started.
+// Loading all of these images takes seconds.
 const lateTimeout = 2 * time.Minute
 
 // isLoadedLate reports whether Loader loads the image only after the node has started, so that the

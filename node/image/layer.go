@@ -18,8 +18,8 @@ type entry struct {
 	mode int64
 	// link is the target of a symbolic link.
 	link string
-	// A file's content is data, or the content of the host file source, or what the reader returned
-	// by open provides, with the given size in bytes.
+	// A file's content is data, the content of the host file source, or the data from the reader
+	// that open returns. size is the size of the reader's data, in bytes.
 	data   []byte
 	source string
 	open   func() (io.ReadCloser, error)

@@ -24,11 +24,11 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// leasePeriod is how long containerd keeps the blobs of an interrupted Load.
+// leasePeriod is the time for which containerd keeps the blobs of an interrupted Load.
 const leasePeriod = time.Hour
 
-// Load creates img in the store, pinned and unpacked, and replaces any image with the same name. It
-// returns false if img already exists. In that case, it creates, reads and writes nothing.
+// Load creates img in the store, pinned and unpacked, and replaces any image with the same name. If
+// img already exists, Load returns false and does not create, read or write anything.
 //
 // Load runs at low priority. If it is interrupted, the previous image remains.
 func (s Store) Load(ctx context.Context, img Image) (loaded bool, err error) {

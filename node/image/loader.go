@@ -85,8 +85,8 @@ func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	}
 }
 
-// loadPause waits for containerd, loads the pod sandbox image, and waits until the CRI plugin knows
-// it.
+// loadPause waits for containerd, loads the pod sandbox image, and waits until the CRI plugin finds
+// the image.
 func (l Loader) loadPause(ctx context.Context) error {
 	err := poll(ctx, func() bool {
 		_, err := os.Stat(l.Store.Socket)

@@ -30,7 +30,7 @@ type memory struct {
 type layerMemory struct{ _ byte }
 
 const (
-	// returnTime is how long containerd takes to release the memory of a canceled layer.
+	// returnTime is the time that containerd needs to release the memory of a canceled layer.
 	returnTime = 2 * time.Second
 	// idleTime is the time without layers after which containerd has released the memory of earlier
 	// layers: Go runs its garbage collector at least every two minutes.
@@ -62,9 +62,9 @@ func (m *memory) remove(layer *layerMemory) {
 	m.idle = time.Now()
 }
 
-// exceeds reports whether the unpacking of a layer must be canceled, because the process's resident
+// exceeds reports whether the unpacking of a layer must be canceled because the process's resident
 // memory exceeds the limit. The layer that started last is canceled first. The next layer is
-// canceled only if memory continues to grow, so that layers that started earlier can finish.
+// canceled only if memory usage continues to grow, so that layers that started earlier can finish.
 func (m *memory) exceeds(layer *layerMemory, resident int64) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

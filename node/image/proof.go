@@ -107,9 +107,9 @@ func sourceLabel(repository reference.Named) (key, value string) {
 }
 
 // checkLayers checks that the registry has served the configuration and the layers to the caller,
-// and that the layers have the content that the image's configuration specifies. containerd does
-// not unpack a layer if it already has a snapshot for the diff IDs in the configuration, and any
-// other image can contain the same diff IDs.
+// and that the layers have the content that the image's configuration specifies. This check is
+// necessary because containerd does not unpack a layer if it already has a snapshot for the diff
+// IDs in the configuration, and any other image can contain the same diff IDs.
 func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())

@@ -152,8 +152,8 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 }
 
 // unpacker returns an unpacker for an image. It unpacks layers while other layers are being
-// downloaded. It also downloads layers that are already unpacked, so that the registry proves
-// access to them.
+// downloaded. It also downloads layers that are already unpacked, so that the registry must prove
+// that the caller may read them.
 func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpacker, error) {
 	name := p.snapshotter
 	if name == "" { // the client's default

@@ -61,7 +61,8 @@ func (s Store) Push(ctx context.Context, name, to string, registry Registry) (di
 	return target.Digest, nil
 }
 
-// pushable returns an image's manifest. It fails unless all of the image's blobs are in the store.
+// pushable returns an image's manifest. It returns an error unless all of the image's blobs are in
+// the store.
 func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descriptor, error) {
 	record, err := c.ImageService().Get(ctx, name)
 	if errdefs.IsNotFound(err) {

@@ -131,7 +131,7 @@ type imageServer struct {
 	watch   watch
 }
 
-// PullImage pulls an image and returns its ID once containerd's CRI plugin knows the image.
+// PullImage pulls an image and returns its ID once containerd's CRI plugin finds the image.
 func (s *imageServer) PullImage(ctx context.Context, req *criapi.PullImageRequest) (*criapi.PullImageResponse, error) {
 	name := req.GetImage().GetImage()
 	if alias, ok := s.aliases.find(name); ok {
@@ -176,12 +176,12 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 	return id, err
 }
 
-// knownTimeout is the timeout for waitKnown, which might otherwise never return if another pull
-// assigns the name to a different image.
+// knownTimeout is the timeout for waitKnown. Without it, waitKnown might never return if another
+// pull assigns the name to a different image.
 const knownTimeout = time.Minute
 
-// waitKnown waits until the CRI plugin, which is notified through events, knows the image under its
-// name.
+// waitKnown waits until the CRI plugin, which receives events about new images, finds the image
+// under its name.
 func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()
@@ -216,8 +216,8 @@ func (s *imageServer) StreamImages(req *criapi.StreamImagesRequest, to grpc.Serv
 	}
 }
 
-// ImageStatus forwards the call, and removes images from the response that the kubelet must pull
-// again.
+// ImageStatus forwards the call. If the kubelet must pull the image again, the response does not
+// contain the image.
 func (s *imageServer) ImageStatus(ctx context.Context, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if alias, ok := s.aliases.find(req.GetImage().GetImage()); ok {
 		return s.aliasStatus(ctx, alias, req)

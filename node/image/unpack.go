@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// minUnpackTime is how long a small layer may take to unpack. Each MiB adds one second. There
-	// is a limit because a layer can write the same file repeatedly, which needs no disk space.
+	// minUnpackTime is the maximum time for unpacking a small layer. Each MiB adds one second. The
+	// time is limited because a layer can write the same file repeatedly, which needs no disk
+	// space.
 	minUnpackTime = 10 * time.Minute
 	// maxGrowth is the maximum memory, in bytes, that containerd may need to unpack all layers
-	// concurrently. It keeps an entry for each directory in a layer.
+	// concurrently. containerd keeps an entry for each directory in a layer.
 	maxGrowth = 512 << 20
 )
 

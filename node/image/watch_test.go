@@ -124,7 +124,7 @@ func TestInterruptedPullLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	// The lease of a process that was killed during a pull.
+	// Create the lease of a process that was killed during a pull.
 	lease, err := c.LeasesService().Create(t.Context(), leases.WithRandomID(), leases.WithExpiration(time.Hour), leases.WithLabel(labelPull, "killed"))
 	if err != nil {
 		t.Fatal(err)

@@ -29,8 +29,8 @@ import (
 )
 
 const (
-	// readyTimeout is how long the process may take to become ready with a new configuration. After
-	// that, the configuration is reverted.
+	// readyTimeout is the maximum time that the process may take to become ready with a new
+	// configuration. After that, the configuration is reverted.
 	readyTimeout = 3 * time.Minute
 	// maxStarts is the maximum number of times that the process is started with a configuration
 	// that does not become ready.
@@ -74,8 +74,8 @@ type Sync struct {
 // Name returns the component's name.
 func (*Sync) Name() string { return "node-config" }
 
-// Run follows the configuration that the Node's annotation specifies until ctx is done. It returns
-// ErrRestart if the process must restart.
+// Run applies the configuration that the Node's annotation specifies, and each later change, until
+// ctx is done. It returns ErrRestart if the process must restart.
 func (s *Sync) Run(ctx context.Context, ready func()) error {
 	var err error
 	if s.record, err = readRecord(s.Record); err != nil {

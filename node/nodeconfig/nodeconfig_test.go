@@ -38,7 +38,7 @@ func newFixture(t *testing.T) *fixture {
 
 func (f *fixture) file() string { return filepath.Join(f.dir, "node-config.yaml") }
 
-// sync returns the component. ready means that the process becomes ready. The merged file is the
+// sync returns the component. If ready is set, the process becomes ready. The merged file is the
 // ConfigMap's content. Content that begins with "labels" needs no restart, and "bad" is rejected.
 func (f *fixture) sync(ready bool) *Sync {
 	readiness := make(chan struct{})

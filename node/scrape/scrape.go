@@ -32,8 +32,8 @@ const (
 	ServicesPath = "/slipway/metrics/services"
 )
 
-// The annotations of services that have metrics. The first annotation must be "true". The others
-// are optional.
+// The annotations of services that have metrics. The first annotation must be "true". The other
+// annotations are optional.
 const (
 	scrapeAnnotation = "prometheus.io/scrape"
 	schemeAnnotation = "prometheus.io/scheme"
@@ -53,7 +53,8 @@ type Group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// Feature serves the groups at both paths. They are open to users whose roles list these paths.
+// Feature serves the groups at both paths. A user can read them if the user's roles contain these
+// paths.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		view := func(path string, list func(context.Context, kubernetes.Interface) ([]Group, error)) apiserver.Handler {
@@ -75,9 +76,9 @@ func fromCache(service string) metav1.ListOptions {
 	return options
 }
 
-// cluster returns the masters, the nodes, the nodes' containers, and the hosts' routers. A master
-// is one process: its metrics include those of the API server, the controllers, the scheduler and
-// other components.
+// cluster returns targets for the masters, the nodes, the nodes' containers, and the hosts'
+// routers. A master is one process: its metrics include the metrics of the API server, the
+// controllers, the scheduler and other components.
 func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) {
 	masters, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).List(ctx, fromCache("kubernetes"))
 	if err != nil {
@@ -101,7 +102,7 @@ func cluster(ctx context.Context, client kubernetes.Interface) ([]Group, error) 
 	return groups, nil
 }
 
-// ofNode returns a node's targets.
+// ofNode returns the target groups of a node.
 func ofNode(node *corev1.Node) (groups []Group) {
 	host := addressOf(node)
 	if host == "" {

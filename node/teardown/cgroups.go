@@ -129,8 +129,8 @@ func members(cgroup string) []int {
 	return pids
 }
 
-// occupants returns the last part of an error message, which lists the processes that are directly
-// in the cgroup.
+// occupants returns the end of an error message: a list of the processes that are directly in the
+// cgroup.
 func occupants(cgroup string) string {
 	var names []string
 	for _, pid := range members(cgroup) {

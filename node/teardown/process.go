@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// killTimeout is how long processes may take to exit after SIGTERM, and again after SIGKILL.
+// killTimeout is the maximum time that processes may take to exit after SIGTERM, and again after
+// SIGKILL.
 const killTimeout = 5 * time.Second
 
 // Process is a running process.

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/node/image"
 )
 
-// startProcess starts a program, which is killed at the end of the test at the latest.
+// startProcess starts a program. The program is killed when the test ends, if it is still running.
 func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 	t.Helper()
 	command := exec.Command(name, args...)

@@ -64,7 +64,7 @@ func (r *requirement) allow(name reference.Named, digest string, signatures Sign
 	return errors.New("the signature policy of the node rejects the image")
 }
 
-// allowSigned accepts an image with at least one valid signature for its digest and identity.
+// allowSigned accepts an image that has at least one valid signature for its digest and identity.
 func (r *requirement) allowSigned(name reference.Named, digest string, signatures Signatures) error {
 	keys, err := r.keys()
 	if err != nil {
@@ -137,7 +137,7 @@ func (i *identity) check() error {
 	return nil
 }
 
-// matches reports whether a signature's identity matches the image's.
+// matches reports whether a signature's identity matches the image's identity.
 func (i *identity) matches(name reference.Named, signed string) bool {
 	parsed, err := reference.ParseNormalizedNamed(signed)
 	if err != nil {
@@ -163,7 +163,7 @@ func (i *identity) matches(name reference.Named, signed string) bool {
 	return digestOrExact(name, parsed)
 }
 
-// remapped compares the signature's identity with the image's name after it has replaced the name's
+// remapped compares the signature's identity with the image's name after replacing the name's
 // prefix, as for a mirror.
 func (i *identity) remapped(name, signed reference.Named) bool {
 	rest, ok := strings.CutPrefix(name.String(), i.Prefix)
