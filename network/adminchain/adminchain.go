@@ -5,7 +5,7 @@
 //
 // The chain is in the iptables table `filter`, which iptables stores in nftables. The package
 // creates the chain once and never changes its rules. The rule that jumps to the chain is the first
-// rule of FORWARD. If a rule of the chain drops a packet, the verdict is final. A rule that accepts
+// rule of FORWARD. If a rule in the chain drops a packet, the verdict is final. A rule that accepts
 // a packet skips only the remaining rules of FORWARD, not the tables of other packages.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Using iptables Rules to Limit
@@ -162,7 +162,7 @@ func removeEmpty(ctx context.Context, nft knftables.Interface, family ipfamily.F
 	return nil
 }
 
-// names returns the names of the table's chains, or none if the table does not exist.
+// names returns the names of the table's chains, or nil if the table does not exist.
 func names(ctx context.Context, nft knftables.Interface) ([]string, error) {
 	chains, err := nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {

@@ -62,8 +62,8 @@ type Agent struct {
 	NFTTable    string               // such as slipway
 	ClusterCIDR netip.Prefix         // addresses of all pods
 	ServiceCIDR netip.Prefix         // addresses of all services
-	// DualStack holds the pods' IPv6 networks. SecondServiceCIDR is the IPv6 service network. Both
-	// fields are optional.
+	// DualStack contains the pods' IPv6 networks. SecondServiceCIDR is the IPv6 service network.
+	// Both fields are optional.
 	DualStack         dualstack.Networks
 	SecondServiceCIDR netip.Prefix
 	ConfDir           string // directory of the runtime's CNI configuration

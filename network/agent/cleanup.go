@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/network/shaping"
 )
 
-// CleanupConfig lists the objects that Cleanup removes. Empty fields are skipped.
+// CleanupConfig lists the objects that Cleanup removes. Cleanup skips empty fields.
 type CleanupConfig struct {
 	Bridge   string   // also removes the pod devices on it
 	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
@@ -58,7 +58,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 }
 
 // removeNamespaces unmounts and removes the names of the pods' network namespaces. The kernel
-// deletes a namespace when its last name and its last process are gone.
+// deletes a namespace when no name and no process refers to it anymore.
 func removeNamespaces(dir string) error {
 	if dir == "" {
 		return nil
@@ -88,8 +88,8 @@ func removeNamespaces(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePodDevices removes the pods' host devices that are ports of the bridge, or of no bridge
-// because the bridge is gone.
+// removePodDevices removes the pods' host devices that are ports of the bridge, or that are not a
+// port of any bridge because the bridge no longer exists.
 func removePodDevices(bridge string) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {

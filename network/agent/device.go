@@ -64,9 +64,9 @@ func (a *Agent) pathMTU() (int, error) {
 }
 
 // ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have IPv6 addresses.
-// The prefix of the bridge's address covers as many addresses as the IPv4 subnet, because pods use
-// no other addresses. Packets to the remaining addresses of the subnet, up to 2^64, would fill the
-// host's neighbor table.
+// The prefix of the bridge's address covers only as many addresses as the IPv4 subnet, because pods
+// use no other addresses. Otherwise, packets to the up to 2^64 unused addresses of the subnet would
+// fill the host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil
@@ -162,8 +162,8 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 
 // setSysctls enables forwarding on the host, and routes connections from 127.0.0.1 to a host port
 // through the bridge. Package nat prevents pods from using that route in the other direction.
-// Unless pods have IPv6 addresses, setSysctls disables IPv6 on the bridge, so that the host has no
-// address there that is reachable only over IPv6.
+// Unless pods have IPv6 addresses, setSysctls disables IPv6 on the bridge, so that pods cannot
+// reach the host over IPv6.
 func (a *Agent) setSysctls() error {
 	if a.DualStack.Enabled() {
 		if _, err := os.Stat(ipv6Settings); err != nil {

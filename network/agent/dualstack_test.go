@@ -59,7 +59,7 @@ func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
 }
 
 // TestSubnetWithoutCounterpartHasOnlyIPv4 starts an agent on a node whose IPv4 subnet has no
-// counterpart.
+// corresponding IPv6 subnet.
 func TestSubnetWithoutCounterpartHasOnlyIPv4(t *testing.T) {
 	a := newAgent(t, node("10.128.4.0/24"))
 	a.DualStack = testNetworks

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// OtherNetwork is the component that replaces Agent if the administrator's CNI plugin connects the
-// pods. It gives the host the address of the pods' DNS server, enables packet forwarding, and
-// reports missing parts of the plugin.
+// OtherNetwork is the component that replaces Agent if an administrator's CNI plugin provides the
+// pod network. It gives the host the address of the pods' DNS server, enables packet forwarding,
+// and reports missing parts of the plugin.
 type OtherNetwork struct {
 	ConfDir      string     // directory of the plugin's configuration
 	BinDirs      []string   // directories of the plugin's programs
@@ -31,8 +31,9 @@ func (*OtherNetwork) Name() string { return "network" }
 // Notes sets the function that receives a description of the missing parts.
 func (o *OtherNetwork) Notes(note func(text string)) { o.note = note }
 
-// Run calls ready when the host has the address, because a plugin can need services and DNS before
-// it is complete. Run then repairs the address and checks the plugin until ctx is done.
+// Run calls ready when the host has the DNS server's address, because a plugin might need services
+// and DNS before it is complete. Run then repairs the address and checks the plugin until ctx is
+// done.
 func (o *OtherNetwork) Run(ctx context.Context, ready func()) error {
 	if err := o.apply(); err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -69,7 +70,8 @@ func (o *OtherNetwork) apply() error {
 	return nil
 }
 
-// problem returns the reason why pods have no network, with the remedy, or "" if they have one.
+// problem returns the reason why pods have no network, with the remedy, or "" if pods have a
+// network.
 func (o *OtherNetwork) problem() string {
 	if err := checkPlugin(o.ConfDir, o.BinDirs); err != nil {
 		return err.Error()

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// cluster holds the objects that describe the hosts of the cluster.
+// cluster contains the caches of the objects that describe the cluster's hosts.
 type cluster struct {
 	nodes   cache.Store
 	objects *networkObjects
 }
 
-// peer is another host: its pods' subnet, their IPv6 subnet if they have one, and the host's
-// address.
+// peer describes another host: the IPv4 subnet of its pods, their IPv6 subnet, if any, and the
+// host's address.
 type peer struct {
 	subnet, second netip.Prefix
 	vxlan.Peer
@@ -89,8 +89,8 @@ func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
 	return netip.Addr{}
 }
 
-// peers returns the other hosts by their subnets. It omits a host whose subnet overlaps this
-// host's.
+// peers returns the other hosts by their subnets. It omits a host whose subnet overlaps this host's
+// subnet.
 func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan.Peer {
 	peers := map[netip.Prefix]vxlan.Peer{}
 	if a.usesVXLAN() {
@@ -182,7 +182,7 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 }
 
 // ensureTunnel creates or repairs the VXLAN device and returns it. It returns nil if there are no
-// other hosts, or while the cache lacks the cluster's settings.
+// other hosts, or if the cache does not contain the cluster's settings yet.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil

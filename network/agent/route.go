@@ -16,7 +16,7 @@ import (
 )
 
 // routeProtocol marks the agent's routes, so that the agent recognizes them. The kernel does not
-// name this number.
+// define this number.
 const routeProtocol netlink.RouteProtocol = 83
 
 // ensureRoutes makes the agent's routes match the desired routes.
@@ -39,7 +39,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// IPv6 rejects a gateway that the replaced route reaches through another device.
+			// For IPv6, the kernel rejects a gateway that the replaced route reaches through
+			// another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}

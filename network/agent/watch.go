@@ -11,7 +11,8 @@ import (
 )
 
 // watchDevices sends a signal when one of the agent's devices is removed, goes down or loses its
-// address, until ctx is done. If the kernel drops events, the periodic check repairs the damage.
+// address, until ctx is done. If the kernel drops events, the next periodic check repairs the
+// network.
 func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan struct{}, error) {
 	links := make(chan netlink.LinkUpdate, 64)
 	if err := netlink.LinkSubscribe(links, ctx.Done()); err != nil {
@@ -53,7 +54,7 @@ func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 	return update.Header.Type == unix.RTM_DELLINK || update.Attrs().RawFlags&unix.IFF_UP == 0
 }
 
-// isOwnAddress reports whether an address is the bridge's or the DNS server's.
+// isOwnAddress reports whether an address is the address of the bridge or of the DNS server.
 func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
 	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()) || a.DualStack.IPv6.Contains(address))

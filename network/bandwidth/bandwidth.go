@@ -33,7 +33,7 @@ type Limiter struct {
 	Client   kubernetes.Interface // can list and watch pods
 	Bridge   string               // bridge for pods
 	LeaseDir string               // directory of the CNI plugin's leases
-	// DualStack holds the pods' IPv6 networks; optional.
+	// DualStack contains the pods' IPv6 networks; optional.
 	DualStack dualstack.Networks
 }
 
@@ -151,7 +151,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 
 // second returns a pod's IPv6 address. If the pod was created while another IPv6 network was
 // configured, second returns an invalid address: spoofcheck rejects packets from the old address,
-// and a filter for it would let them bypass spoofcheck.
+// and a filter for the old address would let packets bypass spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
 	if !l.DualStack.Subnet(subnet).Contains(pod.SecondAddress) {
@@ -160,7 +160,7 @@ func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	return pod.SecondAddress
 }
 
-// bitsPerByte is used to round limits, because the kernel counts in bytes.
+// bitsPerByte is used to round limits, because the kernel's limits are in bytes.
 const bitsPerByte = 8
 
 func apply(pod *corev1.Pod, attachment shaping.Pod) error {

@@ -24,7 +24,7 @@ const maxFrame = 262144
 
 // Filter selects packets. Its zero value selects all packets.
 type Filter struct {
-	// Hosts holds addresses. Each of them must be the source or the destination of a packet.
+	// Hosts contains addresses, each of which must be the source or the destination of a packet.
 	Hosts []netip.Addr
 	// Port, if not 0, is the source or destination port of TCP, UDP or SCTP.
 	Port uint16

@@ -100,7 +100,7 @@ func TestCaptureEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// FuzzMatch checks that no frame crashes the program.
+// FuzzMatch checks that no frame causes a panic.
 func FuzzMatch(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x45\x00"))
 	f.Fuzz(func(_ *testing.T, frame []byte) {

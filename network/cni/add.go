@@ -52,7 +52,8 @@ func add(args *skel.CmdArgs) error {
 	return types.PrintResult(result, c.config.CNIVersion)
 }
 
-// attach creates everything for the lease.
+// attach connects a lease's pod to the network: it creates the devices, sets the bandwidth limits,
+// waits for the network policies, and publishes the host ports.
 func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	host, pod, err := c.createVeth(bridge, l)
 	if err != nil {

@@ -74,14 +74,14 @@ func (b *bench) flow(from, to hosttest.Namespace, address string, bits int) *flo
 	return f
 }
 
-// checkRate checks that the receiver gets the rate within 5 %. It retries, because the receiver can
-// get less on a machine that is too busy to send.
+// checkRate checks that the rate at which the receiver receives data is within 5 % of the given
+// rate. It retries, because a machine that is too busy to send reduces the rate.
 func (f *flow) checkRate(description string, bits int) {
 	f.between(description, 0.95*float64(bits), 1.05*float64(bits))
 }
 
 // between checks that the receiver's rate is within bounds. Each measurement lasts until the
-// receiver has the data of one second at the lower bound.
+// receiver has received as much data as one second at the lower bound produces.
 func (f *flow) between(description string, low, high float64) {
 	f.Helper()
 	eventually.True(f.T, description+": the bucket is empty", func() bool { return f.bytes.Load() > 1<<18 })

@@ -163,7 +163,7 @@ func (b *bench) add(pod hosttest.Namespace, change func(*Config)) *current.Resul
 	return &result
 }
 
-// checkResponse checks the response that a namespace gets from an address.
+// checkResponse checks the response that a namespace receives from an address.
 func (b *bench) checkResponse(from hosttest.Namespace, network, address, want string) {
 	b.Helper()
 	got, err := from.Ask(network, address)

@@ -4,7 +4,7 @@
 // ADD, DEL, CHECK, GC, STATUS and VERSION. The agent creates the bridge and the nftables table, and
 // writes the configuration that the plugin reads from standard input.
 //
-// A pod gets a veth device, whose host end is a port of the bridge, and one address with a
+// A pod receives a veth device, whose host end is a port of the bridge, and one address with a
 // full-length prefix. The pod's only neighbor is the bridge's gateway address; even two pods on one
 // host communicate through the host's routing. So conntrack sees both directions of every
 // connection, and service addresses work between pods on one host, whether or not the kernel passes

@@ -21,16 +21,18 @@ type Config struct {
 
 	Bridge string `json:"bridge"`        // bridge for pods
 	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
-	// PodCIDR is this host's pod subnet. The bridge has its first address.
+	// PodCIDR is this host's pod subnet. The subnet's first address is the bridge's address.
 	PodCIDR netip.Prefix `json:"podCIDR"`
-	// SecondCIDR is this host's IPv6 pod subnet; optional. A pod's address has the same number in
+	// SecondCIDR is this host's IPv6 pod subnet; optional. A pod's address has the same offset in
 	// both subnets.
 	SecondCIDR netip.Prefix `json:"secondCIDR,omitzero"`
-	// StateDir is the state directory. The leases are in a subdirectory with the network's name.
+	// StateDir is the state directory. The leases are in a subdirectory that is named after the
+	// network.
 	StateDir string `json:"stateDir"`
 	NFTTable string `json:"nftTable"` // table of package nat
-	// PolicySocket is the Unix socket of the component that enforces network policies. If set, ADD
-	// succeeds only after the component enforces the policies of the new pod.
+	// PolicySocket is the Unix socket of the component that enforces network policies. If
+	// PolicySocket is set, ADD succeeds only after the component enforces the policies of the new
+	// pod.
 	PolicySocket string `json:"policySocket,omitempty"`
 	// ClusterNetworks lists the networks that a pod with a macvlan device reaches through the
 	// gateway, regardless of its default route.
@@ -41,7 +43,7 @@ type Config struct {
 	RuntimeConfig struct {
 		PortMappings []portMapping `json:"portMappings,omitempty"`
 		Bandwidth    bandwidth     `json:"bandwidth,omitzero"`
-		// Annotations holds the pod's annotations (a capability of containerd and CRI-O).
+		// Annotations contains the pod's annotations (a capability of containerd and CRI-O).
 		Annotations map[string]string `json:"io.kubernetes.cri.pod-annotations,omitempty"`
 	} `json:"runtimeConfig,omitzero"`
 	PrevResult       map[string]any       `json:"prevResult,omitempty"`
@@ -67,7 +69,7 @@ type bandwidth struct {
 // gateway.
 func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().Next() }
 
-// ends holds a pod's address and its gateway's address.
+// ends contains a pod's address and its gateway's address.
 type ends struct{ address, gateway netip.Addr }
 
 // ends returns a pod's addresses. A pod that was created before the host had a second subnet has

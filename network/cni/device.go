@@ -139,8 +139,8 @@ func SetIPv6(device string, enabled bool) error {
 	return nil
 }
 
-// AddressFlags returns the flags for an address that no other machine on the link can have: IPv6
-// skips duplicate address detection.
+// AddressFlags returns the flags for an address that no other machine on the link can have. With
+// these flags, IPv6 skips duplicate address detection.
 func AddressFlags(address netip.Addr) int {
 	if address.Is6() {
 		return unix.IFA_F_NODAD

@@ -32,9 +32,9 @@ type lease struct {
 // leases is a directory with one file per lease. A file's name is the address of its lease.
 //
 // Two locks protect the directory. The kernel releases them when the process exits. Calls for
-// single pods hold the "active" lock as a shared lock. GC and Reconcile hold it exclusively;
-// otherwise, they would remove a pod that is being created. The "change" lock is held briefly to
-// change the directory or the host ports.
+// single pods hold the "active" lock as a shared lock. GC and Reconcile hold it as an exclusive
+// lock; otherwise, they would remove a pod that is being created. The "change" lock is held briefly
+// to change the directory or the host ports.
 type leases struct {
 	dir    string
 	subnet netip.Prefix
@@ -100,7 +100,7 @@ func (s leases) reserve(l lease) (lease, error) {
 	return l, s.write(lastFile, l.Address)
 }
 
-// free returns the first unused address after the last allocated one.
+// free returns the first unused address after the last allocated address.
 func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	next := Gateway(s.subnet)
 	if data, err := os.ReadFile(filepath.Join(s.dir, lastFile)); err == nil {
@@ -123,9 +123,9 @@ func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(inUse)-1)
 }
 
-// write replaces a file in the directory. The caller holds the "change" lock, so one name for
-// temporary files is enough. write does not sync, because syncing would slow down the start of each
-// pod. No pod survives a power loss, and the file names are sufficient afterwards.
+// write replaces a file in the directory. The caller must hold the "change" lock, so one name for
+// temporary files is sufficient. write does not sync the file, because syncing would slow down the
+// start of each pod. No pod survives a power loss, after which the file names are sufficient.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s leases) list() ([]lease, error) {
 	return result, nil
 }
 
-// find returns a device's lease. ok is false if the device has none.
+// find returns a device's lease. ok is false if the device has no lease.
 func (s leases) find(device string) (l lease, ok bool, err error) {
 	leases, err := s.list()
 	for _, l := range leases {

@@ -64,8 +64,8 @@ func (c *call) createMacvlan() ([]*current.Interface, error) {
 	return []*current.Interface{created}, err
 }
 
-// parentDevice returns the host device with the given name, or the default route's device if the
-// name is empty.
+// parentDevice returns the host device with the given name. If the name is empty, it returns the
+// default route's device.
 func parentDevice(name string) (netlink.Link, error) {
 	if name != "" {
 		link, err := netlinksafe.LinkByName(name)
@@ -100,8 +100,8 @@ func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Pref
 }
 
 // removeMacvlan removes the device immediately. Otherwise, the kernel would remove the device with
-// the pod's namespace, which takes a while. In the meantime, the device would respond for its
-// address, even after the next pod got that address.
+// the pod's namespace, which takes a while. In the meantime, the device would respond to requests
+// for its address, even after the address has been assigned to the next pod.
 func (c *call) removeMacvlan() error {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
 	if err != nil || !request.Wanted || c.args.Netns == "" {

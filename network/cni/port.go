@@ -18,9 +18,10 @@ import (
 )
 
 // attachToBridge makes a pod's device a port of the bridge. Pods cannot take over each other's
-// addresses, because package spoofcheck drops the forged frames before the device has any
-// connection. If another program removes those rules, the bridge still learns nothing from the pod
-// and sends it no frames for others, and the host and the pod ignore ARP messages about each other.
+// addresses, because package spoofcheck drops forged frames even before the device becomes a port.
+// If another program removes spoofcheck's rules, the bridge still learns no addresses from the pod
+// and sends it no frames for other pods, and the host and the pod ignore ARP messages about each
+// other.
 func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
 		return err
@@ -140,7 +141,7 @@ func forwardingEntry(port netlink.Link, address netip.Addr) *netlink.Neigh {
 	}
 }
 
-// attachments holds the kernel's entries for the pods on the host.
+// attachments contains the kernel's entries for the pods on the host.
 type attachments struct {
 	bridge                netlink.Link
 	chains                spoofcheck.Chains
@@ -153,7 +154,7 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
 		return a, err
 	}
-	// An interrupted dump can lack entries, which are then set again.
+	// If the dump is interrupted, it can lack entries. The missing entries are then set again.
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}

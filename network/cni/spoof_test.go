@@ -128,8 +128,8 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 	return fd
 }
 
-// readFrames reads frames until it receives an honest one, and returns the names of the forged
-// frames received before.
+// readFrames reads frames until it receives an honest frame, and returns the names of the forged
+// frames that it received before.
 func (s *spoofing) readFrames(fd int) (names []string) {
 	s.Helper()
 	buffer := make([]byte, 2048)

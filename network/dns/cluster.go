@@ -42,7 +42,7 @@ func newCluster(config *rest.Config, domain string) (*cluster, error) {
 		return nil, fmt.Errorf("configure cluster zone: %w", err)
 	}
 	k.ClientConfig = fixedConfig{config: config}
-	// The plugin's callbacks start and stop APIConn. Run does this instead.
+	// The returned functions would start and stop APIConn. Run does this instead.
 	if _, _, err := k.InitKubeCache(context.Background()); err != nil {
 		return nil, fmt.Errorf("prepare informers: %w", err)
 	}

@@ -55,7 +55,7 @@ type Server struct {
 	// OldSRV serves SRV records in the OpenShift 3 form instead of the Kubernetes form.
 	OldSRV bool
 
-	// clientQueries, unless zero, replaces maxClientQueries in tests.
+	// clientQueries, if not 0, replaces maxClientQueries in tests.
 	clientQueries int
 }
 

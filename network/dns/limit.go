@@ -11,9 +11,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Maximum numbers of queries that wait for resolvers at the same time, from one client and in
-// total. Each query uses a socket and memory in the node's process, for up to five seconds. How
-// long a query waits is up to the name's owner.
+// The maximum numbers of queries that wait for resolvers at the same time, from one client and in
+// total. Each query uses a socket and memory in the node's process for up to five seconds. The
+// owner of a name can make a query for the name wait that long.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("the client, or all together, have too many queries that wait for resolvers")

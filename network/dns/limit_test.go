@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// silentResolver never responds. It records the names in the queries it receives.
+// silentResolver never responds. It records the names in the queries that it receives.
 func silentResolver(t *testing.T) (address string, asked *sync.Map) {
 	t.Helper()
 	packets, listener := listenBoth(t, "127.0.0.1:0")

@@ -13,9 +13,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// probes detects resolvers that forward queries back to this server. Before a resolver is used, it
-// is sent a query for a random name. If that query arrives here, the resolver is a loop. This
-// happens if a local resolver is configured to use this server.
+// probes detects resolvers that forward queries back to this server. Before a resolver is used, the
+// server sends it a query for a random name. If that query arrives at this server, the resolver is
+// a loop. This happens if a local resolver is configured to use this server.
 type probes struct {
 	mutex sync.Mutex
 	seen  map[string]bool // by probe name; only while the probe is running

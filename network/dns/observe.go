@@ -16,7 +16,7 @@ import (
 // an error, the client gets a temporary failure (SERVFAIL) and can retry.
 type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
 
-// observed passes responses to an Observer.
+// observed passes responses to an Observer before the client receives them.
 type observed struct {
 	observe Observer
 	next    plugin.Handler

@@ -19,7 +19,7 @@ const srvPriority, srvWeight = 10, 10
 // services serves SRV records for services in the OpenShift 3 form:
 //
 //	<service>.<namespace>.svc.<domain>                        each address, with the port 0
-//	<host>.<service>.<namespace>.svc.<domain>                 the same, one endpoint of a headless service
+//	<host>.<service>.<namespace>.svc.<domain>                 the same, for one endpoint of a headless service
 //	_<port>._<protocol>.<service>.<namespace>.svc.<domain>    each address with this port
 //
 // The target of a record is the host name or hash of the address, below the service's name.

@@ -8,7 +8,7 @@
 //
 // The package decides which address a project uses (Assign), keeps this host's egress addresses on
 // its device (Hold), and determines which hosts respond (Monitor). Package network/policy contains
-// the packet rules, and package network/vxlan the path between hosts.
+// the packet rules, and package network/vxlan implements the path between hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Static IPs for
 // External Project Traffic.
@@ -31,7 +31,8 @@ type Exit struct {
 	VNI uint32
 	// Address is the source address. It is invalid if all packets are dropped.
 	Address netip.Addr
-	// Host and HostAddress are the name and address of the host that holds the source address.
+	// Host and HostAddress are the name and address of the host to which the source address is
+	// assigned.
 	Host        string
 	HostAddress netip.Addr
 	// Held lists the project's usable addresses by host, in the order of the project's list.
@@ -166,8 +167,8 @@ const (
 	// MarkRemote means that the packet leaves through another host, to which it is sent through
 	// VXLAN.
 	MarkRemote uint32 = 0x10000000
-	// MarkLocal means that the packet leaves with an address of this host. The remaining bits hold
-	// the network ID.
+	// MarkLocal means that the packet leaves with an address of this host. The remaining bits
+	// contain the network ID.
 	MarkLocal uint32 = 0x20000000
 	// MarkDrop means that the packet is dropped, because the project has no usable address.
 	MarkDrop uint32 = 0x40000000

@@ -78,7 +78,7 @@ func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error
 	for _, existing := range present {
 		address := addressOf(existing)
 		if existing.Scope != hostaddr.EgressScope {
-			// An administrator assigned the address.
+			// An administrator has assigned this address to the device.
 			desired = slices.DeleteFunc(desired, func(a netip.Addr) bool { return a == address })
 			continue
 		}

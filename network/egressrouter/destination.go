@@ -8,7 +8,7 @@ import (
 )
 
 // Destination defines where the pod redirects connections to its cluster address. The pod itself
-// handles connections that match nothing.
+// handles the connections that are not redirected.
 type Destination struct {
 	Redirects []Redirect
 	// Fallback receives the connections to all other ports, on the same port. It is invalid if

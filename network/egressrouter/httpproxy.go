@@ -54,8 +54,8 @@ func newProxy(access Access, log *slog.Logger) *proxy {
 	p := &proxy{access: access, log: log, lookup: net.DefaultResolver.LookupNetIP}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
-		// Ignore the environment's proxy settings: the server determines whether further proxies
-		// are used.
+		// Do not set Proxy: the environment's proxy settings do not apply, because access is
+		// checked for the server to which the proxy connects.
 		Transport:    &http.Transport{DialContext: p.dial, DisableCompression: true, IdleConnTimeout: idleTimeout},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { p.fail(w, r, r.URL.Host, err) },
 		// Flush without a delay, for event streams and long polls.
@@ -76,7 +76,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tunnel connects the client to the server that it names.
+// tunnel connects the client to the server that the request specifies.
 func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	server, err := p.dial(r.Context(), "tcp", r.Host)
 	if err != nil {

@@ -26,7 +26,7 @@ const (
 	dnsProxyMode  = "dns-proxy"
 )
 
-// Settings holds the settings of the router container.
+// Settings contains the settings of the router container.
 type Settings struct {
 	// Source is the pod's address outside of the cluster, with its network. If the setting has no
 	// prefix length, the network contains only this address.

@@ -82,8 +82,8 @@ func forward(ctx context.Context, listener net.Listener, target Target, log *slo
 	}
 }
 
-// join copies data between two connections until both directions have reached their end, or one has
-// failed.
+// join copies data between two connections until both directions have ended, or until one direction
+// has failed.
 func join(a, b net.Conn) {
 	var directions sync.WaitGroup
 	copyTo := func(to, from net.Conn) {

@@ -27,10 +27,10 @@ var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 // used as the host's address.
 const EgressScope = unix.RT_SCOPE_SITE
 
-// HostAddress returns the IPv4 address at which other hosts reach this host. That is preferred, if
-// it is not empty; otherwise, the address of the default route's device; otherwise, the first
-// global address, on physical devices before virtual ones. Devices in skip are ignored: list the
-// bridge and other devices that the cluster creates.
+// HostAddress returns the IPv4 address at which other hosts reach this host. If preferred is not
+// empty, it is this address. Otherwise, it is the address of the default route's device or, if
+// there is none, the first global address, on physical devices before virtual ones. Devices in skip
+// are ignored: list the bridge and other devices that the cluster creates.
 //
 // HostAddress returns an error if no device has the preferred address. If the host has no address,
 // the error is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
@@ -71,9 +71,9 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 }
 
 // Second returns the global IPv6 address of the device that has the IPv4 address first, or an
-// invalid address if the device has none. If first is OfflineAddress, it uses the device of the
-// IPv6 default route, or, if there is no such route, the first device in the order used by
-// HostAddress.
+// invalid address if the device has no global IPv6 address. If first is OfflineAddress, Second uses
+// the device of the IPv6 default route, or, if there is no such route, the first device in the
+// order used by HostAddress.
 func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 	devices, err := listDevices(skip)
 	if err != nil {
@@ -181,7 +181,7 @@ type device struct {
 	addresses []netip.Addr
 }
 
-// rank orders devices by how likely it is that other hosts reach this host through them.
+// rank orders devices by the probability that other hosts reach this host through them.
 func (d device) rank(defaultDevice int) int {
 	switch {
 	case d.index == defaultDevice:

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// destination holds the address, port and protocol of packets to a service. An unspecified address
-// means all addresses of this host in its IP family. It is used for node ports.
+// destination contains the address, port and protocol of packets to a service. An unspecified
+// address means all addresses of this host in its IP family. It is used for node ports.
 type destination struct {
 	netip.AddrPort
 	protocol corev1.Protocol
@@ -24,7 +24,7 @@ type destination struct {
 // target is a service port.
 type target struct {
 	service cache.ObjectName
-	// port is the name of the port, which endpoints use too.
+	// port is the name of the port. The service's endpoints use the same name.
 	port     string
 	protocol corev1.Protocol
 	// family is the IP family of the packets, and of the endpoints that receive them.

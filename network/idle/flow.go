@@ -27,7 +27,7 @@ const (
 	maxDatagram = 65527
 )
 
-// flows holds the flows of datagrams to idle services.
+// flows contains the flows of datagrams to idle services.
 type flows struct {
 	mu      sync.Mutex
 	byRoute map[route]*datagramFlow
@@ -37,7 +37,8 @@ type flows struct {
 // route is a sender and the service address that it uses.
 type route struct{ client, service netip.AddrPort }
 
-// datagramFlow holds the datagrams from one sender to one service port, and forwards the responses.
+// datagramFlow queues the datagrams from one sender to one service port, and forwards the
+// responses.
 type datagramFlow struct {
 	route
 	target target

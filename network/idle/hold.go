@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// holdTimeout is how long a connection is held for a service that gets no endpoints.
+	// holdTimeout is the maximum time for which a connection is held while its service has no
+	// endpoints.
 	holdTimeout = 2 * time.Minute
 	// retryDelay is the delay between two attempts to connect to endpoints.
 	retryDelay = 500 * time.Millisecond
@@ -139,7 +140,7 @@ func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.
 	}
 }
 
-// copyBoth copies data in both directions until both directions have reached their end.
+// copyBoth copies data in both directions until both directions have ended.
 func copyBoth(client, server *net.TCPConn) {
 	var tasks sync.WaitGroup
 	for _, pair := range [][2]*net.TCPConn{{client, server}, {server, client}} {
@@ -176,8 +177,8 @@ func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error
 }
 
 func originalIPv4(fd int) (address netip.AddrPort, err error) {
-	// The result type of this IPv6 option can hold the start of a struct sockaddr_in: family, port
-	// and address.
+	// The result type of this IPv6 option is large enough for the start of a struct sockaddr_in:
+	// family, port and address.
 	socket, err := unix.GetsockoptIPv6Mreq(fd, unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
 	if err != nil {
 		return address, err

@@ -2,18 +2,18 @@
 // service has the annotation of `oc idle`, packets to it are intercepted before the service proxy,
 // which would reject them: connections are redirected to a listener on this node, and datagrams are
 // copied to the component through the kernel's packet log and dropped. The component creates an
-// event that says that the service needs pods, waits for the service's endpoints and forwards what
-// it received. This applies to cluster IPs, external IPs and node ports.
+// event that requests pods for the service, waits for the service's endpoints, and forwards the
+// held connections and datagrams. This applies to cluster IPs, external IPs and node ports.
 //
 // hold.go holds connections and defines the timeouts, flow.go holds datagrams, and table.go
 // intercepts packets.
 //
 // If the node's process is killed, connections through it are closed. A few seconds after a service
-// is unidled, clients connect directly to its pods; these connections are not affected. New packets
-// are dropped, not rejected, until the process is running again, so clients retransmit them.
+// is unidled, clients connect directly to its pods; these connections are not affected. While the
+// process is not running, new packets are dropped instead of rejected, so clients retransmit them.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
-// annotations and the event are those of its unidling proxy.
+// annotations and the event are the same as for its unidling proxy.
 package idle
 
 import (
@@ -53,8 +53,8 @@ type Proxy struct {
 }
 
 const (
-	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
-	// the service proxy learns of the endpoints slightly later.
+	// drainPeriod is the time for which packets are still intercepted after a service has
+	// endpoints, because the service proxy receives the endpoints slightly later.
 	drainPeriod = 10 * time.Second
 	// retryInterval is the delay after a failure to write the table.
 	retryInterval = 5 * time.Second

@@ -21,8 +21,8 @@ type connLimit struct {
 	total     int
 }
 
-// acquire counts one more connection to a service if the limits allow it. It reports whether they
-// do.
+// acquire counts a connection to a service. If a limit is reached, it does not count the connection
+// and returns false.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ const (
 // mark is the mark bit of redirected connections and intercepted datagrams.
 const mark = "0x20000000"
 
-// receivers holds the destinations of an IP family's intercepted packets: a port on the host, and a
-// group of the kernel's packet log.
+// receivers contains the destinations of an IP family's intercepted packets: a port on the host,
+// and a group of the kernel's packet log.
 type receivers struct {
 	family             ipfamily.Family
 	connections, group uint16

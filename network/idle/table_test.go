@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// stack holds the addresses that a test uses in one IP family.
+// stack contains the addresses that a test uses in one IP family.
 type stack struct {
 	tcp, udp, node, pod, services, service, endpoint, other string
 }
@@ -89,7 +89,7 @@ func waitForEvent(t *testing.T, client *fake.Clientset) {
 	}, "NeedPods web")
 }
 
-// serve adds an endpoint that echoes its input to the service.
+// serve adds an endpoint to the service. The endpoint echoes its input.
 func (s stack) serve(t *testing.T, client *fake.Clientset) {
 	t.Helper()
 	server, err := net.Listen(s.tcp, net.JoinHostPort(s.endpoint, "0"))

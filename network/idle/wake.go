@@ -29,13 +29,14 @@ const (
 	eventInterval = 5 * time.Second
 )
 
-// errPoliced means that network policies or egress firewalls can apply to a client's traffic.
+// errPoliced means that network policies or egress firewalls can restrict a client's traffic.
 var errPoliced = errors.New("network policies apply; the client must connect again")
 
 // errNoEndpoints means that the service has no endpoints.
 var errNoEndpoints = errors.New("service has no endpoints")
 
-// waker finds endpoints. All connections to a service share one poll and its events.
+// waker finds endpoints. All connections to a service share one poll and the events that it
+// creates.
 type waker struct {
 	proxy  *Proxy
 	flight singleflight.Group

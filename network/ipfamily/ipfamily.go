@@ -1,5 +1,5 @@
-// Package ipfamily provides what differs between rules for IPv4 and rules for IPv6: nftables
-// keywords and kernel constants.
+// Package ipfamily provides the parts of rules that differ between IPv4 and IPv6: nftables keywords
+// and kernel constants.
 package ipfamily
 
 import (

@@ -93,8 +93,8 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	return nil
 }
 
-// Check forgets the recorded content of the table if another program has removed the table, so that
-// the next Apply writes it.
+// Check discards the recorded content of the table if another program has removed the table, so
+// that the next Apply writes the table again.
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // group is the address and port to which the pods send packets.
 const group = "239.1.2.3:5000"
 
-// pod is a network namespace whose frames are checked, with the packets that it received.
+// pod is a network namespace whose frames are checked. It records the packets that it receives.
 type pod struct {
 	hosttest.Namespace
 	Pod
@@ -108,7 +108,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 			}
 			var got []string
 			for number, p := range pods {
-				// A pod's kernel also returns the pod's own packets.
+				// A pod's kernel also delivers the pod's own packets to the pod.
 				texts := slices.DeleteFunc(p.received(), func(text string) bool { return text == fmt.Sprint(number) })
 				slices.Sort(texts)
 				got = append(got, strings.Join(slices.Compact(texts), ","))

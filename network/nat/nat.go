@@ -3,14 +3,14 @@
 //
 // The agent maintains the table's chains (Ensure). The CNI plugin adds and removes the host ports
 // of one pod at a time (Publish, Unpublish). A pod is identified by an owner: the name of its
-// device on the host, which is the comment on all of the pod's map elements. So the table itself
-// identifies the elements to remove with the pod.
+// device on the host, which is the comment on all of the pod's map elements. Therefore, the table
+// itself identifies the elements to remove with the pod.
 //
 // The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, in addition to kube-proxy's
-// `kube-proxy`. Both tables have chains at the same hooks; the first one that rewrites a connection
-// takes effect. The tables do not conflict, because a service's address is not an address of this
-// host. An accept verdict in one nftables table does not override a drop verdict in another: see package
-// hostfirewall.
+// `kube-proxy`. Both tables have chains at the same hooks; the first chain that rewrites a
+// connection takes effect. The tables do not conflict, because a service's address is not an
+// address of this host. An accept verdict in one nftables table does not override a drop verdict in
+// another (see package hostfirewall).
 package nat
 
 import (
@@ -204,8 +204,8 @@ func (n Network) vxlan(formats ...string) (rules []string) {
 	return rules
 }
 
-// Delete deletes tables. It ignores missing tables. It is a no-op on a host without the nft
-// program, because nothing can have created the tables.
+// Delete deletes tables. It ignores missing tables. On a host without the nft program, Delete is a
+// no-op, because Slipway cannot have created tables there.
 func Delete(ctx context.Context, tables ...Table) error {
 	var errs []error
 	for _, t := range tables {

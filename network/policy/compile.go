@@ -16,9 +16,10 @@ type compiler struct {
 	snapshot
 	inNamespace map[string][]pod
 	result      *ruleset
-	// chainsOf holds the chains of the policies that select each pod on this node.
+	// chainsOf contains the chains of the policies that select each pod on this node.
 	chainsOf map[direction]map[netip.Addr][]string
-	// sets holds all sets of peers and ports created so far, with the work that each of them took.
+	// sets contains all sets of peers and ports created so far, with the work that each of them
+	// took.
 	sets map[string]measuredSet
 	// budget is the budget of the current project's owner, and draft is the current project's part
 	// of the ruleset.
@@ -48,9 +49,9 @@ func newDraft() *draft {
 // A policy has one chain for each direction, whose rules accept packets. An isolated pod has a
 // chain that jumps to the chains of all policies that select the pod, and then drops the packet.
 // Pods that are selected by the same policies share this chain. The pods that a policy rule selects
-// are elements of a set, which all rules with the same selectors share. So the number of rules that
-// a packet traverses depends only on the policies of the two pods, not on the number of pods,
-// projects or policies.
+// are elements of a set, which all rules with the same selectors share. Therefore, the number of
+// rules that a packet traverses depends only on the policies of the two pods, not on the number of
+// pods, projects or policies.
 //
 // The work for one user's projects is limited. A project that exceeds the limit is closed: its pods
 // are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all

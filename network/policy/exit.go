@@ -112,8 +112,8 @@ func exitChains(n Networks) []baseChain {
 	}
 }
 
-// exits returns the exits of projects with egress addresses. It returns none in the mode without
-// isolation.
+// exits returns the exits of projects with egress addresses. It returns nil in the network mode
+// without isolation.
 func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	if o.plugin() == networkplugin.Subnet {
 		return nil
@@ -131,8 +131,8 @@ func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	return egressip.Assign(hosts, projects, alive)
 }
 
-// hostsOf returns the hosts of projects that use more than one host: the hosts' names, with their
-// addresses in the pod network.
+// hostsOf returns the hosts of projects that use more than one host, as a map from the hosts' names
+// to their addresses in the pod network.
 func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr {
 	hosts := map[string]netip.Addr{}
 	for _, exit := range exits {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// firewall holds a project's EgressNetworkPolicies and their effect.
+// firewall contains a project's EgressNetworkPolicies and their effect.
 type firewall struct {
 	policies []*networkv1.EgressNetworkPolicy
 	effect   effect
@@ -126,8 +126,8 @@ func (c *compiler) firewallChain(f firewall) chain {
 const denyRule = "counter drop"
 
 // firewallRules returns nftables rules with the effect of a firewall's rules, of which the first
-// match applies. The order within a run of rules of one type has no effect, so one nftables rule
-// with a set covers all networks of a run.
+// match applies. The order within a run of consecutive rules of one type has no effect, so one
+// nftables rule with a set covers all networks of a run.
 func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	for len(egress) > 0 {
 		kind := egress[0].Type

@@ -16,7 +16,7 @@ import (
 // multicastEnabled is the value of the annotation that enables multicast.
 const multicastEnabled = "true"
 
-// multicastGroups returns the multicast group of each project with multicast.
+// multicastGroups returns the multicast group of each project that has multicast enabled.
 //
 // In multitenant mode, the projects that share a network ID form a group, and multicast is enabled
 // if it is enabled in all of them. Projects with ID 0 form a group too: they exchange no multicast
@@ -61,7 +61,7 @@ func (s *enforcement) deliver(ctx context.Context) error {
 	return s.delivery.Apply(ctx, s.objects.multicastPods(groups, s.NodeName, local))
 }
 
-// multicastPods returns the groups with their pods.
+// multicastPods returns the multicast groups with their pods.
 func (o *objects) multicastPods(groups map[string]string, node string, local []cni.Pod) (list []multicast.Group) {
 	pods := map[string]*multicast.Group{}
 	for _, pod := range local {

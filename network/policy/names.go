@@ -15,8 +15,8 @@ import (
 
 const (
 	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
-	// that contains the address. It protects open connections. Source: OpenShift 3.11 Cluster
-	// Administration, 7.3.3.1.
+	// that contains the address. Keeping the address protects open connections. Source: OpenShift
+	// 3.11 Cluster Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
 	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address with
 	// the oldest last response is removed.
@@ -25,10 +25,10 @@ const (
 	observeTimeout = 5 * time.Second
 )
 
-// Names holds the addresses of the DNS names in egress firewalls: exact names such as
+// Names contains the addresses of the DNS names in egress firewalls: exact names such as
 // "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
 // Enforcer and its node's DNS server share one Names. The addresses expire in Names, not in the
-// kernel. So a rule that denies a name remains in effect while the node process is down.
+// kernel. Therefore, a rule that denies a name remains in effect while the node process is down.
 type Names struct {
 	// IPv6 means that IPv6 addresses are recorded too. Set it before the first use.
 	IPv6 bool
@@ -44,7 +44,7 @@ type Names struct {
 // nameAddress is an address of a name.
 type nameAddress struct {
 	expiry time.Time
-	// inKernel means that the kernel has the address.
+	// inKernel means that the kernel's rules contain the address.
 	inKernel bool
 }
 
@@ -57,8 +57,8 @@ func NewNames() *Names {
 }
 
 // Observe records the addresses in a DNS response before a client receives the response. It returns
-// when the kernel's rules contain the addresses, so a client never encounters a rule without them.
-// It returns immediately for names that no firewall contains.
+// when the kernel's rules contain the addresses, so that the rules already apply when the client
+// connects. It returns immediately for names that no firewall contains.
 func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error {
 	if !n.record(name, addresses, ttl) {
 		return nil
@@ -79,7 +79,8 @@ func (n *Names) Observe(ctx context.Context, name string, addresses []netip.Addr
 	}
 }
 
-// record records the addresses in a response. It reports whether the kernel lacks any of them.
+// record records the addresses in a response. It reports whether any of them is missing from the
+// kernel's rules.
 func (n *Names) record(name string, addresses []netip.Addr, ttl time.Duration) (incomplete bool) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -155,7 +156,7 @@ func (n *Names) set(names map[string]bool) {
 	}
 }
 
-// restore adds addresses that the kernel still holds from a previous process.
+// restore adds addresses that a previous process has added to the kernel's rules.
 func (n *Names) restore(name string, addresses []netip.Addr) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -205,7 +206,7 @@ func (n *Names) addresses() map[string][]netip.Addr {
 	return result
 }
 
-// confirm records that the kernel has the given addresses.
+// confirm records that the kernel's rules contain the given addresses.
 func (n *Names) confirm(names map[string][]netip.Addr) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

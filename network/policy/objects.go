@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// objects holds caches of the objects that policies depend on.
+// objects contains caches of the objects that policies depend on.
 type objects struct {
 	pods, namespaces, policies cache.SharedIndexInformer
 	firewalls, netNamespaces   cache.SharedIndexInformer
@@ -85,8 +85,8 @@ func (o *objects) all() []cache.SharedIndexInformer {
 	}
 }
 
-// plugin returns the cluster's network plugin. It is empty if the cache lacks the ClusterNetwork
-// "default", which the control plane creates.
+// plugin returns the cluster's network plugin. It returns "" if the cache does not contain the
+// ClusterNetwork "default", which the control plane creates.
 func (o *objects) plugin() string {
 	object, exists, err := o.clusterNetworks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
 	if err != nil || !exists {
@@ -95,8 +95,8 @@ func (o *objects) plugin() string {
 	return cmp.Or(object.(*networkv1.ClusterNetwork).PluginName, networkplugin.Default)
 }
 
-// awaitPlugin waits until the cache has the network plugin or ctx is done. It reports whether the
-// cache has the plugin.
+// awaitPlugin waits until the cache contains the network plugin or ctx is done. It reports whether
+// the cache contains the plugin.
 func (o *objects) awaitPlugin(ctx context.Context) bool {
 	err := wait.PollUntilContextCancel(ctx, labelPoll, true, func(context.Context) (bool, error) { return o.plugin() != "", nil })
 	return err == nil
@@ -119,7 +119,7 @@ func (o *objects) isCurrent(namespace *networkv1.NetNamespace) bool {
 	return err != nil || !exists || networkplugin.BelongsTo(namespace.Annotations, project.(*corev1.Namespace).UID)
 }
 
-// hasPolicies reports whether the cluster has policies of either kind.
+// hasPolicies reports whether the cluster has network policies or egress firewalls.
 func (o *objects) hasPolicies() bool {
 	return len(o.policies.GetStore().ListKeys()) > 0 || len(o.firewalls.GetStore().ListKeys()) > 0
 }
@@ -203,9 +203,9 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 	return small
 }
 
-// find returns the API object of a pod on this node, or nil if the cache lacks it. A static pod has
-// another UID in the API: the UID of its mirror pod, whose annotation holds the UID of the static
-// pod.
+// find returns the API object of a pod on this node, or nil if the cache does not contain it. A
+// static pod has another UID in the API: the UID of its mirror pod, whose annotation contains the
+// UID of the static pod.
 func (o *objects) find(local cni.Pod) *corev1.Pod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
@@ -218,7 +218,8 @@ func (o *objects) find(local cni.Pod) *corev1.Pod {
 	return p
 }
 
-// snapshot returns the state of the cluster, with those of this node's pods that have an address.
+// snapshot returns the state of the cluster. Of this node's pods, it contains only the pods that
+// have an address.
 func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}, netIDs: map[string]uint32{}}
 	for _, object := range o.namespaces.GetStore().List() {
@@ -278,7 +279,7 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 	}
 	for _, subnet := range others {
 		// An administrator can create any HostSubnet. A HostSubnet that contains a node's pods
-		// would end their isolation.
+		// would disable the isolation of these pods.
 		if !slices.ContainsFunc(nodes, subnet.Overlaps) {
 			addresses = append(addresses, subnet)
 		}

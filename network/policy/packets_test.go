@@ -15,13 +15,13 @@ import (
 type packet struct {
 	protocol byte
 	id       uint16
-	// fragment holds the "more fragments" flag (0x2000) and the offset in units of eight bytes.
+	// fragment contains the "more fragments" flag (0x2000) and the offset in units of eight bytes.
 	fragment uint16
 	options  []byte
 	payload  []byte
 }
 
-// moreFragments is the flag that all fragments except the last one have.
+// moreFragments is the flag that is set in all fragments except the last one.
 const moreFragments = 0x2000
 
 // encode returns the packet without checksums. The kernel adds the header checksum.
@@ -82,8 +82,8 @@ func (f *fixture) transmit(from, to string, packets ...packet) {
 	})
 }
 
-// capture returns a function that returns the packets from one pod that arrived on another pod's
-// device, up to the packet whose ID is last.
+// capture returns a function that returns the packets from one pod that have arrived on another
+// pod's device, up to the packet with the ID last.
 func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string) {
 	f.Helper()
 	var socket int

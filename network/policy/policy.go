@@ -15,8 +15,8 @@
 //	            └─ drop
 //
 // An egress firewall restricts the connections of a project's pods to addresses outside of the
-// cluster, and to the pods' own node. The project's pods share the firewall's chain, which has the
-// rules in their order. The addresses of a DNS name form a set. The node's DNS server adds
+// cluster, and to the pods' own node. The project's pods share the firewall's chain, which contains
+// the rules in their order. The addresses of a DNS name form a set. The node's DNS server adds
 // addresses to the set (see Names) before a pod receives the response.
 //
 //	packet ── external chain ── chain of the project ── first rule that matches
@@ -73,10 +73,10 @@ type Enforcer struct {
 	Client kubernetes.Interface
 	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
 	Network networkclient.Interface
-	// Networks holds the cluster's networks, and Second the cluster's networks in the second IP
-	// family; Second is optional.
+	// Networks contains the cluster's networks, and Second contains the cluster's networks in the
+	// second IP family; Second is optional.
 	Networks, Second Networks
-	// DualStack derives the hosts' second subnets; optional without Second.
+	// DualStack is used to derive the hosts' second subnets; optional without Second.
 	DualStack dualstack.Networks
 	// Names receives the addresses of DNS names from the node's DNS server.
 	Names *Names

@@ -86,7 +86,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// start runs the component until stop is called or the test ends.
+// start runs the component until f.stop is called or the test ends.
 func (f *fixture) start() {
 	f.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -144,8 +144,8 @@ func (f *fixture) policy(name, spec string) {
 	f.must(err)
 }
 
-// reaches checks that the node forwards exactly the given connections, such as "web>db bank>web".
-// All other connections between the pods must fail.
+// reaches checks that the node forwards exactly the given connections between the pods, such as
+// "web>db bank>web".
 func (f *fixture) reaches(want string) {
 	f.Helper()
 	eventually.Equal(f.T, "connections", func() string {

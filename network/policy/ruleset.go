@@ -15,9 +15,9 @@ import (
 type ruleset struct {
 	sets   map[string]set
 	chains map[string]chain
-	// pods holds the name of the chain for each isolated pod on this node.
+	// pods maps each isolated pod on this node to the name of its chain.
 	pods map[direction]map[netip.Addr]string
-	// closed lists the projects whose policies exceed their owner's budget, in order.
+	// closed lists the projects whose policies exceed their owner's budget, in sorted order.
 	closed []string
 	// multitenant means that projects' networks are isolated from each other.
 	multitenant bool

@@ -22,7 +22,7 @@ type table struct {
 	current  *ruleset // the state in the kernel; nil if unknown
 }
 
-// Networks holds a cluster's networks in an IP family. All other addresses are external.
+// Networks contains a cluster's networks in an IP family. All other addresses are external.
 type Networks struct {
 	Pods, Services netip.Prefix
 	// Tunnel is the name of the device that leads to other hosts.
@@ -60,8 +60,8 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	return nil
 }
 
-// check forgets the recorded content of the table if another program has removed the table, so that
-// the next apply creates it.
+// check discards the recorded content of the table if another program has removed the table, so
+// that the next apply creates the table again.
 func (t *table) check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {
@@ -79,7 +79,7 @@ func (t *table) check(ctx context.Context) error {
 	return nil
 }
 
-// addresses returns the elements of a set of addresses, or none if the set does not exist.
+// addresses returns the elements of a set of addresses, or nil if the set does not exist.
 func (t *table) addresses(ctx context.Context, set string) (addresses []netip.Addr, err error) {
 	elements, err := t.nft.ListElements(ctx, "set", set)
 	if err != nil && !knftables.IsNotFound(err) {

@@ -32,10 +32,10 @@ func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d
 // addNetworks isolates pods in different networks in multitenant mode.
 //
 // A packet between two pods passes if the pods have the same network ID, or if one of them has ID
-// 0. Both pods' nodes check the packet: each node knows the networks of its own pods without delay,
-// and gets the networks of other pods from the API. While a network is changing, a packet passes
-// only if both nodes agree. A pod whose network is unknown can only exchange packets with pods in
-// the global network.
+// 0. Both pods' nodes check the packet: each node reads the networks of its own pods without delay,
+// and receives the networks of other pods from the API. While a network is changing, a packet
+// passes only if both nodes accept it. A pod whose network is unknown can only exchange packets
+// with pods in the global network.
 //
 // Each packet needs two lookups, regardless of the number of projects and pods: a map lookup finds
 // the chain for the network of this node's pod, and a set lookup checks whether the other pod's

@@ -227,7 +227,7 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	if response := f.await("new", "pod"); response.Error != "" {
 		t.Fatal(response.Error)
 	}
-	// The kernel has the rules, although the API does not have the pod.
+	// The kernel has the rules, although the API does not contain the pod.
 	for _, from := range []string{"web", "pod"} {
 		if _, err := f.pods[from].Ask("udp4", f.address["db"]+":80"); err != nil {
 			t.Errorf("%s: %v", from, err)
@@ -235,8 +235,8 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	}
 }
 
-// TestOtherMachinesCannotSendAsPods sends packets from another machine with the address of a pod on
-// the node.
+// TestOtherMachinesCannotSendAsPods sends packets from another machine. Their source address is the
+// address of a pod on the node.
 func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 	f := newTenants(t)
 	f.newOutside()

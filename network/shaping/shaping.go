@@ -2,7 +2,7 @@
 //
 // Packets to a pod are queued at the host end of the pod's veth device, in a token bucket filter
 // (tbf). Packets from a pod arrive at the host end, where the kernel has no queue. A filter
-// redirects them to an ifb device, which has a queue of the same kind and then passes them on as if
+// redirects them to an ifb device, which has a queue of the same kind and then forwards them as if
 // they had just arrived at the veth device:
 //
 //	to the pod     bridge ── tbf ── veth ── pod
@@ -32,7 +32,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Limits holds bandwidths in bits per second. Zero means no limit.
+// Limits contains bandwidths in bits per second. Zero means no limit.
 type Limits struct {
 	Ingress uint64 // to the pod
 	Egress  uint64 // from the pod
@@ -51,9 +51,9 @@ const (
 	// burstPeriod is the period whose unused bandwidth a pod can use later. It is longer than the
 	// delay of the kernel's timers on a busy machine.
 	burstPeriod = 50 * time.Millisecond
-	// queuePeriod is how long a packet waits in a full queue.
+	// queuePeriod is the time for which a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond
-	// Minimum size of a queue in frames, and maximum size in bytes.
+	// The minimum size of a queue in frames, and the maximum size in bytes.
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
 )
 

@@ -30,8 +30,8 @@ const (
 const firstDiscovery, lastDiscovery = 133, 137
 
 // rules returns the rules in the pod's chain. nftables removes a VLAN tag from a frame before the
-// hook, but restores it for expressions that read the Ethernet header. So tagged frames match no
-// rule.
+// hook, but restores it for expressions that read the Ethernet header. Therefore, tagged frames
+// match no rule.
 func (p Pod) rules() [][]expr.Any {
 	address, gateway := p.Address.AsSlice(), p.GatewayAddress.AsSlice()
 	rules := [][]expr.Any{

@@ -13,9 +13,9 @@
 //
 // The table is `netdev <name>`. Each pod has a chain in the table, at the ingress hook of the pod's
 // device on the host. The chain is named after the device. The hook precedes the bridge, its
-// address learning, and the firewall for bridged frames. So the check does not depend on what the
-// device is connected to. Programs on the same device (tc, tcx) run before the hook. A program that
-// redirects frames must check their source itself.
+// address learning, and the firewall for bridged frames. Therefore, the check does not depend on
+// what the device is connected to. Programs on the same device (tc, tcx) run before the hook. A
+// program that redirects frames must check their source itself.
 package spoofcheck
 
 import (
@@ -75,10 +75,10 @@ func Remove(table, device string) error {
 	return nil
 }
 
-// Chains holds a table's rules by device.
+// Chains contains a table's rules by device.
 type Chains map[string][]*nftables.Rule
 
-// List returns a table's chains. It returns none if the table is missing.
+// List returns a table's chains. It returns nil if the table does not exist.
 func List(table string) (Chains, error) {
 	conn, err := nftables.New(nftables.AsLasting())
 	if err != nil {

@@ -27,13 +27,14 @@ const (
 	batchPeriod = time.Millisecond
 )
 
-// Datagrams holds the results of a UDP measurement.
+// Datagrams contains the results of a UDP measurement.
 type Datagrams struct {
 	Sent, Received int64 // number of datagrams
 	Duration       time.Duration
 }
 
-// Rates returns the bits per second that were sent and received, without UDP and IP headers.
+// Rates returns the rates at which data was sent and received, in bits per second, without UDP and
+// IP headers.
 func (d Datagrams) Rates() (sent, received float64) {
 	bits := datagramBytes * 8 / d.Duration.Seconds()
 	return float64(d.Sent) * bits, float64(d.Received) * bits

@@ -35,7 +35,7 @@ const (
 	idleTimeout = 10 * time.Second
 )
 
-// Result holds the results of a TCP measurement.
+// Result contains the results of a TCP measurement.
 type Result struct {
 	Bytes    int64
 	Duration time.Duration
@@ -43,7 +43,7 @@ type Result struct {
 	Median, P99 time.Duration
 }
 
-// Rate returns the bits per second.
+// Rate returns the rate in bits per second.
 func (r Result) Rate() float64 { return float64(r.Bytes) * 8 / r.Duration.Seconds() }
 
 // Dial connects to a server over the given network: "tcp" or "udp".

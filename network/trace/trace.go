@@ -1,6 +1,6 @@
-// Package trace follows a packet through this host's nftables rules, and reports which rule
-// determines what happens to the packet. The kernel reports each rule that the packet matches, so
-// the result includes other programs' rules.
+// Package trace follows a packet through this host's nftables rules, and reports the rule that
+// determines whether the packet is accepted. The kernel reports each rule that the packet matches,
+// so the result includes other programs' rules.
 package trace
 
 import (
@@ -47,8 +47,8 @@ const (
 	table = "slipway-trace"
 	// After quietPeriod without a report, the packet has left the host or is stuck.
 	quietPeriod = 500 * time.Millisecond
-	// sendInterval is the time between two attempts. More than one attempt can be needed, because
-	// nft prints nothing when it is ready.
+	// sendInterval is the time between two attempts. More than one attempt may be needed, because
+	// nft does not report when it is ready.
 	sendInterval = time.Second
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/program"
 )
 
-// FindPrograms returns this machine's programs for sharing addresses.
+// FindPrograms returns the paths of this machine's programs for sharing addresses.
 func FindPrograms() (Programs, error) {
 	var programs Programs
 	var errs []error
@@ -22,8 +22,8 @@ func FindPrograms() (Programs, error) {
 	return programs, errors.Join(errs...)
 }
 
-// FindImagePrograms returns this machine's programs to include in the image for pods that share
-// addresses: keepalived, nft, and bash for scripts if the machine has it.
+// FindImagePrograms returns the paths of this machine's programs to include in the image for pods
+// that share addresses: keepalived, nft, and bash for scripts if the machine has it.
 func FindImagePrograms() ([]string, error) {
 	var paths []string
 	for _, name := range []string{"keepalived", "nft", "bash"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/virtualip"
 )
 
-// Settings holds the settings from the environment variables.
+// Settings contains the settings from the environment variables.
 type Settings struct {
 	// Name is the name of the configuration and its VRRP instances.
 	Name string
@@ -35,7 +35,7 @@ type Settings struct {
 	// CheckInterval is the interval between two checks.
 	CheckInterval time.Duration
 	// Preemption is empty, "nopreempt" or "preempt_delay SECONDS". It determines whether a host
-	// takes addresses back from a host with lower priority.
+	// takes addresses back from a host that has a lower priority.
 	Preemption string
 	// Chain is the chain in the `ip filter` table that must accept VRRP, or empty.
 	Chain string

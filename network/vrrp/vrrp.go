@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Programs holds the paths of the programs to run.
+// Programs contains the paths of the programs to run.
 type Programs struct {
 	// Netcat is busybox's nc.
 	Keepalived, Nft, Netcat string
@@ -93,7 +93,8 @@ func (s *Settings) device() (name string, address netip.Addr, err error) {
 // multicast is the VRRP multicast address.
 const multicast = "224.0.0.18"
 
-// allowVRRP adds a rule that accepts VRRP to the chain if the chain exists and lacks the rule.
+// allowVRRP adds a rule that accepts VRRP to the chain if the chain exists and does not contain the
+// rule.
 func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	if s.Chain == "" {
 		return nil

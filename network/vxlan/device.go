@@ -21,9 +21,9 @@ import (
 // gateway returns a node's address in its pod subnet.
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
-// ensure creates or repairs the device. The device is up only if it has the programs: without them,
-// it would accept packets from any sender. isNew means that ensure created the device or replaced
-// the previous one.
+// ensure creates or repairs the device. The device is up only if the programs are attached to it:
+// without them, it would accept packets from any sender. isNew means that ensure created the device
+// or replaced the previous device.
 func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, err error) {
 	link, isNew, err := d.create()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 )
 
-// Flags in the settings.
+// Flags in an IP family's settings.
 const (
 	flagTag       = 1 << iota // packets have the network ID of the sender, or else 0
 	flagIsolate               // the network IDs of packet and destination must be compatible
@@ -55,18 +55,18 @@ const (
 // for their entries.
 const maxEntries = 1 << 16
 
-// kernelMaps holds the programs' maps.
+// kernelMaps contains the programs' maps.
 type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
-	// exits holds, as peers, the hosts at which packets from this node's pods leave the cluster.
-	// gates holds the marks of projects whose packets leave the cluster at this node, by network
-	// ID. owners holds the hosts that can send responses from machines outside of the cluster.
+	// exits contains, as peers, the hosts at which packets from this node's pods leave the cluster.
+	// gates contains the marks of projects whose packets leave the cluster at this node, by network
+	// ID. owners contains the hosts that can send responses from machines outside of the cluster.
 	exits, gates, owners *ebpf.Map
-	// replicas holds the hosts that receive multicast packets, by number.
+	// replicas contains the hosts that receive multicast packets, by number.
 	replicas *ebpf.Map
 }
 
-// programs holds the two programs, and the content of their maps.
+// programs contains the two programs, and the content of their maps.
 type programs struct {
 	kernelMaps
 	egress, ingress *ebpf.Program
@@ -147,8 +147,8 @@ func (p *programs) maps() []*ebpf.Map {
 	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas}
 }
 
-// close closes the file descriptors of the programs and maps. A device that has the programs keeps
-// them.
+// close closes the file descriptors of the programs and maps. Programs that are attached to a
+// device remain attached.
 func (p *programs) close() {
 	for _, m := range p.maps() {
 		if m != nil {
@@ -241,9 +241,9 @@ func (p *programs) setExits(n Networks) error {
 	)
 }
 
-// setReplicas sets the hosts that receive multicast packets, which are the hosts that are nodes.
-// Elements of this map cannot be deleted, so the settings contain the number of hosts, which must
-// be written afterwards.
+// setReplicas sets the hosts that receive multicast packets: the hosts that are nodes. Elements of
+// this map cannot be deleted. Therefore, the settings contain the number of hosts, and must be
+// written after the map.
 func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 	var hosts []netip.Addr
 	for subnet, peer := range peers {

@@ -73,7 +73,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.Ja.Label("send"),
 			asm.Mov.Imm(asm.R1, 0).WithSymbol("not a pod"),
 		},
-		// The node has ID 0. A new pod's network might not be known yet.
+		// Packets from the node have network ID 0. A new pod's network might not be known yet.
 		isNode(stackSource, "not the node"),
 		asm.Instructions{
 			asm.Ja.Label("send"),
@@ -150,7 +150,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.Mov.Imm(asm.R3, keySizeWithoutLocal), asm.Mov.Imm(asm.R4, 0), asm.FnSkbGetTunnelKey.Call(),
 			asm.JNE.Imm(asm.R0, 0, "drop"), // also VXLAN in IPv6
 		},
-		// The host has the sender's subnet.
+		// The sender's subnet belongs to the host that sent the packet.
 		peerOf(m, stackSource, "response"),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
@@ -159,7 +159,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		},
 		// Package multicast delivers the packet.
 		isMulticast("multicast"),
-		// This node has the destination's subnet.
+		// The destination is in this node's subnet.
 		isIn(stackTarget, settingsSubnet, "gate"),
 		asm.Instructions{
 			// The network IDs are compatible.

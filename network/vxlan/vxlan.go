@@ -51,12 +51,12 @@ func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50
 
-// Device holds the settings of the device.
+// Device contains the settings of the device.
 type Device struct {
 	Name string
 	Port int
 	MTU  int
-	// Subnet is the subnet of this node's pods. The device has its first address.
+	// Subnet is the subnet of this node's pods. The device has the subnet's first address.
 	Subnet netip.Prefix
 	// Cluster is the network of all pods.
 	Cluster netip.Prefix
@@ -82,16 +82,17 @@ type Peer struct {
 	VNI      uint32
 }
 
-// Networks holds the network IDs of projects on a node.
+// Networks contains the network IDs of projects on a node.
 type Networks struct {
 	// Plugin is the cluster's network plugin.
 	Plugin string
-	// Pods holds the network IDs of the node's pods. It omits pods whose network ID is not known.
+	// Pods contains the network IDs of the node's pods. It omits pods whose network ID is not
+	// known.
 	Pods map[netip.Addr]uint32
-	// Exits defines at which other hosts packets from this node's pods leave the cluster, by pod
-	// address.
+	// Exits maps the addresses of this node's pods to the other hosts at which their packets leave
+	// the cluster.
 	Exits map[netip.Addr]Exit
-	// Gates holds, by project network ID, the marks for packets that leave the cluster at this
+	// Gates contains, by project network ID, the marks for packets that leave the cluster at this
 	// node.
 	Gates map[uint32]uint32
 	// Owners lists hosts that can send responses from machines outside of the cluster.
@@ -119,7 +120,7 @@ type Tunnel struct {
 }
 
 // Follow sets the function that returns the current networks, and a callback that is called when
-// the device has been created or replaced. The callback must not call methods of the tunnel.
+// the device has been created or replaced. The callback must not call the tunnel's methods.
 func (t *Tunnel) Follow(source func() (Networks, error), created func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,7 +61,7 @@ func newHost(t *testing.T, name string, number int) *host {
 	return h
 }
 
-// follow makes the tunnel follow the host's networks.
+// follow makes the tunnel use the host's networks.
 func (h *host) follow() {
 	h.tunnel.Follow(func() (Networks, error) { return h.networks, nil }, func() {})
 }
@@ -433,7 +433,7 @@ func TestRestartedProcessContinues(t *testing.T) {
 }
 
 // TestTunnelWithoutNetworksAcceptsNothing verifies that a device is not up before its programs have
-// the networks.
+// received the networks.
 func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)
 	one.tunnel.Follow(func() (Networks, error) { return Networks{}, errors.New("no leases") }, func() {})

@@ -14,7 +14,7 @@ type host struct {
 	name  string
 	cidrs []netip.Prefix
 	lost  bool
-	// addresses holds the addresses assigned to the host.
+	// addresses contains the addresses assigned to the host.
 	addresses []netip.Addr
 }
 
@@ -37,7 +37,7 @@ func (h *host) remove(address netip.Addr) {
 // to another host, or remain if there is no other host. A requested address without a host is
 // assigned to the host with the fewest addresses. Finally, addresses are moved until the number of
 // addresses differs by at most one between any two hosts that can have the same address. If no host
-// responds, all hosts are considered alive, because the cause is probably this host.
+// responds, all hosts are considered alive, because the cause is probably on this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)
@@ -80,8 +80,8 @@ func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return slices.SortedFunc(maps.Keys(requested), netip.Addr.Compare)
 }
 
-// automatic returns the hosts with egressCIDRs in the order of their names, with those of their
-// addresses that are requested. Each address is assigned to at most one host.
+// automatic returns the hosts with egressCIDRs, sorted by name. A host keeps its addresses that are
+// requested. Each address is assigned to at most one host.
 func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive func(host string) bool) []*host {
 	var hosts []*host
 	allLost := true

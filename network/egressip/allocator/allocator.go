@@ -1,6 +1,7 @@
 // Package allocator assigns projects' egress IPs to hosts whose HostSubnet has egressCIDRs. It
-// writes egressIPs only in these HostSubnets. Administrators write those of the other HostSubnets.
-// Addresses are moved when a host is lost and when it returns, and are balanced across the hosts.
+// writes egressIPs only in these HostSubnets. Administrators write the egressIPs of the other
+// HostSubnets. Addresses are moved when a host is lost and when it returns, and are balanced across
+// the hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Automatic IP
 // Assignment for External Project Traffic.
@@ -75,7 +76,7 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// everything is the only key: each assignment depends on all hosts and projects.
+// everything is the only key, because each assignment depends on all hosts and projects.
 var everything = controller.Key{Name: "egress-ips"}
 
 func onlyOne(any) []controller.Key { return []controller.Key{everything} }
@@ -153,7 +154,7 @@ func sorted(list []networkv1.HostSubnetEgressIP) (texts []string) {
 	return texts
 }
 
-// gateways returns the pod network addresses of hosts with egressCIDRs.
+// gateways returns the pod network addresses of hosts with egressCIDRs, by host name.
 func gateways(hosts []*networkv1.HostSubnet) map[string]netip.Addr {
 	addresses := map[string]netip.Addr{}
 	for _, host := range hosts {
