@@ -85,7 +85,7 @@ type Agent struct {
 	Network       networkclient.Interface
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
-	HostPorts     []int         // TCP ports of this host that the host's firewall must not close to pods
+	HostPorts     []int         // TCP ports of this host that its firewall must leave open for pods
 	CheckInterval time.Duration // the interval between checks; the default is 30 s
 }
 
