@@ -13,7 +13,7 @@ import (
 // abandonAge is the time without writes after which an upload is considered abandoned.
 const abandonAge = 45 * time.Minute
 
-// abandoned removes what interrupted pushes have left: abandoned uploads, and files that the
+// abandoned removes the remains of interrupted pushes: abandoned uploads, and files that the
 // registry was writing when it was killed.
 func (c *collection) abandoned(ctx context.Context) error {
 	changed, sizes := map[string]time.Time{}, map[string]int64{}
@@ -66,9 +66,9 @@ func upload(file string) string {
 }
 
 // lastWrite returns the time at which a client last wrote to an upload. It returns the zero time if
-// only the modification times of the upload's files can tell. Storage other than files does not
-// record the time. For such storage, lastWrite returns the time at which this process started if
-// the upload is older.
+// only the modification times of the upload's files show this time. Storage other than files does
+// not record the time. For such storage, if the upload is older than this process, lastWrite
+// returns the time at which this process started.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// Users authenticate with an API server token: as the password in basic authentication, or as a
-// bearer token that tokenPath issued.
+// Users authenticate with an API server token. The token is either the password in basic
+// authentication, or a bearer token that tokenPath issued.
 
 // tokenPath is the path that implements Docker's token protocol.
 const tokenPath = "/openshift/token"
@@ -83,8 +83,8 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits until requests to the API server are possible for both the caller's address and its
-// token, and takes a slot from each. It returns a function that releases the slots.
+// turn waits until requests to the API server are possible for both the caller's address and the
+// caller's token, and takes a slot for each of them. It returns a function that releases the slots.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
 		return func() {}, nil
@@ -211,7 +211,7 @@ func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err) }
 
 // serveToken returns the token from basic authentication as a bearer token, if the API server
-// accepts the token. Clients without credentials get anonymousToken.
+// accepts the token. Clients without credentials receive anonymousToken.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet { // clients then retry with GET
 		w.Header().Set("Allow", http.MethodGet)

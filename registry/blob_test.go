@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobResponse holds the parts of a response that clients read.
+// blobResponse contains the parts of a response that clients read.
 type blobResponse struct {
 	Status int
 	Header http.Header
@@ -63,7 +63,7 @@ func TestBlobsAreServedLikeDistribution(t *testing.T) {
 		}
 	}
 	if got := registry.fetch(http.MethodGet, blob, http.Header{"If-Match": {`"other"`}}); got.Status != http.StatusPreconditionFailed || got.Body != "" {
-		// In this case, distribution announces a body but sends none.
+		// With this header, distribution announces a body but sends none.
 		t.Errorf("If-Match with the ETag of another blob: %+v", got)
 	}
 }

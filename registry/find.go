@@ -15,15 +15,15 @@ import (
 )
 
 // insecureRepository is an image stream annotation. If its value is "true", the certificates of the
-// registries that hold the stream's images are not verified.
+// registries that store the stream's images are not verified.
 const insecureRepository = "openshift.io/image.insecureRepository"
 
-// location is the place where an image in a stream is stored.
+// location specifies where an image in a stream is stored.
 type location struct {
 	digest string
 	source source
-	// unproven means that the stream names the image without proof that the project may have it. In
-	// this case, only the location in the stream is used, and no Image object.
+	// unproven means that the stream references the image without proof that the project may use
+	// it. In this case, only the location in the stream is used, and no Image object.
 	unproven bool
 }
 
@@ -61,7 +61,7 @@ func (s *server) find(ctx context.Context, t target) (at location, ok bool, err 
 	return s.findInIndexes(ctx, stream, t.reference)
 }
 
-// findInIndexes looks up an image in the stream's indexes.
+// findInIndexes looks up an image in the indexes that the stream contains.
 func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	digest string) (location, bool, error) {
 	content, err := s.images.ImageStreams(stream.Namespace).Layers(ctx, stream.Name, metav1.GetOptions{})

@@ -59,8 +59,8 @@ func serveRefusal(w http.ResponseWriter, err error) {
 	serveError(w, errcode.ErrorCodeUnavailable.WithMessage(err.Error()))
 }
 
-// full reports whether a response from distribution says that the disk or the file system's quota
-// is full. Distribution encodes causes as text, or as errors in JSON.
+// full reports whether a response from distribution indicates that the disk or the file system's
+// quota is full. Distribution encodes causes as text, or as errors in JSON.
 func full(response []byte) bool {
 	for _, problem := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if bytes.Contains(response, []byte(problem.Error())) || bytes.Contains(response, fmt.Appendf(nil, `"Err":%d}`, int(problem))) {

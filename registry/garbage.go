@@ -27,11 +27,11 @@ type collection struct {
 	images  map[string][]string
 	streams map[string][]string
 	now     time.Time
-	// skip holds projects whose repositories are treated as removed.
+	// skip contains projects whose repositories are treated as removed.
 	skip map[string]bool
-	// promises, if set, holds the blobs that must be kept.
+	// promises, if set, contains the blobs that must be kept.
 	promises *promises
-	// uploads, if set, holds the times of clients' last writes to uploads.
+	// uploads, if set, contains the times of clients' last writes to uploads.
 	uploads *uploads
 
 	dryRemoved map[string]bool // images that a dry run treats as removed
@@ -157,7 +157,7 @@ func (c *collection) removeUnused(ctx context.Context) error {
 	return nil
 }
 
-// removeBlob removes a blob from the storage, unless a push relies on it.
+// removeBlob removes a blob from the storage, unless the blob is promised to a push.
 func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id digest.Digest) error {
 	var size int64
 	promised, err := c.promises.unless("", id, func() error {

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/diskspace"
 )
 
-// QuotaAnnotation is a namespace annotation that holds the maximum size of the project's content in
-// the registry, such as "100Gi", or "none" for no limit. It overrides the cluster's quota. Project
-// administrators cannot change it.
+// QuotaAnnotation is a namespace annotation that contains the maximum size of the project's content
+// in the registry, such as "100Gi", or "none" for no limit. It overrides the cluster's quota.
+// Project administrators cannot change it.
 const QuotaAnnotation = "slipway.openshift.io/registry-quota"
 
 // Unlimited is the quota for projects without a limit.
@@ -85,7 +85,7 @@ func (g *guard) give(project string, bytes int64) {
 // use blocks and inodes.
 const entryBytes = 4 << 10
 
-// meterStep is the number of an upload's bytes that are reserved at a time.
+// meterStep is the number of bytes that are reserved at a time for an upload.
 const meterStep = 64 << 10
 
 // meter is the body of an upload request. Reads fail if the project's quota or the disk is full.

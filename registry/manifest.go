@@ -24,8 +24,8 @@ var manifestTypes = []string{
 	string(types.DockerManifestSchema2), string(types.DockerManifestList),
 }
 
-// readManifest serves a stored manifest. If the request accepts all media types, it serves the
-// manifest unchanged, whereas distribution would convert or reject it.
+// readManifest serves a stored manifest. If the request accepts all media types, readManifest
+// serves the manifest unchanged. Distribution would convert or reject it.
 func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 	if accept := r.Header.Values("Accept"); len(accept) == 0 || strings.Contains(strings.Join(accept, ","), "*/*") {
 		r = r.Clone(r.Context())
@@ -34,10 +34,10 @@ func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 	s.Handler.ServeHTTP(w, r)
 }
 
-// putManifest stores a manifest in a repository under a tag or a digest, and sends the response. In
-// addition to what distribution does, it records the manifest's subject and supports digests with
-// algorithms other than sha256: the content is stored under its sha256 digest, and a link with the
-// other digest refers to it, as distribution does for layers.
+// putManifest stores a manifest in a repository under a tag or a digest, and sends the response.
+// Unlike distribution, it records the manifest's subject and supports digests with algorithms other
+// than sha256: the content is stored under its sha256 digest, and a link with the other digest
+// refers to it. Distribution does the same for layers.
 func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string,
 	manifest []byte) {
 	id := digest.FromBytes(manifest)

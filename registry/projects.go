@@ -22,7 +22,7 @@ import (
 )
 
 // When a project is deleted, its content in the registry is removed. A file for each project
-// records the UID of the project's namespace, so that a new project never gets the content of a
+// records the UID of the project's namespace, so that a new project never receives the content of a
 // deleted project with the same name.
 
 // projectsDir is the directory that contains these files. A file's name is the name of its project.

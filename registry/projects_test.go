@@ -20,7 +20,7 @@ import (
 )
 
 // inCluster returns a registry in a cluster. uids maps the cluster's namespaces to their UIDs;
-// objects holds its streams and images.
+// objects contains its streams and images.
 func inCluster(t *testing.T, uids map[string]types.UID, objects ...runtime.Object) *server {
 	t.Helper()
 	n := &namespaces{

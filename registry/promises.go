@@ -7,7 +7,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// promises holds the repository blobs that a push relies on until its manifest arrives: the
+// promises contains the repository blobs that a push relies on until its manifest arrives: the
 // registry reported that it has these blobs, or the client uploaded them. Garbage collection keeps
 // them for uploadAge. The zero value is empty.
 type promises struct {

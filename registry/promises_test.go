@@ -50,7 +50,7 @@ func TestGarbageCollectionKeepsBlobsOfPushInProgress(t *testing.T) {
 			if exists(t, g.store, old) {
 				t.Error("the manifest of the removed image still exists")
 			}
-			// The push ends or is abandoned.
+			// End the promises, as if the push had ended or been abandoned.
 			s.promises.forget(func(string, time.Time) bool { return true })
 			g.collect(collection{request: record.GarbageRequest{Everything: true}, promises: &s.promises, now: time.Now().Add(2 * uploadAge)})
 			if exists(t, g.store, id) {

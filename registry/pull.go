@@ -22,7 +22,7 @@ import (
 )
 
 // pullManifest serves the manifest of a tag or image in a stream, wherever the manifest is stored.
-// If the stream does not have the image, pullUnknown serves the manifest.
+// If the stream does not contain the image, pullUnknown serves the manifest.
 func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	at, ok, err := s.find(r.Context(), t)
 	if err != nil {
@@ -47,8 +47,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	s.pullThrough(w, r, t, at)
 }
 
-// pullUnknown serves a manifest that the stream does not have: an image that is being pushed, or an
-// image's referrer, which is in this registry or in the image's registry.
+// pullUnknown serves a manifest that the stream does not contain: an image that is being pushed, or
+// an image's referrer, which is in this registry or in the image's registry.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {

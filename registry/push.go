@@ -23,9 +23,9 @@ import (
 // maxManifest is the maximum size of a manifest, in bytes. Distribution has the same limit.
 const maxManifest = 4 << 20
 
-// pushManifest stores a manifest. If the client names a tag, pushManifest also tags the image into
-// the stream. A push by digest is one step of a larger push. pushManifest does not store an image
-// that the project may not have.
+// pushManifest stores a manifest. If the client specifies a tag, pushManifest also tags the image
+// into the stream. A push by digest is one step of a larger push. pushManifest does not store an
+// image that the project may not use.
 func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	account := s.Remotes.Join(t.namespace)
 	defer account.Close()
@@ -80,7 +80,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	response.release(w)
 }
 
-// mayHave returns an error if the API server does not allow the project to have the image.
+// mayHave returns an error if the API server does not allow the project to use the image.
 func (s *server) mayHave(ctx context.Context, mapping *imagev1.ImageStreamMapping) error {
 	request := mapping.DeepCopy()
 	request.Tag = ""

@@ -17,9 +17,9 @@ import (
 )
 
 // serveRecorded serves a request. If the request has credentials, the API server's audit log
-// records it. An invalid token does not delay other requests from the same address, because a
-// node's container runtime pulls for all projects, and because no client can guess a token, which
-// has 256 random bits or a signature.
+// records it. An invalid token does not delay other requests from the same address: a node's
+// container runtime pulls for all projects, and no client can guess a token, which has 256 random
+// bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -37,7 +37,7 @@ func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	}))
 }
 
-// id identifies a caller without disclosing the token.
+// id returns an identifier of the caller that does not disclose the token.
 func (c caller) id() string {
 	hash := sha256.Sum256([]byte(c.token))
 	return hex.EncodeToString(hash[:])
@@ -59,8 +59,9 @@ func shownURL(address *url.URL) *url.URL {
 	return &url.URL{Path: address.Path, RawPath: address.RawPath, RawQuery: query.Encode()}
 }
 
-// describe describes a request in terms of API resources. For example, a push updates an image
-// stream's layers. For a request without an image stream, it returns only the path and the method.
+// describe describes a request in terms of API resources. For example, a push is an update of an
+// image stream's layers. For a request without an image stream, it returns only the path and the
+// method.
 func (s *server) describe(r *http.Request) *request.RequestInfo {
 	info := &request.RequestInfo{Path: r.URL.Path, Verb: strings.ToLower(r.Method)}
 	resource := func(verb, namespace, resource, subresource, name string) *request.RequestInfo {

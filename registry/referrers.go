@@ -17,9 +17,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Referrers are manifests that name another manifest as their subject, such as signatures and bills
-// of materials. Distribution stores them like other manifests. This package records the subjects in
-// a directory in the repository.
+// Referrers are manifests whose subject is another manifest, such as signatures and bills of
+// materials. Distribution stores them like other manifests. This package records the subjects in a
+// directory in the repository.
 //
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with
 // Subject".
@@ -61,7 +61,8 @@ func referrerDir(repository string, subject, id digest.Digest) string {
 }
 
 // noteReferrer records that a manifest refers to another manifest. Call it before storing the
-// manifest: a record without a manifest is not listed, but a missing record would never be written.
+// manifest: a record whose manifest is missing is not listed, but a manifest without a record would
+// never be listed.
 func (s *store) noteReferrer(ctx context.Context, repository string,
 	subject, id digest.Digest) error {
 	if err := s.driver.PutContent(ctx, path.Join(referrerDir(repository, subject, id), linkFile), []byte(id)); err != nil {
@@ -70,7 +71,7 @@ func (s *store) noteReferrer(ctx context.Context, repository string,
 	return nil
 }
 
-// remoteReferrers returns those of a manifest's referrers that another registry stores.
+// remoteReferrers returns a manifest's referrers that are stored in another registry.
 type remoteReferrers func(subject digest.Digest) ([]ocispec.Descriptor, error)
 
 // serveReferrers serves a manifest's referrers as an index. The last page includes the referrers

@@ -1,5 +1,5 @@
 // Package registry implements the cluster's image registry at docker-registry.default.svc:5000. It
-// holds the images of image streams: a repository `<project>/<stream>` is an image stream. Access
+// stores the images of image streams: a repository `<project>/<stream>` is an image stream. Access
 // to the repository requires permissions on imagestreams/layers. A push creates the stream and tags
 // the image into it. A pull also serves images in other registries that a stream only references.
 //
@@ -182,7 +182,7 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 	if settings.Storage["redirect"] == nil {
 		settings.Storage["redirect"] = configuration.Parameters{"disable": true}
 	}
-	// An index can name platforms whose images were never pushed here.
+	// An index can list platforms whose images were never pushed to this registry.
 	settings.Validation.Manifests.Indexes.Platforms = "none"
 	return settings, nil
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // server authorizes and serves registry requests. The content comes from the store, or from the
-// registry that holds the image.
+// registry that stores the image.
 type server struct {
 	*Registry
 	name     string // a unique token, which identifies the registry's own requests
@@ -168,9 +168,9 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// noRoute returns the error for a path that the protocol does not define. If the path has a
-// reference that is neither a tag nor a digest, the error says that the manifest is unknown or that
-// the tag is invalid.
+// noRoute returns the error for a path that the protocol does not define. If the path contains a
+// reference that is neither a tag nor a digest, the error reports that the manifest is unknown or
+// that the tag is invalid.
 func noRoute(r *http.Request) error {
 	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")
 	switch {
@@ -204,9 +204,9 @@ func (t target) in(repository string) (target, error) {
 	return t, nil
 }
 
-// startUpload starts the upload of a blob. If the caller can read a repository that has the blob,
-// startUpload mounts the blob instead. It accepts parameters only in the query: distribution would
-// also read parameters from a form in the body, and those are not authorized.
+// startUpload starts the upload of a blob. If the caller can read a repository that contains the
+// blob, startUpload mounts the blob instead. It accepts parameters only in the query: distribution
+// would also read parameters from a form in the body, and those parameters are not authorized.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {

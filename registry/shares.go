@@ -25,7 +25,7 @@ type shares struct {
 	clients map[string]*share
 }
 
-// share holds one client's slots.
+// share contains one client's slots.
 type share struct {
 	running slots
 	count   int // active and waiting requests

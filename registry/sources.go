@@ -10,7 +10,7 @@ type source struct {
 	// repository is a repository in this registry, `<project>/<stream>`. It is "" if the content is
 	// in another registry.
 	repository string
-	// remote is the registry and repository that hold the content if the content is in another
+	// remote is the registry and repository that contain the content if the content is in another
 	// registry. insecure means that the registry's certificate is not verified.
 	remote   string
 	insecure bool

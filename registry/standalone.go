@@ -28,11 +28,11 @@ import (
 
 // Standalone is a registry without a cluster. Repositories can have any name, and users come from a
 // file or a token server. Standalone uses distribution's configuration, and adds support for
-// referrers and further digest algorithms.
+// referrers and for additional digest algorithms.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, "stand-alone registry".
 type Standalone struct {
-	// Settings holds the result of ReadConfiguration.
+	// Settings is the result of ReadConfiguration.
 	Settings *configuration.Configuration
 }
 

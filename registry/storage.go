@@ -40,7 +40,8 @@ func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error)
 	return settings.Storage, nil
 }
 
-// OpenStorage opens the storage from a configuration file, to store files other than images.
+// OpenStorage opens the storage that a configuration file describes, to store files other than
+// images.
 func OpenStorage(ctx context.Context, file string) (driver.StorageDriver, error) {
 	storage, err := ReadStorage("", file, false)
 	if err != nil {

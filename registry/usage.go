@@ -45,7 +45,7 @@ func (u *usage) of(project string) *projectUsage {
 	return p
 }
 
-// forget drops a project's count. The next use counts again.
+// forget drops a project's count. The next use recounts the content.
 func (u *usage) forget(project string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -23,7 +23,7 @@ type visit struct {
 	// reverse map.
 	names map[digest.Digest][]digest.Digest
 	ids   map[digest.Digest]digest.Digest
-	// removed holds the manifests that the request names.
+	// removed contains the manifests that the request specifies.
 	removed map[string]bool
 	keep    map[digest.Digest]bool
 	inUse   map[string]bool // layers and manifests that kept manifests refer to
@@ -67,7 +67,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	}
 	for _, layer := range v.layers {
 		if v.inUse[layer.name.String()] || c.candidates == nil && !c.removable(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
-			// Distribution resolves a name to its id.
+			// Distribution resolves the name of a layer to its ID.
 			c.inUse[layer.id.String()], v.inUse[layer.id.String()] = true, true
 		}
 	}

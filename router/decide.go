@@ -7,8 +7,8 @@ import (
 )
 
 // routesShare limits the share of time that is spent on decisions for all routes. If routes change
-// constantly, it is at most 1/routesShare. Otherwise, endpoint changes, which are cheap, would have
-// to wait.
+// constantly, the share is at most 1/routesShare. Otherwise, endpoint changes, which are cheap,
+// would have to wait.
 const routesShare = 4
 
 // decide writes a configuration after each change until ctx is done. It calls done after each

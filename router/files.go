@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/router/certificate"
 )
 
-// filePollInterval is how often files are checked for changes.
+// filePollInterval is the interval at which files are checked for changes.
 const filePollInterval = 10 * time.Second
 
 // watchedFile contains the paths of files that can change while the router is running, and the
@@ -91,7 +91,7 @@ func (s *session) certificateFiles() []string {
 	return nil
 }
 
-// reloadCertificate reloads the default certificate. If the certificate is invalid, it is ignored.
+// reloadCertificate reloads the default certificate. It ignores an invalid certificate.
 func (s *session) reloadCertificate() {
 	pem, err := defaultCertificate(s.Settings, "")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// firstByteTimeout is how long a client may take to send its first byte.
+	// firstByteTimeout is the maximum time that a client may take to send its first byte.
 	firstByteTimeout = 10 * time.Second
 	// acceptDelay is the delay after an accept error.
 	acceptDelay = time.Second
@@ -87,7 +87,7 @@ type split struct {
 	once       sync.Once
 }
 
-// half is one of a split's two listeners.
+// half is one of the two listeners of a split.
 type half struct {
 	*split
 	connections chan net.Conn

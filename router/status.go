@@ -30,8 +30,8 @@ type statusWriter struct {
 	writes map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
 }
 
-// writing contains the last status that was written for a route, and how often another router has
-// overwritten it.
+// writing contains the last status that was written for a route, and the number of times that
+// another router has overwritten it.
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
@@ -39,8 +39,8 @@ type writing struct {
 }
 
 const (
-	// contentions is how often another router with the same name may overwrite an entry before this
-	// router pauses for contentionDelay.
+	// contentions is the number of times that another router with the same name may overwrite an
+	// entry before this router pauses for contentionDelay.
 	contentions     = 3
 	contentionDelay = time.Minute
 	// statusRetry is the delay before a failed write is retried.

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// contest lets routers, each with a name and a host, take turns writing the status of one route
-// until no router writes, for at most twenty rounds. It returns the route and each router's number
-// of writes.
+// contest lets routers, each with a name and a host, take turns writing the status of one route. It
+// stops when no router writes, or after twenty rounds. It returns the route and each router's
+// number of writes.
 func contest(t *testing.T, routers ...[2]string) (*routev1.Route, []int) {
 	t.Helper()
 	current := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}

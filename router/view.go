@@ -201,7 +201,7 @@ func (v *view) waitFilled(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// batchDelay is how long to wait for simultaneous changes after a change.
+// batchDelay is the time to wait for further changes after a change.
 const batchDelay = 10 * time.Millisecond
 
 // next waits for changes and returns them. Route changes, which are more expensive, wait until

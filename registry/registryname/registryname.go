@@ -20,7 +20,7 @@ const (
 	Address = Host + ":" + Port
 )
 
-// Names holds the settings that determine the registry's names.
+// Names contains the settings that determine the registry's names.
 type Names struct {
 	// Internal and External are the configured names, with ports. Both are optional.
 	Internal, External string

@@ -104,8 +104,8 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// isRegion reports whether the client supports an Amazon region. The client would use a default
-// region in place of an unsupported one.
+// isRegion reports whether the client supports an Amazon region. The client would replace an
+// unsupported region with a default region.
 func isRegion(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})
 	if err != nil {

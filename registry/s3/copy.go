@@ -33,7 +33,7 @@ func (s *storage) uploads(ctx context.Context, prefix string) iter.Seq2[minio.Ob
 	}
 }
 
-// reopen allows more parts to be added after a last part that is too small to be followed by
+// reopen allows more parts to be added to an upload whose last part is too small to be followed by
 // another part. It completes the upload, and copies the object into a new upload.
 func (w *writer) reopen() error {
 	size := w.size

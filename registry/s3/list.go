@@ -82,7 +82,7 @@ type walk struct {
 	skipped string // the last directory that visit skipped
 }
 
-// enter visits those of a file's directories that do not contain the previous file.
+// enter visits a file's directories, except the directories that also contain the previous file.
 func (w *walk) enter(file string) error {
 	for i := len(w.root) + 1; i < len(file); i++ {
 		if dir := file[:i]; file[i] == '/' && !strings.HasPrefix(w.last, dir+"/") {

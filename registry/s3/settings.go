@@ -25,7 +25,7 @@ const (
 // noStorageClass is the setting for servers without storage classes.
 const noStorageClass = "NONE"
 
-// settings holds the values of the keys below `storage: s3:` in a registry's configuration.
+// settings contains the values of the keys below `storage: s3:` in a registry's configuration.
 //
 // Source: CNCF Distribution, "S3 storage driver", which defines these keys and their defaults.
 type settings struct {

@@ -68,7 +68,7 @@ func newShop(t *testing.T) *shop {
 }
 
 // serve starts servers for a service. They respond with their names. If names are given, the
-// servers use TLS with a certificate for these names.
+// servers use TLS with a certificate for the names.
 func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	t.Helper()
 	for range count {

@@ -101,7 +101,7 @@ func (c *client) call(ctx context.Context, method, path string, body, result any
 }
 
 // encode returns JSON in which <, > and & are not escaped, because some appliance versions do not
-// decode these escapes.
+// decode escaped characters.
 func encode(body any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -4,6 +4,6 @@
 // appliance and the nodes.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section "F5 BIG-IP Router plugin". Object
-// names on the appliance are those of OpenShift 3.11. The REST API is F5's iControl REST. The
-// attributes of its objects are those in the TMSH reference.
+// names on the appliance are the same as in OpenShift 3.11. The REST API is F5's iControl REST. The
+// TMSH reference describes the attributes of its objects.
 package f5

@@ -97,9 +97,9 @@ func number(conditions []condition) []condition {
 	return conditions
 }
 
-// excludeFromWildcards adds exclusions to each wildcard rule: the hosts and domains below its
-// domain for which the policy has other rules, because these rules take precedence. Otherwise, a
-// wildcard rule with more path conditions could apply instead.
+// excludeFromWildcards adds exclusions to each wildcard rule. The exclusions are the hosts and
+// domains below the wildcard's domain for which the policy has other rules, because these rules
+// take precedence. Otherwise, a wildcard rule with more path conditions could apply instead.
 func (b *builder) excludeFromWildcards() {
 	for _, rules := range []map[string]rule{b.insecure, b.secure} {
 		var hosts, domains []string

@@ -76,7 +76,7 @@ func (p *plan) listed(config *Config) map[string]bool {
 }
 
 // load adds a step to the plan that replaces the content of a file in HAProxy. If unknown is set,
-// HAProxy does not have the file yet.
+// HAProxy has not loaded the file yet.
 func (p *plan) load(kind, path string, content []byte, unknown bool) {
 	var commands []string
 	if unknown {

@@ -38,7 +38,7 @@ type Backend struct {
 	// Shape is the backend's text, with keyMark in place of Key. Many backends share a shape.
 	Shape, Key string
 	Servers    []Server
-	// Cookie means that a cookie makes clients stay with the same server.
+	// Cookie means that a cookie binds clients to the same server.
 	Cookie bool
 }
 
@@ -47,7 +47,7 @@ type Backend struct {
 const keyMark = "\x00"
 
 // Server is a server in a backend. Checked enables health checks. If a backend has only one server,
-// the server is not checked, because HAProxy has no alternative.
+// the server is not checked, because HAProxy has no alternative to the server.
 type Server struct {
 	Name, IP, Port string
 	Weight         int32

@@ -29,15 +29,16 @@ type Engine struct {
 	MaxFormer int
 	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
-	// ShutdownTimeout is how long open requests may continue when the engine stops.
+	// ShutdownTimeout is the maximum time for which open requests may continue when the engine
+	// stops.
 	ShutdownTimeout time.Duration
 	// StatsTimeout is the timeout for a statistics request. The default is 10 seconds.
 	StatsTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed. The next engine in the same
 	// directory takes over from it.
 	Outlive bool
-	// TakeoverTimeout is how long a new HAProxy process may take to become ready before it is
-	// killed. The default is one minute.
+	// TakeoverTimeout is the maximum time that a new HAProxy process may take to become ready
+	// before it is killed. The default is one minute.
 	TakeoverTimeout time.Duration
 	// Rejected, if set, is called when a configuration is not served. routes contains the routes
 	// that cause HAProxy to reject the configuration. It contains only routes that could be

@@ -52,7 +52,7 @@ type rejection struct {
 }
 
 // free reserves distinct ports until the test ends. The ports are bound with SO_REUSEPORT, so that
-// HAProxy can bind them, too.
+// HAProxy can also bind them.
 func free(t *testing.T, count int) (ports []string) {
 	t.Helper()
 	for range count {

@@ -76,7 +76,7 @@ func (p *plan) backends(config *Config) {
 	p.config.Backends = serves
 }
 
-// markChanged records the time when the backends first differed from the backends that HAProxy
+// markChanged records the time when the backends first differed from the backends that HAProxy has
 // read.
 func (p *plan) markChanged() {
 	if p.since.IsZero() {

@@ -141,7 +141,7 @@ func (p *process) alive() bool {
 const niceness = 5
 
 // lowerPriority lowers the priority of the process until restorePriority is called. It is a no-op
-// if the calling process would not be able to restore the priority.
+// if this process cannot restore the priority.
 func (p *process) lowerPriority() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || !canRaisePriority() {

@@ -127,8 +127,8 @@ func (r *running) hold(managed bool) {
 	r.failed = min(r.failed+1, 10)
 }
 
-// takeover returns how long a new HAProxy process may take to become ready. During this time, the
-// old process serves requests and receives commands.
+// takeover returns the maximum time that a new HAProxy process may take to become ready. During
+// this time, the old process serves requests and receives commands.
 func (e *Engine) takeover() time.Duration { return cmp.Or(e.TakeoverTimeout, time.Minute) }
 
 // finish handles the result of a reload.

@@ -68,7 +68,7 @@ func (b *Backend) namesCookie() bool { return strings.Contains(b.Shape, "\n  coo
 
 // renameCookie returns the rules that translate between the internal and the external name of a
 // spare backend's cookie. A regular expression can refer to an earlier match but not to a variable,
-// so the rules temporarily insert the name before the cookies.
+// so the rules temporarily insert the name before the cookies in the header.
 func renameCookie(spare Backend, table string) string {
 	const one = " if { var(txn.cookie) -m found } { req.fhdr_cnt(Cookie) eq 1 }\n"
 	return "  http-request set-var(txn.cookie) str(" + spare.Name + "),map_str(" + table + ")\n" +
@@ -78,8 +78,8 @@ func renameCookie(spare Backend, table string) string {
 		"  http-after-response replace-header Set-Cookie '^" + spare.Key + "=(.*)$' '%[var(txn.cookie)]=\\1' if { var(txn.cookie) -m found }\n"
 }
 
-// take returns the commands that set a spare backend's cookie name to that of the backend that it
-// serves.
+// take returns the commands that set a spare backend's cookie name to the cookie name of the
+// backend that it serves.
 func (p *plan) take(spare string, backend *Backend) (commands []string) {
 	if !backend.Cookie {
 		return nil

@@ -1,6 +1,6 @@
 // Package model converts a router's admitted routes to the data from which its configuration is
-// generated: backends and their servers. Names and fields are those of OpenShift 3.11, so that
-// custom templates (haproxy-config.template) work.
+// generated: backends and their servers. Names and fields are the same as in OpenShift 3.11, so
+// that custom templates (haproxy-config.template) work.
 package model
 
 import (
