@@ -42,9 +42,9 @@ type assembly struct {
 	// user is the user that runs the scripts, as uid:gid.
 	user    string
 	scripts scripts
-	// env holds the environment variables for the assemble script and for the image.
+	// env contains the environment variables for the assemble script and for the image.
 	env []corev1.EnvVar
-	// secrets holds the content of mounted secret files by secret ID.
+	// secrets contains the content of mounted secret files by secret ID.
 	secrets map[string][]byte
 }
 
@@ -152,7 +152,7 @@ func (a *assembly) ignorePatterns() []string {
 	return patterns
 }
 
-// copyDir copies a directory to a directory that the scripts' user owns.
+// copyDir copies a directory to a directory that is owned by the scripts' user.
 func (a *assembly) copyDir(from llb.State, to string) *llb.FileAction {
 	owner, target := llb.WithUser(a.user), path.Join(a.destination, to)
 	return llb.Mkdir(target, 0o755, llb.WithParents(true), owner).
@@ -211,8 +211,9 @@ func (a *assembly) configure(result *gateway.Result) error {
 	return setConfig(result, config)
 }
 
-// environment returns the environment variables for the assemble script and for the image: those
-// from .s2i/environment, those from the strategy, and those that describe the build.
+// environment returns the environment variables for the assemble script and for the image: the
+// variables in .s2i/environment, the variables in the strategy, and the variables that describe the
+// build.
 func (a *assembly) environment() ([]corev1.EnvVar, error) {
 	text, err := readInRoot(a.context, ".s2i/environment")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -5,7 +5,7 @@
 // permissions of the pod's service account. All its files are in the pod, except for cached layers.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, Builds; the environment variables and
-// directories are those of OpenShift 3.11's custom builders.
+// directories are the same as for OpenShift 3.11's custom builders.
 package builder
 
 import (
@@ -29,16 +29,16 @@ type Builder struct {
 	// Report stores the build's details in the Build. The builder calls it when the details change.
 	Report func(context.Context, *buildv1.Build) error
 	// Work is the working directory for this build. Secrets and ConfigMaps are the directories that
-	// hold the mounted secrets and config maps.
+	// contain the mounted secrets and config maps.
 	Work, Secrets, ConfigMaps string
 	// Cache is a directory that the node keeps for the builds of one build configuration. Cache is
-	// optional, and the directory can be missing or empty.
+	// optional. The directory can be missing or empty.
 	Cache string
 	// Runc is the path of runc. Authority is the file with the CA bundle of the cluster's registry.
 	Runc, Authority string
 	// Limit caps the size of the source, and the memory and time used to fetch it.
 	Limit *source.Limit
-	// Git holds the clone settings that are not in the Build.
+	// Git contains the clone settings that are not in the Build.
 	Git source.Git
 	// Variable returns the value of an environment variable.
 	Variable func(name string) string
@@ -57,7 +57,7 @@ func (b *Builder) Run(ctx context.Context) error {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
 		r.setFailed(err)
 	}
-	// Report the details of a canceled build too.
+	// Also report the details of a canceled build.
 	if reportErr := b.Report(context.WithoutCancel(ctx), b.Build); reportErr != nil {
 		fmt.Fprintf(b.Out, "warning: cannot store the details of the build: %v\n", reportErr)
 	}

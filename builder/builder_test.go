@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload"
 )
 
-// fixture holds the inputs of builds: a registry, and directories for secrets and config maps.
+// fixture contains the inputs of builds: a registry, and directories for secrets and config maps.
 type fixture struct {
 	t         *testing.T
 	host      string

@@ -21,7 +21,7 @@ import (
 // service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
-// linkLocal6 holds the corresponding IPv6 addresses: the link-local range and the addresses of
+// linkLocal6 contains the corresponding IPv6 addresses: the link-local range and the addresses of
 // cloud metadata services.
 var linkLocal6 = []netip.Prefix{
 	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
@@ -53,8 +53,8 @@ func blockAddresses(resolvConf string) error {
 	return nil
 }
 
-// nameServers returns the name servers in a file in resolv.conf format. It returns none if the file
-// is missing.
+// nameServers returns the name servers in a file in resolv.conf format. It returns nil if the file
+// does not exist.
 func nameServers(file string) (servers []netip.Addr, err error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,8 @@ func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	return rule
 }
 
-// withoutIPv6 reports whether err means that the kernel or the network namespace has no IPv6. IPv6
-// addresses are then unreachable anyway.
+// withoutIPv6 reports whether err means that the kernel or the network namespace has no IPv6. In
+// this case, IPv6 addresses are already unreachable.
 func withoutIPv6(err error) bool {
 	return errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)
 }

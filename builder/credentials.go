@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// credentials holds the registry credentials from a mounted secret.
+// credentials contains the registry credentials from a mounted secret.
 type credentials struct{ registryclient.Keychain }
 
 // readCredentials reads a mounted secret in either dockercfg format. It returns no credentials if
@@ -60,8 +60,8 @@ func (c credentials) lookup(host string) (user, password string) {
 }
 
 // credentialsFor returns the user name and password for a registry. For a push, it tries the push
-// secret and then the pull secret; otherwise, it tries them in the reverse order. Finally, it tries
-// the secrets of input images.
+// secret and then the pull secret. Otherwise, it tries the pull secret first. Finally, it tries the
+// secrets of input images.
 func (r *run) credentialsFor(host string, push bool) (user, password string) {
 	first, second := r.pull, r.push
 	if push {

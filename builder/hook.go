@@ -47,8 +47,8 @@ func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result
 	})
 }
 
-// hookCommand returns the command of a hook. Args holds the positional parameters of a script, or
-// the arguments of a command.
+// hookCommand returns the command of a hook. Args contains the positional parameters of a script,
+// or the arguments of a command.
 func hookCommand(spec buildv1.BuildPostCommitSpec, entrypoint []string) []string {
 	const shell = "/bin/sh"
 	switch {

@@ -11,13 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// libraryVariable matches the names of environment variables that hold the repository URLs of
+// libraryVariable matches the names of environment variables that contain the repository URLs of
 // Jenkins shared libraries.
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
 // fetchLibraries fetches a pipeline's shared libraries with the credentials of its source, which
-// are not available to the Jenkinsfile. Only the source server gets the credentials, because users
-// who can only start builds can set environment variables. If a library cannot be fetched, a
+// are not available to the Jenkinsfile. Only the source server receives the credentials, because
+// users who can only start builds can set environment variables. If a library cannot be fetched, a
 // Jenkinsfile that loads it fails.
 func (r *run) fetchLibraries(ctx context.Context) error {
 	spec := r.Build.Spec.Source

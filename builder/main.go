@@ -57,7 +57,7 @@ func Main() {
 }
 
 // blockLinkLocal blocks link-local addresses before a custom builder starts, because the custom
-// builder lacks the permission to do so.
+// builder does not have permission to do so.
 func blockLinkLocal(context.Context) error {
 	err := blockAddresses(resolvConf)
 	if err != nil {

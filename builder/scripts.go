@@ -22,7 +22,7 @@ const (
 	assembleUserLabel             = "io.openshift.s2i.assemble-user"
 )
 
-// scripts holds the paths of the source-to-image scripts in the container.
+// scripts contains the paths of the source-to-image scripts in the container.
 type scripts struct {
 	paths map[string]string
 	// copied means that some scripts are in scriptsDir instead of the image.
@@ -113,8 +113,8 @@ func readInRoot(dir, name string) ([]byte, error) {
 }
 
 // checkUser returns an error unless the builder image's user is an allowed UID. allowed is a list
-// such as "1-" or "0,1000-2000". checkUser rejects user names, because the image defines what UID
-// they refer to.
+// such as "1-" or "0,1000-2000". checkUser rejects user names, because the image determines the UID
+// of a user name.
 func checkUser(user, allowed string) error {
 	number, _, _ := strings.Cut(user, ":")
 	uid, err := strconv.ParseUint(number, 10, 32)

@@ -30,15 +30,15 @@ type store struct {
 	hasLayers bool
 }
 
-// lockTimeout is how long a build waits for the previous build, which prunes the store after it has
-// reported its result.
+// lockTimeout is the maximum time that a build waits for the previous build, which prunes the store
+// after it has reported its result.
 const lockTimeout = 20 * time.Second
 
 // maxCacheBytes is the maximum size of a store between builds, in bytes. maxUnusedAge is the time
 // after which unused layers and sources are deleted.
 const maxCacheBytes, maxUnusedAge = 8 << 30, 14 * 24 * time.Hour
 
-// openStore opens the store on the node. If the node has no store, or another build uses it,
+// openStore opens the store on the node. If the node has no store, or if another build uses it,
 // openStore returns a store that only this build uses.
 func (r *run) openStore(ctx context.Context) *store {
 	private := &store{dir: r.Work}
@@ -46,7 +46,8 @@ func (r *run) openStore(ctx context.Context) *store {
 		return private
 	}
 	lock, err := os.OpenFile(filepath.Join(r.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	// The build has no configuration, or the disk is full.
+	// The directory does not exist if the build has no build configuration. It is read-only if the
+	// disk is full.
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.EROFS) {
 		return private
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// processVariable is the environment variable that holds the configuration of a Builder.
+// processVariable is the environment variable that contains the configuration of a Builder.
 const processVariable = "BUILDER_TEST"
 
 // inProcess runs a build in a separate process and returns its log.

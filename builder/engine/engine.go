@@ -97,8 +97,8 @@ func (e *Engine) Close() error {
 }
 
 // Prune deletes layers and sources that have been unused for maxAge, and then the least recently
-// used ones until the rest total at most maxBytes. If sources is true, it also deletes all local
-// sources.
+// used layers and sources until the total size of the rest is at most maxBytes. If sources is true,
+// it also deletes all local sources.
 func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
 	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
 	if sources {

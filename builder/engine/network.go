@@ -8,8 +8,8 @@ import (
 	specs "github.com/opencontainers/runtime-spec/specs-go"
 )
 
-// rawSockets is the capability to send arbitrary packets and frames. Build steps do not get it:
-// with raw frames, a step could bypass the routes that block link-local addresses.
+// rawSockets is the capability to send arbitrary packets and frames. Build steps do not have this
+// capability: with raw frames, a step could bypass the routes that block link-local addresses.
 const rawSockets = "CAP_NET_RAW"
 
 // stepNetwork is the network provider for build steps. Its steps have no raw sockets. BuildKit has

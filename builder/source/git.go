@@ -39,19 +39,19 @@ type Git struct {
 	Out io.Writer
 }
 
-// Proxy holds the proxies for http and https, and the hosts that are reached without a proxy, in
+// Proxy contains the proxies for http and https, and the hosts that are reached without a proxy, in
 // the format of the NO_PROXY environment variable.
 type Proxy struct{ HTTP, HTTPS, No string }
 
 // remote is the name of the clone's remote.
 const remote = "origin"
 
-// cancelTimeout is how long Clone waits for a canceled clone to stop.
+// cancelTimeout is the maximum time that Clone waits for a canceled clone to stop.
 const cancelTimeout = 5 * time.Second
 
 // Clone fetches a commit and its submodules into dir, and returns the commit. Credentials,
-// including those in the URL, appear neither in errors nor in the clone. A submodule gets the
-// credentials only if it is on the same server.
+// including credentials in the URL, appear neither in errors nor in the clone. A submodule's server
+// receives the credentials only if it is the same server.
 func (g *Git) Clone(ctx context.Context, dir string) (commit *object.Commit, err error) {
 	err = g.guard(ctx, "clone", func(ctx context.Context, g *Git) error {
 		commit, err = g.clone(ctx, dir)
@@ -132,7 +132,7 @@ func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
 }
 
 // fetch fetches the commit that the reference names. If the server lists the reference, fetch does
-// not fetch the history.
+// not fetch the commit's history.
 func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git.Remote, auth transport.AuthMethod) (plumbing.Hash, error) {
 	refs, err := server.ListContext(ctx, &git.ListOptions{Auth: auth})
 	if err != nil {

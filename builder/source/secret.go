@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Secret holds the credentials for a Git server from a source secret, and the data that verifies
+// Secret contains the credentials for a Git server from a source secret, and the data that verifies
 // the server.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, source clone secrets.

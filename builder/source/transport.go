@@ -36,7 +36,7 @@ func (g *Git) web() (*http.Client, error) {
 // checkAddress returns an error if connections to an address are forbidden.
 func (g *Git) checkAddress(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.checkAddress(ip) }
 
-// guarded is a transport that opens its own connections. It first checks the addresses of the host.
+// guarded is a transport that opens its own connections. It first checks the host's addresses.
 type guarded struct {
 	transport.Transport
 	ctx          context.Context // go-git's interface has no context

@@ -81,8 +81,8 @@ const maxDownloadBytes = 1 << 20
 // ErrNotExist means that a file does not exist on a server.
 var ErrNotExist = errors.New("the file does not exist on the server")
 
-// Download returns the content of a small file, which can have at most 1 MiB. If the server has no
-// such file, the error is ErrNotExist.
+// Download returns the content of a file, which must not exceed 1 MiB. If the file does not exist
+// on the server, the error is ErrNotExist.
 func (w Web) Download(ctx context.Context, from string) ([]byte, error) {
 	client, err := w.client()
 	if err != nil {

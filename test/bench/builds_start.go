@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pushBase pushes an image that contains a shell and as much random data as a small distribution
-// has.
+// pushBase pushes an image that contains a shell and as much random data as a small Linux
+// distribution contains.
 func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
@@ -37,7 +37,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	// A file is used for buildah, because every user can read a process's arguments.
+	// buildah reads the password from a file, because every user can read a process's arguments.
 	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
 	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err

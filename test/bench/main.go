@@ -42,7 +42,7 @@ var (
 	importsSection  = markdown.Section{Begin: "<!-- imports:begin -->", End: "<!-- imports:end -->"}
 )
 
-// options holds the flags.
+// options contains the values of the flags.
 type options struct {
 	slipway  string
 	stock    string

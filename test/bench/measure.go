@@ -31,8 +31,8 @@ type round struct {
 	// Cold and Warm are the times from the start of the first process until the cluster is ready:
 	// Cold with an empty data directory, and Warm with the data of the previous run.
 	Cold, Warm time.Duration
-	// ColdSeconds is the CPU time, in seconds, that the processes use until the cold start is
-	// complete.
+	// ColdSeconds is the CPU time, in seconds, that the processes use until the cluster is ready
+	// after the cold start.
 	ColdSeconds float64
 	// Pods contains the times from the creation of a pod until the pod is running. Volumes contains
 	// the same times for pods with an attachable FlexVolume, and Hanging contains these times while

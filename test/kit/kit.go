@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ToolsImage is an image with small programs (sh, httpd, nc, wget, nslookup) that every cluster
-// has.
+// ToolsImage is an image with small programs (sh, httpd, nc, wget, nslookup). It exists in every
+// cluster.
 const ToolsImage = "localhost/slipway-tools:current"
 
 // Options describes how a cluster differs from the defaults.
@@ -34,13 +34,13 @@ type Options struct {
 	// directory in SLIPWAY_TEST_DIR or, if that is not set, in /tmp.
 	DataDir string
 	// Segment connects the machine to a network segment that additional hosts can share. If it is
-	// set for an additional host, the host gets its own segment, and this machine is the router
+	// set for an additional host, the host has its own segment, and this machine is the router
 	// between the segments.
 	Segment bool
 	// IPv6 gives machines on segments an additional IPv6 address.
 	IPv6 bool
-	// OtherNetwork is set if a CNI plugin that the test provides connects the pods. The plugin may
-	// leave nftables tables behind.
+	// OtherNetwork is set if a CNI plugin that the test installs provides the pod network. The
+	// plugin may leave nftables tables behind.
 	OtherNetwork bool
 }
 

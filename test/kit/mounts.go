@@ -36,8 +36,9 @@ func MainWithDevicePlugins(m *testing.M, options Options) {
 
 // runSeparately runs this program in a new mount namespace, and returns its exit code.
 func runSeparately() int {
-	// If another cluster is purged meanwhile, it removes the machine's directory if it is empty. The
-	// kernel would then also unmount the directory of the new namespace. Kubelets keep directories.
+	// If another cluster is purged meanwhile, it removes the machine's directory if it is empty.
+	// The kernel would then also unmount the directory of the new namespace. Kubelets do not remove
+	// subdirectories.
 	keep, err := keepDirectory()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keep the directory of device plugins:", err)

@@ -54,8 +54,8 @@ func (c *Cluster) Processes() ([]Process, error) {
 	return processes, nil
 }
 
-// commandLine returns a process's arguments. A process whose main thread has exited may have other
-// threads, which keep the process's files and ports until they exit.
+// commandLine returns a process's arguments. If the main thread of a process has exited, the
+// process can still have other threads, which keep the process's files and ports until they exit.
 func commandLine(entry string) []byte {
 	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
 	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {

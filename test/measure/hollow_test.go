@@ -135,8 +135,8 @@ func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	_, _ = h.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
 }
 
-// startHollow registers nodes, and calls run for each node until the test ends. It returns how long
-// the registration took.
+// startHollow registers nodes, and calls run for each node until the test ends. It returns the
+// duration of the registration.
 func startHollow(t *testing.T, client kubernetes.Interface, count int, run func(hollow, context.Context)) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

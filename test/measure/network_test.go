@@ -22,7 +22,8 @@ import (
 const (
 	// networkRounds is the number of rounds, in each of which all networks are measured.
 	networkRounds = 5
-	// streamTime is how long a round measures the throughput, and then the connection rate.
+	// streamTime is the time for which a round measures the throughput, and then the connection
+	// rate.
 	streamTime = time.Second
 	// connectionPort is the port on which the server counts connections.
 	connectionPort = throughput.Port + 1

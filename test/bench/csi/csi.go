@@ -18,10 +18,11 @@ const (
 	volumeCount = 500                   // number of volumes that are created, attached and detached
 	warmUpCount = 50                    // number of volumes of the warm-up
 	callLatency = 10 * time.Millisecond // duration of each call of the driver
-	// the duration of each write in the API server, which is similar to a write to etcd
+	// writeLatency is the duration of each write in the API server. It is similar to the duration
+	// of a write to etcd.
 	writeLatency = 4 * time.Millisecond
-	// The number of concurrent driver calls is small, so that two cores do not limit the
-	// comparison.
+	// maxCalls is the number of concurrent driver calls. It is small, so that two cores do not
+	// limit the comparison.
 	maxCalls = 5
 	// manyVolumes is the number of a process's volumes in the larger memory measurement. They
 	// belong to driverCount drivers.
@@ -46,9 +47,10 @@ var section = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -
 // throughput contains one side's rates.
 type throughput struct {
 	provision, attach, detach float64 // volumes per second; 0 means not measured
-	// API requests to attach and detach one volume, without events
+	// requests is the number of API requests to attach and detach one volume, without events.
 	requests float64
-	// API requests from the claim's creation to its deletion; 0 means not measured
+	// life is the number of API requests from the claim's creation to its deletion; 0 means not
+	// measured.
 	life      float64
 	processor float64 // seconds of processor time to attach and detach one volume
 }
@@ -59,7 +61,8 @@ type results struct {
 	started           time.Time
 	slipway, attacher []throughput // one for each round
 	byHand            throughput   // slipway, with manually created volumes
-	// slipway and the attacher with one driver, after all volumes have been detached
+	// idle is the usage of slipway and of the attacher with one driver, after all volumes have been
+	// detached.
 	idle      [2]host.Usage
 	many      host.Usage // slipway with driverCount drivers and manyVolumes volumes
 	stockMany host.Usage // one attacher with one driver and manyVolumes volumes

@@ -214,7 +214,7 @@ func (c *cluster) provision(ctx context.Context, prefix string, count int) (volu
 	return volumes, rate, err
 }
 
-// release marks provisioned volumes as released, as the volume binder does, and waits until the
+// release marks provisioned volumes as released, as the volume binder would, and waits until the
 // program has deleted them.
 func (c *cluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})

@@ -109,7 +109,7 @@ func programName(line []byte) string {
 // stat contains the fields in /proc/<pid>/stat (proc(5)) that are used here.
 type stat struct {
 	parent int
-	// CPU time, in seconds, of the process and its exited children
+	// seconds is the CPU time, in seconds, of the process and its exited children.
 	seconds float64
 }
 

@@ -69,7 +69,7 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- command.Wait() }()
 	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		// A child process is a second sh until it executes sleep.
+		// Until a child process executes sleep, it also runs sh.
 		processes, err := h.Processes()
 		sleeping := 0
 		for _, p := range processes {

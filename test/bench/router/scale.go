@@ -35,7 +35,7 @@ type scaleResult struct {
 	// response. changed contains the times from an endpoints change to the first response from a
 	// new endpoint.
 	created, changed []time.Duration
-	// number of requests to unchanged routes, and number of failures
+	// requests is the number of requests to unchanged routes, and failed is the number of failures.
 	requests, failed int64
 	reload           float64 // seconds, mean
 	reloads          float64
@@ -258,7 +258,7 @@ func (c *cluster) usage() (host.Usage, error) {
 	return host.Process{PID: c.router.Process.Pid}.Usage()
 }
 
-// observe records the resource usage of the router's processes, and the router's metrics.
+// observe records the resource usage of the router's processes, and reads the router's metrics.
 func (c *cluster) observe(scale *scaleResult) (err error) {
 	if scale.router, err = c.usage(); err != nil {
 		return err

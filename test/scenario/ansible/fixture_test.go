@@ -22,13 +22,13 @@ const playbookTimeout = 5 * time.Minute
 // fixture runs playbooks against hosts that are network namespaces on this machine.
 type fixture struct {
 	t *testing.T
-	// dir holds the inventory and the program that Ansible runs as ssh.
+	// dir contains the inventory and the program that Ansible runs as ssh.
 	dir string
 	// hosts maps addresses to machines.
 	hosts map[string]*kit.Machine
 	// variables maps host names to additional host variables.
 	variables map[string]string
-	// groups maps group names to the names of their hosts. settings holds the lines in
+	// groups maps group names to the names of their hosts. settings contains the lines in
 	// [OSEv3:vars].
 	groups   map[string][]string
 	settings []string
@@ -45,7 +45,7 @@ func newFixture(t *testing.T, c *kit.Cluster) *fixture {
 	}
 }
 
-// add adds a machine to the inventory. variables holds host variables in the form NAME=value.
+// add adds a machine to the inventory. variables contains host variables in the form NAME=value.
 func (f *fixture) add(name string, machine *kit.Machine, variables ...string) {
 	f.hosts[machine.Address.String()] = machine
 	f.variables[name] = strings.Join(append(variables, "ansible_host="+machine.Address.String()), " ")

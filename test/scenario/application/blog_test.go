@@ -23,8 +23,8 @@ type blog struct {
 	parameter string
 	// path is the path of the form that creates an article, and field is the form's field.
 	path, field string
-	// title is the page's heading. logged holds lines that the build log must contain. If styled is
-	// set, the build compiles the page's style sheet.
+	// title is the page's heading. logged contains lines that the build log must contain. If styled
+	// is set, the build compiles the page's style sheet.
 	title  string
 	logged []string
 	styled bool

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// languages holds the languages of the examples.
+// languages contains the languages of the examples.
 var languages = []string{"golang", "nodejs", "python"}
 
 // publishBuilders builds the builder images for the examples, as an administrator does.
@@ -52,7 +52,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// add copies a directory into the repository's work directory.
+// add copies a directory to the repository's work directory.
 func (r *repository) add(name, dir string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.work, name), os.DirFS(dir)); err != nil {

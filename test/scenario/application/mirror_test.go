@@ -159,7 +159,8 @@ func zipped(t *testing.T, files map[string]string) []byte {
 
 // source is an application that requires the mirror's package.
 type source struct {
-	// variable is the build environment variable that holds the mirror's URL with the given path.
+	// variable is the build environment variable that contains the mirror's URL with the given
+	// path.
 	variable, path string
 	files          map[string]string
 	// check is a command that fails in the application's image if the package is missing.

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// gems returns the greeting gem, which contains C code, and the index of a mirror that has the gem.
+// gems returns the greeting gem, which contains C code, and the index of a mirror that contains the
+// gem.
 func gems(t *testing.T) map[string][]byte {
 	t.Helper()
 	const specification = `--- !ruby/object:Gem::Specification

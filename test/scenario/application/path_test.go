@@ -85,8 +85,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 // persistent is the quickstart that counts visits in a file on its volume.
 const persistent = "python-persistent-example"
 
-// deploymentPhase is the path of the annotation that holds the deployment phase of a replication
-// controller.
+// deploymentPhase is the path of the annotation that contains a replication controller's deployment
+// phase.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
 // visits returns the number of visits that the page shows. This test's own requests also count.

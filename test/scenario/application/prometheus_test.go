@@ -77,8 +77,8 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	}
 }
 
-// expressionsOf returns a dashboard's queries, without those for FlexVolume driver calls, which a
-// new cluster does not have.
+// expressionsOf returns a dashboard's queries, without the queries for FlexVolume driver calls,
+// which a new cluster does not have.
 func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	t.Helper()
 	var content struct {
@@ -97,8 +97,8 @@ func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	return expressions
 }
 
-// metricsOf returns the metrics in alert rule expressions, with their jobs. It omits those that
-// exist only after a FlexVolume driver was called.
+// metricsOf returns the metrics in alert rule expressions, with their jobs. It omits the metrics
+// that exist only after a FlexVolume driver was called.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {

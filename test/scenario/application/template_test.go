@@ -54,7 +54,7 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	waitOutput(c, "secret/two", "{.data.key}", "aw==")
 }
 
-// instance returns a TemplateInstance for the objects. further holds additional fields for its
+// instance returns a TemplateInstance for the objects. further contains additional fields for its
 // spec.
 func instance(name, further, objects string) string {
 	return fmt.Sprintf(`{apiVersion: template.openshift.io/v1, kind: TemplateInstance, metadata: {name: %s}, spec: {%s template: {metadata: {name: t},

@@ -101,7 +101,7 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	}
 }
 
-// review asks the API server whether an actor has a permission.
+// review checks through the API server whether an actor has a permission.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {
