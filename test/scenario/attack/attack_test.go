@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master makes the master's DNS server, which is closed by default, accept all clients.
+// master makes the master's DNS server accept all clients. By default, the server is not open to
+// clients.
 const master = "dnsConfig: {bindAddress: \"0.0.0.0:8053\"}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }

@@ -141,7 +141,8 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// Cgroup v1 counts in the container's cgroup, and v2 counts in the cgroup with the limit.
+	// Cgroup v1 counts in the container's cgroup. Cgroup v2 counts in the cgroup that has the
+	// limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err

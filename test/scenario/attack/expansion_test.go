@@ -50,7 +50,7 @@ func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	}
 }
 
-// Upstream's cost for these requests grows with the square or the cube of their size.
+// In upstream, the cost of these requests grows with the square or the cube of their size.
 func TestSmallRequestCannotOccupyProcessor(t *testing.T) {
 	s := tenants(t)
 	const fields = 150_000

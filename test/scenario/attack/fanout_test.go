@@ -46,7 +46,7 @@ func toJSON(t *testing.T, object any) string {
 }
 
 // TestPortsTimesEndpointsAreLimited creates objects with many combinations of ports and endpoints,
-// which every node would hold in memory.
+// which every node would keep in memory.
 func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s := tenants(t)
 	const reason = "combinations of port and endpoint"

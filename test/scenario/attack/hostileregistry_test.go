@@ -46,7 +46,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hostile implements a registry with one attack in each repository.
+// hostile implements a registry with one kind of attack in each repository.
 func hostile(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return

@@ -42,7 +42,7 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	image := build(t)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"),
 		mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// An existing record counts only for the project that created it.
+	// An existing record counts only toward the limit of the project that created it.
 	s.mallory.May("POST", mappings, mapping(t, "copy", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
 	s.hidden(t, image.digest, `"`+s.shop+`"`)
 	for _, digest := range digests {

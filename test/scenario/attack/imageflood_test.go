@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// largeMapping returns an ImageStreamMapping whose image record has about 1 MiB.
+// largeMapping returns an ImageStreamMapping whose image record is about 1 MiB.
 func largeMapping(t *testing.T, author string, number int) string {
 	t.Helper()
 	manifest := fmt.Sprintf(`{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",
@@ -42,7 +42,7 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 				body := largeMapping(t, s.evil, writer*perWriter+i)
 				err := s.mallory.Rest.Post().AbsPath(kit.GroupPath(imageGroup, s.evil, "imagestreammappings")).
 					MaxRetries(0).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
-				// A busy server can reject a write before the write is counted.
+				// A busy server can reject a write before it counts the write.
 				if err != nil && !strings.Contains(err.Error(), "too many large requests at the same time") {
 					refusals <- err
 					return
@@ -62,8 +62,8 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 }
 
 // TestDeletionOfLargeRecordsDelaysNoOtherProject deletes a project that created more large image
-// records than the platform can rewrite at a time. Another project uses all of these records, so
-// the owner of each record changes. Meanwhile, the other project writes large objects.
+// records than the platform can rewrite at the same time. Another project uses all of these
+// records, so the owner of each record changes. Meanwhile, the other project writes large objects.
 func TestDeletionOfLargeRecordsDelaysNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")

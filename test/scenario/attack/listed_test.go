@@ -8,9 +8,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPodsCannotExceedListsOfKubelet creates pods with long fields that containerd returns each
-// time the kubelet lists all containers on the node. If a list is too long, the node becomes not
-// ready.
+// TestPodsCannotExceedListsOfKubelet creates pods with long fields. containerd returns these fields
+// each time the kubelet lists all containers on the node. If a list is too long, the node becomes
+// not ready.
 func TestPodsCannotExceedListsOfKubelet(t *testing.T) {
 	s := tenants(t)
 	const size = 100_000

@@ -139,7 +139,7 @@ func (s *site) csrf(browser *http.Client, path string) string {
 	return field[1]
 }
 
-// accounts holds two of the victim's service accounts: a valid OAuth client and an invalid one.
+// accounts contains two of the victim's service accounts: a valid OAuth client and an invalid one.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -187,7 +187,7 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 		}
 	}
 	// The response for the broken account is the same as for a missing account. The account's owner
-	// gets an event.
+	// receives an event.
 	browser := web.browser(nil)
 	web.logIn(browser)
 	code := "/oauth/authorize?response_type=code&client_id="

@@ -49,7 +49,7 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 			report(t, a, rightsOf[a.name], expected)
 		}
 	}
-	// an admin of the other project, so that the reviews cover both tenants
+	// Include an admin of the other project, so that the reviews cover both tenants.
 	for _, b := range actorsOf(m.foreign, m.project, m.node) {
 		if b.name == "admin" {
 			grant(t, m.Cluster, []actor{b})

@@ -177,7 +177,7 @@ func TestRouterServesWithoutPrivileges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// the master process, which starts workers and accepts no connections
+		// This is the master process, which starts workers and accepts no connections.
 		if strings.Contains(string(status), "\nUid:\t0\t") {
 			continue
 		}

@@ -73,7 +73,8 @@ func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32
 	return addresses, requests
 }
 
-// spelled adds other notations for an internal server, and addresses of the host and the cluster.
+// spelled adds other notations of an internal server's address, and addresses of the host and the
+// cluster.
 func (s *stage) spelled(addresses []string) []string {
 	_, port, _ := net.SplitHostPort(addresses[0])
 	return append(addresses,

@@ -156,7 +156,8 @@ func socketAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(port)), nil
 }
 
-// anonymous gets a page without credentials and returns the status and the beginning of the body.
+// anonymous requests a page without credentials and returns the status and the beginning of the
+// body.
 func (s *stage) anonymous(url string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

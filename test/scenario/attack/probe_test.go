@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// container returns a container that uses the tools image and runs a shell command. fields holds
+// container returns a container that uses the tools image and runs a shell command. fields contains
 // additional fields for the container.
 func container(command string, fields ...string) string {
 	return strings.Join(append([]string{"{name: main, image: " + kit.ToolsImage + ", command: [sh, -c, '" + command + "']"}, fields...), ", ") + "}"

@@ -27,7 +27,7 @@ var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
 }
 
-// senders holds the names of the actors that send real requests.
+// senders contains the names of the actors that send real requests.
 var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
 // refusal matches the message with which the API server denies authorization.

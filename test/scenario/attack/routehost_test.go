@@ -20,7 +20,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
 	sum := sha256.Sum256([]byte(host + "/"))
-	// the controller gives the route of the Ingress this name
+	// The controller gives this name to the Ingress's route.
 	name := "thief-" + hex.EncodeToString(sum[:])[:10]
 	path := func(namespace, name string) string {
 		return kit.GroupPath("route.openshift.io", namespace, "routes") + name

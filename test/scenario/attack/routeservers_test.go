@@ -14,7 +14,7 @@ import (
 )
 
 // TestRoutesTimesEndpointsAreLimited creates many routes to many endpoints, which the router would
-// hold in memory and check a thousand times per second.
+// keep in memory and check a thousand times per second.
 func TestRoutesTimesEndpointsAreLimited(t *testing.T) {
 	s := tenants(t)
 	service, endpoints := wide(t, "wide", 1000, 1)

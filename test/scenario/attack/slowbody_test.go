@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// slowBodies is the number of slow requests. It exceeds the number of seats that priority and
-// fairness allocates to users.
+// slowBodies is the number of slow requests. It exceeds the number of seats that API Priority and
+// Fairness allocates to users.
 const slowBodies = 400
 
 // TestSlowBodiesDelayNoOtherRequests starts many requests and does not send their bodies.

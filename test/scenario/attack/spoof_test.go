@@ -46,8 +46,8 @@ func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
 	return hex.EncodeToString(slices.Concat(mac(to), mac(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
 }
 
-// datagram returns a UDP datagram to port 7. The datagram has no checksum or a wrong one, but a raw
-// socket receives it anyway.
+// datagram returns a UDP datagram to port 7. The datagram has no checksum or a wrong checksum, but
+// a raw socket receives it anyway.
 func datagram(from, to netip.Addr) []byte {
 	return slices.Concat([]byte{0x45, 0, 0, 34, 0, 0, 0, 0, 64, 17, 0, 0}, from.AsSlice(), to.AsSlice(), []byte{16, 0, 0, 7, 0, 14, 0, 0}, []byte("forged"))
 }

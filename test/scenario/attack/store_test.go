@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretive holds objects with secrets. The word "treasure" marks the secrets.
+// secretive contains objects with secrets. The word "treasure" marks the secrets.
 const secretive = `
 apiVersion: v1
 kind: Secret
@@ -68,7 +68,7 @@ func TestThiefOfDiskCannotReadSecrets(t *testing.T) {
 	}
 }
 
-// line holds the fields of an audit log entry that these tests read.
+// line contains the fields of an audit log entry that these tests read.
 type line struct {
 	Level, Verb string
 	ObjectRef   struct{ Resource, Name, Subresource string }

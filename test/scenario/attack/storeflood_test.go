@@ -24,7 +24,7 @@ func (s *stage) configMap(name string, size int) {
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"text":%q}}`, name, strings.Repeat("x", size)))
 }
 
-// change makes a small change to a ConfigMap. The API server writes the whole object.
+// change makes a small change to a ConfigMap. The API server then writes the whole object.
 func (s *stage) change(ctx context.Context, name string, retries int) error {
 	body := []byte(`{"data":{"change":"` + rand.Text() + `"}}`)
 	return s.mallory.Rest.Patch(types.MergePatchType).AbsPath(kit.CorePath(s.evil, "configmaps/"+name)).MaxRetries(retries).Body(body).Do(ctx).Error()

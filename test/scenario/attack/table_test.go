@@ -24,7 +24,7 @@ type rights map[cell]bool
 // table is the content of the file with the expected permissions. The first lines of the file
 // describe its format.
 type table struct {
-	// comments holds the lines that begin with #, keyed by section. Comments above the first
+	// comments contains the lines that begin with #, keyed by section. Comments above the first
 	// section have the key "".
 	comments map[string][]string
 	lines    map[string][]string
@@ -51,7 +51,7 @@ func readTable(file string) (table, error) {
 	return t, nil
 }
 
-// section holds the lines of one section of the table.
+// section contains the lines of one section of the table.
 type section struct {
 	name, base string
 	lines      []string
@@ -84,7 +84,7 @@ type verbSet struct {
 	verbs []string
 }
 
-// verbSets holds the verb sets defined in bootstrap/policy/roles.txt.
+// verbSets contains the verb sets defined in bootstrap/policy/roles.txt.
 var verbSets = []verbSet{
 	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
 	{"RO", []string{"get", "list", "watch"}},

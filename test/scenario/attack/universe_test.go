@@ -29,8 +29,8 @@ type universe struct {
 	paths []string
 }
 
-// extra holds permissions that the platform's handlers and upstream's admission plugins check, but
-// that the server does not list.
+// extra contains permissions that the platform's handlers and upstream's admission plugins check,
+// but that the server does not list.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -54,7 +54,7 @@ var extra = []kind{
 	{group: "security.openshift.io", resource: "securitycontextconstraints", verbs: []string{"use"}},
 }
 
-// discoverAll collects the resources in the server's discovery documents, further names in the
+// discoverAll collects the resources in the server's discovery documents, additional names in the
 // server's roles, and extra.
 func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	t.Helper()
@@ -102,7 +102,7 @@ func isNamespace(resource string) bool {
 	return base == "namespaces" || base == "projects"
 }
 
-// add adds a resource, or merges its verbs with those of another version of the resource.
+// add adds a resource, or merges its verbs with the verbs of another version of the resource.
 func (u *universe) add(k kind) {
 	at := slices.IndexFunc(u.kinds, func(other kind) bool { return other.group == k.group && other.resource == k.resource })
 	if at < 0 {
@@ -160,7 +160,7 @@ func (u universe) cells(scopes []string) (all []cell) {
 	return all
 }
 
-// pathVerbs holds the verbs for requests to non-resource paths.
+// pathVerbs contains the verbs for requests to non-resource paths.
 var pathVerbs = []string{"get", "post"}
 
 // lines returns the universe as a section of the table. The table has no line for a new resource,
@@ -185,7 +185,7 @@ func (u universe) lines() []string {
 	return u.collapse(list).lines("")
 }
 
-// collapsed holds paths whose children share one line.
+// collapsed contains paths whose children share one line.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
 // collapse replaces all children of a path with one entry, PATH/*, if their permissions are the

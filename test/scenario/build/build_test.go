@@ -51,7 +51,7 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage is ready for the first time, builds do not get a volume for layers. The
+	// Until local storage is ready for the first time, builds do not have a volume for layers. The
 	// label remains on a node that an earlier test killed.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
@@ -120,7 +120,7 @@ func busybox(t *testing.T) []byte {
 	return layer.Bytes()
 }
 
-// configure creates a BuildConfig for the custom builder. spec holds additional fields for its
+// configure creates a BuildConfig for the custom builder. spec contains additional fields for its
 // spec.
 func (p *project) configure(name, mode, spec string) {
 	p.t.Helper()

@@ -20,7 +20,7 @@ func (p *project) base() string {
 	return "docker-registry.default.svc:5000/" + p.Namespace + "/base:latest"
 }
 
-// dockerConfig creates a BuildConfig for a Dockerfile. source holds additional fields for its
+// dockerConfig creates a BuildConfig for a Dockerfile. source contains additional fields for its
 // source, and output is the output stream tag.
 func (p *project) dockerConfig(name, source, output string) {
 	p.t.Helper()
@@ -75,7 +75,7 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("ADD can read metadata of the node: %v\n%s", err, log)
 	}
-	// In this case, the layers can come only from the node's cache.
+	// Without the image, the layers can come only from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build builds its layers again:\n%s", log)

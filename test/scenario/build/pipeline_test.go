@@ -24,7 +24,7 @@ func (p *project) publishRunner() {
 	}
 }
 
-// pipeline creates a pipeline. fields holds the fields of its spec in addition to the strategy.
+// pipeline creates a pipeline. fields contains the fields of its spec in addition to the strategy.
 func (p *project) pipeline(name, jenkinsfile, fields string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {

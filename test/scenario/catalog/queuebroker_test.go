@@ -268,8 +268,8 @@ func (b *queueBroker) checkLifecycle(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkLostResponses checks that an object is deleted if a request whose response was lost might
-// have created it, and that the order then succeeds.
+// checkLostResponses checks that an object is deleted if it might have been created by a request
+// whose response was lost, and that the order then succeeds.
 func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	b.lose(http.MethodPut, "instances")
 	id := b.order(t, c, "lost", "{}")
@@ -283,7 +283,7 @@ func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	c.OC("delete", "serviceinstance/lost")
 	state := b.state()
 	for _, id := range []string{id, binding} {
-		// The last response was lost, so the deletion is requested again.
+		// The last response was lost, so the controller requests the deletion again.
 		if got, want := state.changes(id), []string{"PUT 202", "DELETE 202", "PUT 202", "DELETE 202", "DELETE 202"}; !slices.Equal(got, want) {
 			t.Errorf("the requests are %q, want %q", got, want)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// exchange is a request from svcat, and what svcat needs from the response.
+// exchange is a request from svcat, with the parts of the response that svcat needs.
 type exchange struct {
 	command, method, path string
 	// body is the request body, or a merge patch for the last response if patches is set.
@@ -68,7 +68,7 @@ func exchanges(t *testing.T, file string, variables *strings.Replacer) (all []ex
 	return all
 }
 
-// check returns an error if a response lacks a value that svcat needs.
+// check returns an error if a response does not contain a value that svcat needs.
 func (w want) check(response []byte) error {
 	var object any
 	if err := json.Unmarshal(response, &object); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// former holds objects in the manifest format of OpenShift 3.5 and earlier.
+// former contains objects in the manifest format of OpenShift 3.5 and earlier.
 var former = []string{
 	"{kind: Route, metadata: {name: front}, spec: {host: former.example.com, to: {kind: Service, name: web}}}",
 	"{kind: ImageStream, metadata: {name: ruby}}",

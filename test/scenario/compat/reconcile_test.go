@@ -44,7 +44,7 @@ func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	return objects
 }
 
-// unremovable holds the prefixes of roles that the platform's components need in order to work.
+// unremovable contains the prefixes of roles that the platform's components need in order to work.
 var unremovable = []string{"system:controller:", "system:kube-", "system:node", "system:slipway-", "system:public", "system:discovery"}
 
 func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {

@@ -41,7 +41,7 @@ type response struct {
 	body string
 }
 
-// send sends a request. pairs holds header names and values.
+// send sends a request. pairs contains header names and values.
 func (b *browser) send(method, path string, form url.Values, pairs ...string) response {
 	b.s.t.Helper()
 	var body io.Reader
@@ -239,7 +239,7 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 	}
 }
 
-// trap holds a template, pods and a build, which other users open with their own permissions.
+// trap contains a template, pods and a build, which other users open with their own permissions.
 const trap = `
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -57,7 +57,7 @@ func TestUserObservesAndControlsApplication(t *testing.T) {
 	}
 }
 
-// drained holds pods that are handled differently by a drain, and an egress firewall.
+// drained contains pods that a drain handles differently, and an egress firewall.
 const drained = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -92,8 +92,8 @@ spec:
   - {type: Deny, to: {cidrSelector: 0.0.0.0/0}}
 `
 
-// drawn holds an object of each kind that the console draws. The service jenkins represents a
-// Jenkins server that the pipeline builds belong to.
+// drawn contains an object of each kind that the console draws. The service jenkins represents a
+// Jenkins server to which the pipeline builds belong.
 const drawn = `
 apiVersion: route.openshift.io/v1
 kind: Route

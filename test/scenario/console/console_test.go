@@ -1,7 +1,7 @@
 // Package console tests on a real cluster that users can work with the web console, and that
-// attackers cannot misuse it. Users have a browser on a separate machine (kit.Play). Each user flow
-// is a script in this folder: a Playwright script for Chromium, or a Puppeteer script for Firefox,
-// which Playwright cannot drive. Attackers send requests without a browser.
+// attackers cannot misuse it. Users work with a browser on a separate machine (kit.Play). Each user
+// flow is a script in this folder: a Playwright script for Chromium, or a Puppeteer script for
+// Firefox, which Playwright cannot drive. Attackers send requests without a browser.
 package console
 
 import (

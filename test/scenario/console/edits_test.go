@@ -53,7 +53,7 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited holds a DeploymentConfig, a claim whose volume exists, and the permission to create
+// edited contains a DeploymentConfig, a claim whose volume exists, and the permission to create
 // snapshots, which the project roles do not include.
 const edited = `
 apiVersion: rbac.authorization.k8s.io/v1

@@ -157,7 +157,7 @@ func (s *site) newProject() string {
 	return name
 }
 
-// quota holds a ResourceQuota that the application's only service uses up, and a LimitRange.
+// quota contains a ResourceQuota that the application's only service uses up, and a LimitRange.
 const quota = `
 apiVersion: v1
 kind: ResourceQuota
@@ -183,7 +183,7 @@ spec:
       containers: [{name: greedy, image: IMAGE, resources: {limits: {memory: 2Gi}}}]
 `
 
-// followed holds an object of each kind that has a log, and a pod that cannot be scheduled.
+// followed contains an object of each kind that has a log, and a pod that cannot be scheduled.
 const followed = `
 apiVersion: v1
 kind: Service

@@ -1,5 +1,5 @@
 // Package csi tests that a third-party CSI driver works in a cluster with only its socket. The
-// driver has no access to Kubernetes. Slipway does everything in the cluster on the driver's
+// driver has no access to Kubernetes. Slipway performs all actions in the cluster on the driver's
 // behalf.
 package csi
 
@@ -93,8 +93,8 @@ func stop(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// claim returns a manifest for a claim that uses the driver. fields holds additional fields for its
-// spec.
+// claim returns a manifest for a claim that uses the driver. fields contains additional fields for
+// its spec.
 func (i *installation) claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "storageClassName: " + i.name, "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// These fields are the kubelet's records about drivers: their names, one driver's CSINode entry,
-// and the Node's annotation.
+// The fields in which the kubelet records drivers: their names, one driver's CSINode entry, and the
+// Node's annotation.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
 	annotation  = `jsonpath={.items[0].metadata.annotations.csi\.volume\.kubernetes\.io/nodeid}`

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// configuration returns a DeploymentConfig whose pods sleep. spec holds additional fields for its
-// spec, and container holds additional fields for its container.
+// configuration returns a DeploymentConfig whose pods sleep. spec contains additional fields for
+// its spec, and container contains additional fields for its container.
 func configuration(name, spec, container string) string {
 	return fmt.Sprintf(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: %[1]s}, spec: {%[2]s, selector: {app: %[1]s}, template: {
 		metadata: {labels: {app: %[1]s}}, spec: {terminationGracePeriodSeconds: 0, containers: [{name: main, image: %[4]q, command: [sleep, "100000"], %[3]s}]}}}}`,

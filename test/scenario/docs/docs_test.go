@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pages holds the pages that the test runs: the README, and then the tutorials in reading order.
+// pages contains the pages that the test runs: the README, and then the tutorials in reading order.
 var pages = []string{
 	"README.md", "docs/tutorials/install.md", "docs/tutorials/first-application.md", "docs/tutorials/build-from-source.md",
 	"docs/tutorials/flexvolume.md", "docs/tutorials/second-host.md", "docs/tutorials/uninstall.md",

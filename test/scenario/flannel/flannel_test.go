@@ -1,4 +1,4 @@
-// Package flannel tests clusters in which an administrator's CNI plugin connects the pods
+// Package flannel tests clusters in which an administrator's CNI plugin provides the pod network
 // (networkConfig.networkPluginName: cni). The plugin is flannel, with a real flanneld on each of
 // two hosts: with etcd and host-gw as described in OpenShift Container Platform 3.9 Architecture,
 // 5.3.2.1 Flannel SDN, and with the Kubernetes API and VXLAN.
@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// hosts is the cluster's hosts. The first host is the master.
+// hosts contains the cluster's hosts. The first host is the master.
 type hosts struct{ flannel.Hosts }
 
 // stop stops flanneld on all hosts, and removes the objects that flanneld and the CNI plugins have

@@ -90,7 +90,7 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	}
 }
 
-// waitPage waits until a pod gets a page from the service that contains all texts.
+// waitPage waits until a pod receives a page that contains all texts from the service.
 func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	for _, text := range texts {
 		c.WaitFetch(pod, service, text)
@@ -120,7 +120,7 @@ func waitReleased(c *kit.Cluster, data string) {
 	})
 }
 
-// notAttached reports whether the node's status no longer contains a volume that uses the driver.
+// notAttached returns an error while the node's status contains a volume that uses the driver.
 func notAttached(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// restart kills a host process and waits until its replacement is ready.
+// restart kills one of the host's processes and waits until its replacement is ready.
 func restart(c *kit.Cluster, name string) {
 	killed := pidOf(c, name)
 	c.Kill(name)

@@ -29,14 +29,14 @@ type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
 	name string // vendor/driver
-	// dir is the directory of a driver that uses the disk script. It holds a file <volume>.img for
-	// each volume, a file attached.<volume> while the volume is attached, and the file calls.
+	// dir is the directory of a driver that uses the disk script. It contains a file <volume>.img
+	// for each volume, a file attached.<volume> while the volume is attached, and the file calls.
 	dir string
 }
 
 // install installs the disk script under a name and waits until the driver is usable. When the test
-// ends, install checks that nothing is left of the driver. replace holds replacements to apply to
-// the script.
+// ends, install checks that nothing remains of the driver. replace contains replacements to apply
+// to the script.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -202,8 +202,8 @@ func (d *driver) waitReady() {
 	})
 }
 
-// waitReleased waits until none of the driver's mounts, loop devices, processes or attachments is
-// left.
+// waitReleased waits until none of the driver's mounts, loop devices, processes or attachments
+// remains.
 func (d *driver) waitReleased() {
 	d.t.Helper()
 	d.c.WaitFor("release of the volumes of "+d.name, func(context.Context) error {
@@ -249,8 +249,8 @@ func (d *driver) attached(name string) error {
 	return nil
 }
 
-// leftProcesses returns an error that lists the driver's processes, including those of the
-// cluster's copy.
+// leftProcesses returns an error that lists the driver's processes, including processes that run
+// the cluster's copy.
 func (d *driver) leftProcesses() error {
 	running := d.processes()
 	if len(running) > 0 {

@@ -66,7 +66,7 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 }
 
 // TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a grandchild process
-// that holds its output open, once in each operation.
+// that keeps its output open, once in each operation.
 func TestDriverIsKilledAtDeadline(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

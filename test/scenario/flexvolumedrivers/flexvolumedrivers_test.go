@@ -24,8 +24,8 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-// together is the number of tests that run in parallel. They spend most of their time waiting for
-// the kubelet's next retry.
+// together is the number of tests that run in parallel. The tests spend most of their time waiting
+// for the kubelet's next retry.
 const together = "4"
 
 func TestMain(m *testing.M) {

@@ -20,7 +20,8 @@ import (
 // callers is shell code that makes a driver record which process called it, in caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// smallNode configures a soft eviction threshold that volumes never reach, but that many files do.
+// smallNode configures a soft eviction threshold that volumes never reach, but that many files
+// reach.
 const smallNode = `
 kubeletArguments:
   enable-controller-attach-detach: ['false']
@@ -107,9 +108,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver fill the disk that holds the kubelet's directory on mount. The pod
-// waits, and an event contains the cause. A volume in use can be released, and the pod starts when
-// space is available again.
+// driverFillsDisk lets a driver, in its mount operation, fill the disk that contains the kubelet's
+// directory. The pod waits, and an event contains the cause. A volume in use can be released, and
+// the pod starts when space is available again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")

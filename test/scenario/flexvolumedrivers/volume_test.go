@@ -134,7 +134,7 @@ func (d *driver) deletePods(names ...string) {
 	}
 }
 
-// waitPodsGone waits until the pods are gone.
+// waitPodsGone waits until the pods no longer exist.
 func (d *driver) waitPodsGone(names ...string) {
 	d.t.Helper()
 	d.c.WaitFor("end of pods", func(ctx context.Context) error {

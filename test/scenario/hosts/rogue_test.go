@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// rogue is a host whose administrator attacks the cluster that the host joined. The attacker only
-// uses the host's keys and runs no processes.
+// rogue is a host whose administrator attacks the cluster that the host has joined. The attacker
+// uses only the host's keys and runs no processes.
 type rogue struct {
 	*kit.Cluster
 	t       *testing.T

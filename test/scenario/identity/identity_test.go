@@ -240,7 +240,7 @@ spec:
 		return fmt.Errorf("the addresses of the node are %v", node.Status.Addresses)
 	})
 	// The API server reaches the kubelet at the new address, and both serving certificates contain
-	// it.
+	// the new address.
 	c.WaitFor("a command in the pod", func(context.Context) error {
 		_, err := c.TryOC("exec", "witness", "--", "true")
 		return err

@@ -12,8 +12,8 @@ import (
 
 const customSchedulerImage = "localhost/custom-scheduler:1"
 
-// customSchedulerFiles holds the files that are added to the program in the image. The program does
-// not use leader election, because the lease with that name belongs to the default scheduler.
+// customSchedulerFiles contains the files that are added to the program in the image. The program
+// does not use leader election, because the lease with that name belongs to the default scheduler.
 var customSchedulerFiles = map[string]string{
 	"Dockerfile": "FROM " + kit.ToolsImage + `
 ADD kube-scheduler /usr/local/bin/kube-scheduler

@@ -98,7 +98,7 @@ spec:
             name: descheduler-policy-configmap
 `
 
-// controlled returns a ReplicationController with a number of pods. fields holds the fields of
+// controlled returns a ReplicationController with a number of pods. fields contains the fields of
 // their spec, one per line.
 func controlled(name string, count int, annotation string, fields ...string) string {
 	return fmt.Sprintf(`
@@ -181,7 +181,7 @@ spec: {minAvailable: 2, selector: {matchLabels: {set: guarded}}}
 		c.OC("delete", "clusterrole/descheduler-cluster-role", "clusterrolebinding/descheduler-cluster-role-binding")
 		c.OC("delete", "-n", "kube-system", "--ignore-not-found", "job/descheduler-job", "sa/descheduler-sa", "configmap/descheduler-policy-configmap")
 	})
-	// The node without a machine does not run pods.
+	// The node without a machine does not run pods, so run the Job's pod on the other node.
 	job := strings.Replace(deschedulerJob, "serviceAccountName:", fmt.Sprintf("nodeSelector: {kubernetes.io/hostname: %s}\n        serviceAccountName:", name), 1)
 	if err := create(t, c.In("kube-system"), job); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ masterClientConnectionOverrides: {contentType: application/json, qps: 60, burst:
 
 func TestMain(m *testing.M) { kit.MainWithDevicePlugins(m, kit.Options{Master: master, Node: node}) }
 
-// sleeper returns a container that runs until it is terminated. fields holds additional fields,
+// sleeper returns a container that runs until it is terminated. fields contains additional fields,
 // such as `ports: [...]`.
 func sleeper(fields ...string) string {
 	return container("sleep infinity", fields...)
@@ -62,7 +62,7 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod returns a manifest for a pod whose label app is its name. fields holds the fields of its
+// pod returns a manifest for a pod whose label app is its name. fields contains the fields of its
 // spec, one per line.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`

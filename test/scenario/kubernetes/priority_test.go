@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// classes holds priority classes. The first manifest uses the guide's API version.
+// classes contains priority classes. The first manifest uses the guide's API version.
 const classes = `
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PriorityClass

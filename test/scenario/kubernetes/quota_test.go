@@ -198,7 +198,7 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
-	// These keys are short for requests.
+	// These keys are short forms for requests.
 	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi")
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {

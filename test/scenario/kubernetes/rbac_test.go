@@ -130,7 +130,7 @@ rules: [{apiGroups: [scenario.example.com], resources: [boats], verbs: [get, lis
 	expectRejected(t, c, fmt.Sprintf(boat, "many"), "must be of type integer")
 }
 
-// whoami returns the API server's name for the caller.
+// whoami returns the caller's name as reported by the API server.
 func whoami(t *testing.T, c *kit.Cluster, change func(*rest.Config)) (authenticationv1.UserInfo, error) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(c.Config)

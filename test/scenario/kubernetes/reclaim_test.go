@@ -18,7 +18,7 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user returns a pod that mounts a claim at /data. fields holds additional fields for its volume
+// user returns a pod that mounts a claim at /data. fields contains additional fields for its volume
 // source, such as `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)

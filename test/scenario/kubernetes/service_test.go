@@ -22,7 +22,7 @@ func server(fields ...string) string {
 }
 
 // service returns a manifest for a service that selects the pods with the label app=web. fields
-// holds the fields of its spec.
+// contains the fields of its spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
 }
@@ -108,8 +108,8 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until the DNS response that a pod gets for a name contains all of texts and none of
-// peers.
+// lookup waits until the DNS response that a pod receives for a name contains all of texts and none
+// of peers.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
 		resp, err := c.TryOC("exec", "client", "--", "nslookup", name)
@@ -206,7 +206,7 @@ subsets:
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
 	c.WaitFor("response of the DNS server", func(context.Context) error { return ask(c, address) })
 
-	// A DNS query to an idled service unidles it, and gets a response once the service has
+	// A DNS query to an idled service unidles it, and receives a response once the service has
 	// endpoints.
 	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
 		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)

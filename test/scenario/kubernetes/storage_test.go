@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume returns a manifest for a volume in a directory. fields holds the fields of its spec.
+// volume returns a manifest for a volume in a directory. fields contains the fields of its spec.
 func volume(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
 }

@@ -44,7 +44,7 @@ func (s tenants) newAppliance(t *testing.T, network func(machine *kit.Machine, n
 	return appliance{bigiptest.New(t, options), machine}
 }
 
-// install installs a router with type f5-router, and waits until it is ready.
+// install installs a router of type f5-router, and waits until it is ready.
 func (s tenants) install(t *testing.T, a appliance, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -262,7 +262,7 @@ func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	}
 }
 
-// checkStatus compares the router's admission decisions with those of the nodes' router.
+// checkStatus compares the router's admission decisions with the decisions of the nodes' router.
 func (s tenants) checkStatus(t *testing.T) {
 	t.Helper()
 	const format = `jsonpath={range .status.ingress[?(@.routerName=="%s")]}{.host} {.conditions[0].status} {.conditions[0].reason} {.conditions[0].message}{end}`

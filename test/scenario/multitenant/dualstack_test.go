@@ -83,8 +83,8 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 			t.Errorf("pod %s and its service have the addresses %q", pod, addresses)
 		}
 	}
-	// A node's subnets have the same number in both IP families. A pod has the same number in both
-	// subnets.
+	// A node's subnet has the same number in both IP families. A pod's address has the same number
+	// in both subnets.
 	if list := s.OC("get", "hostsubnets"); !strings.Contains(list, "10.129.0.0/23, fd01:0:0:80::/64") {
 		t.Errorf("oc get hostsubnets:\n%s", list)
 	}
@@ -119,7 +119,7 @@ func (s tenants) checkWire6(t *testing.T) {
 	}
 }
 
-// checkName checks the AAAA record that a pod gets for a service.
+// checkName checks the AAAA record that a pod receives for a service.
 func (s tenants) checkName(t *testing.T, name string, want netip.Addr) {
 	t.Helper()
 	s.WaitFor("AAAA record of "+name, func(context.Context) error {

@@ -73,7 +73,7 @@ func (e tunnel) start(t *testing.T) {
 	})
 }
 
-// masquerade holds the guide's nftables rules for the ramp node.
+// masquerade contains the guide's nftables rules for the ramp node.
 const masquerade = `
 add table ip f5
 add chain ip f5 postrouting { type nat hook postrouting priority srcnat; }

@@ -68,7 +68,8 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 	return s
 }
 
-// more waits until the sender has sent count more datagrams. It returns how many of them arrived.
+// more waits until the sender has sent count more datagrams. It returns the number of these
+// datagrams that arrived.
 func (s *stream) more(c tenant, count int64) int64 {
 	sent, received := s.sent.Load(), s.received.Load()
 	c.WaitFor(fmt.Sprintf("%d datagrams", count), func(context.Context) error {

@@ -59,7 +59,7 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	if there, back := s.wireID(t, s.red, "near", s.blue); there != "0" || back != blue {
 		t.Errorf("network ID %s from a global project, %s in the other direction, want 0 and %s", there, back, blue)
 	}
-	// A node's device has OpenShift 3's name, and an MTU that leaves room for the VXLAN header.
+	// A node's device has OpenShift 3's name. Its MTU leaves space for the VXLAN header.
 	for _, host := range []*kit.Cluster{s.Cluster, s.distant} {
 		err := host.Do(func() error {
 			link, err := net.InterfaceByName("vxlan_sys_4789")

@@ -43,7 +43,8 @@ metadata: {name: jenkins}
 spec: {host: jenkins.example.com, tls: {termination: edge}, to: {kind: Service, name: jenkins}}
 `
 
-// serviceAccounts uses service accounts as OAuth clients. Their routes define the redirect URIs.
+// serviceAccounts tests service accounts that are OAuth clients. Their routes define the redirect
+// URIs.
 func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	s.OC("new-project", "clients", "--skip-config-write")
 	clients := s.In("clients")

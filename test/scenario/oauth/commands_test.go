@@ -19,7 +19,7 @@ type step struct {
 	fails   bool
 }
 
-// walk runs the steps in order. FILE in a command is replaced with the path to a file that holds
+// walk runs the steps in order. FILE in a command is replaced with the path to a file that contains
 // the content.
 func walk(t *testing.T, run func(args ...string) kit.Result, content string, steps []step) {
 	t.Helper()
@@ -209,7 +209,7 @@ groups: [my-admin-group]
 func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
-	// Create a user and a token to describe.
+	// Create a user and a token, which the commands describe.
 	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer())
 	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
 	t.Cleanup(func() {

@@ -1,6 +1,6 @@
-// Package oauth tests on a real cluster that users and programs get tokens with the user's
+// Package oauth tests on a real cluster that users and programs receive tokens with the user's
 // permissions from the OAuth server, as described in the OpenShift 3.9 architecture guide (4.1.4),
-// and that attackers get none.
+// and that attackers do not receive tokens.
 package oauth
 
 import (
@@ -117,7 +117,7 @@ func bearer(token string) func(*http.Request) {
 
 const implicit = "/oauth/authorize?client_id=openshift-challenging-client&response_type=token"
 
-// token gets a token with a user name and a password.
+// token requests a token with a user name and a password.
 func (s *server) token(user, password string) string {
 	s.t.Helper()
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic(user, password))

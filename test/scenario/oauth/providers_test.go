@@ -179,8 +179,8 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
 		t.Errorf("user of the proxy: %+v", user)
 	}
-	// As in the guide, curl gets a code: the proxy vouches for the user. The code is exchanged
-	// without the proxy.
+	// As in the guide, curl receives a code: the proxy authenticates the user. The code is
+	// exchanged without the proxy.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code is sent to %s", page)
@@ -209,7 +209,7 @@ func (s *server) form(browser *http.Client, provider, user, password string) rep
 	return s.do(browser, http.MethodPost, "/login/"+provider, form, nil)
 }
 
-// tokenOf gets a token for the user who is logged in with the browser.
+// tokenOf requests a token for the user who is logged in with the browser.
 func (s *server) tokenOf(browser *http.Client) string {
 	s.t.Helper()
 	got := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=token", nil, nil)

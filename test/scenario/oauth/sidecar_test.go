@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sidecar holds the sample's objects (OpenShift 3.9 Architecture, 4.1.4.3.1.1) with the current API
-// group for Deployments, the route's host and another application.
+// sidecar contains the sample's objects (OpenShift 3.9 Architecture, 4.1.4.3.1.1) with the current
+// API group for Deployments, the route's host and another application.
 const sidecar = `
 apiVersion: v1
 kind: ServiceAccount

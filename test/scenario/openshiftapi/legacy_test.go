@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity holds the response fields that a test compares.
+// identity contains the response fields that a test compares.
 type identity struct {
 	APIVersion, Kind string
 	Metadata         metav1.ObjectMeta

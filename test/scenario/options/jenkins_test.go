@@ -14,7 +14,7 @@ const jenkinsSettings = `
 jenkinsPipelineConfig: {autoProvisionEnabled: true, templateNamespace: openshift, templateName: shop-jenkins, serviceName: shop-ci, parameters: {MEMORY: 2Gi}}
 `
 
-// jenkinsTemplate contains those objects of a Jenkins server that matter for this test.
+// jenkinsTemplate contains the objects of a Jenkins server that matter for this test.
 const jenkinsTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestFirewallCannotBeBypassed tries every way for the project's administrator to bypass a
+// TestFirewallCannotBeBypassed tries every way in which a project's administrator could bypass a
 // firewall. Each way works without the firewall, or never works.
 func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)

@@ -86,7 +86,7 @@ func TestEgressRouterRedirectsToManyDestinations(t *testing.T) {
 	check()
 	r.OC("delete", "pod", "egress-multi")
 
-	// The same routes from a ConfigMap, which the pod reads when it starts.
+	// Use the same routes from a ConfigMap, which the pod reads when it starts.
 	file := filepath.Join(t.TempDir(), "my-egress-destination.txt")
 	if err := os.WriteFile(file, []byte(guideDestinationFile), 0o600); err != nil {
 		t.Fatal(err)

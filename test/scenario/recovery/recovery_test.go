@@ -38,7 +38,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `, kit.ToolsImage)
 
-// podIdentity holds the properties of a pod that change if its container restarts.
+// podIdentity contains the properties of a pod that change if its container restarts.
 type podIdentity struct {
 	container string
 	restarts  int32

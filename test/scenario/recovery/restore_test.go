@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity holds the properties that a restored host has in common with the lost host.
+// identity contains the properties that a restored host has in common with the lost host.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
@@ -305,7 +305,7 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// memberVariables holds the environment variables for a new member's etcd.conf.
+// memberVariables contains the environment variables for a new member's etcd.conf.
 var memberVariables = []string{`ETCD_NAME="second"`, `ETCD_INITIAL_CLUSTER="`, `ETCD_INITIAL_CLUSTER_STATE="existing"`}
 
 // checkMember adds a member to etcd with the guide's command, and removes it again.

@@ -109,8 +109,8 @@ func (p *project) pull(from, token string) (dir string, err error) {
 	return dir, err
 }
 
-// image creates an image whose container prints a word and then sleeps. dir holds the image in the
-// OCI layout.
+// image creates an image whose container prints a word and then sleeps. dir contains the image in
+// the OCI layout.
 func image(t *testing.T, word string) (dir string, image v1.Image) {
 	t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")

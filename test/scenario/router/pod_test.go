@@ -79,7 +79,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 	}
 	eventually.Equal(t, "status of a route outside of the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
-		// The log container can start later than the router serves.
+		// The log container can become ready later than the router.
 		fetch(c, 81, "gold.example.com")
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")

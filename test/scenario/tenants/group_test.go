@@ -111,7 +111,7 @@ rfc2307:
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--confirm")
 	has(t, c.OC("get", "group", "shop", "-o", "jsonpath={.users}"), `["pia","quin"]`)
 
-	// A group's members get its permissions when they log in.
+	// A group's members receive its permissions when they log in.
 	c.OC("create", "rolebinding", "shop", "--clusterrole=view", "--group=shop")
 	c.WaitFor("the rights of a group", func(context.Context) error {
 		_, err := c.User("pia", "shop").Try("GET", kit.CorePath(c.Namespace, "configmaps"), "")

@@ -88,7 +88,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	}
 	has(t, got, "system:serviceaccount:"+c.Namespace+":robot")
 
-	// The registry's service gets a cluster IP.
+	// The registry's service receives a cluster IP.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "docker-registry"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}}}
 	result, err := c.Client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
