@@ -27,9 +27,9 @@ var linkLocal6 = []netip.Prefix{
 	netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("fd00:ec2::254/128"), netip.MustParsePrefix("fd20:ce::254/128"),
 }
 
-// confine makes link-local addresses, except those of IPv4 name servers, unreachable in the pod's
-// network namespace. It then drops CAP_NET_ADMIN, so that neither this process nor the build steps
-// that it starts can undo the change.
+// confine makes link-local addresses, except the addresses of IPv4 name servers, unreachable in the
+// pod's network namespace. It then drops CAP_NET_ADMIN, so that neither this process nor the build
+// steps that it starts can undo the change.
 func confine(resolvConf string) error {
 	if err := blockAddresses(resolvConf); err != nil {
 		return err
@@ -40,8 +40,8 @@ func confine(resolvConf string) error {
 	return nil
 }
 
-// blockAddresses blocks link-local addresses, except those of name servers, in this process's
-// network namespace.
+// blockAddresses blocks link-local addresses, except the addresses of name servers, in this
+// process's network namespace.
 func blockAddresses(resolvConf string) error {
 	servers, err := nameServers(resolvConf)
 	if err == nil {

@@ -81,8 +81,8 @@ type Kubelet struct {
 	// pods. The kubelet reads the directory every ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration
-	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches authentication and
-	// authorization responses. nil means upstream's default.
+	// AuthenticationTTL and AuthorizationTTL are the maximum times for which the kubelet caches
+	// authentication and authorization responses. nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
 	// CacheSizes limits the sizes of these caches.
 	CacheSizes CacheSizes
@@ -290,7 +290,7 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
-	// A pod without a seccomp profile gets the runtime's default profile: without a system call
+	// Use the runtime's default profile for a pod without a seccomp profile: without a system call
 	// filter, any user has all capabilities in a new user namespace. This field also exists in the
 	// configuration, but a value set there could not be overridden by an argument.
 	flags.SeccompDefault = true
@@ -345,8 +345,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }
 
-// fillClients sets how long the kubelet caches the authentication and authorization of its clients,
-// and the format and limits of the kubelet's own requests to the API server.
+// fillClients sets the time for which the kubelet caches the authentication and authorization of
+// its clients, and the format and limits of the kubelet's own requests to the API server.
 func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	if k.AuthenticationTTL != nil {
 		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}

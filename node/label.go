@@ -53,8 +53,7 @@ func (l Label) patch(ctx context.Context, value string) error {
 	return nil
 }
 
-// Unlabeled is a component that takes the place of a disabled component and removes its label from
-// the node.
+// Unlabeled is a component that replaces a disabled component and removes its label from the node.
 type Unlabeled struct {
 	// Component is the name of the disabled component.
 	Component string

@@ -169,8 +169,7 @@ func pruning() kubeauthorizationv1.ResourceAttributes {
 	return kubeauthorizationv1.ResourceAttributes{Verb: "delete", Resource: "images"}
 }
 
-// allowed reports whether the caller has a permission. If the caller lacks the permission, allowed
-// sends the error response.
+// allowed reports whether the caller has a permission. If not, allowed sends the error response.
 func (s *server) allowed(w http.ResponseWriter, r *http.Request, right kubeauthorizationv1.ResourceAttributes) bool {
 	c := callerOf(r)
 	if !c.hasCredentials {
@@ -202,7 +201,7 @@ func resourceOf(right kubeauthorizationv1.ResourceAttributes) string {
 	return right.Resource + "/" + right.Subresource + " of " + fmt.Sprintf("%q", right.Name)
 }
 
-// challenge sends an error response that contains the URL where clients get tokens.
+// challenge sends an error response that contains the URL from which clients can request tokens.
 func challenge(w http.ResponseWriter, r *http.Request, err errcode.Error) {
 	w.Header().Set("WWW-Authenticate", fmt.Sprintf("Bearer realm=%q", "https://"+r.Host+tokenPath))
 	serveError(w, err)

@@ -187,8 +187,8 @@ func (c *collection) removable(ctx context.Context, of link, file string) bool {
 	return !c.young(ctx, file)
 }
 
-// young reports whether a push that is in progress could need a file, because the file is new or
-// its age is unknown.
+// young reports whether a file might be needed by a push that is in progress, because the file is
+// new or its age is unknown.
 func (c *collection) young(ctx context.Context, file string) bool {
 	info, err := c.driver.Stat(ctx, file)
 	return err != nil || c.now.Sub(info.ModTime()) < uploadAge

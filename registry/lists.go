@@ -31,7 +31,7 @@ func (s *server) serveCatalog(w http.ResponseWriter, r *http.Request) {
 	servePage(w, r, names, func(page []string) any { return map[string]any{"repositories": page} })
 }
 
-// serveTags lists those of a stream's tags that have an image.
+// serveTags lists a stream's tags that have an image.
 func (s *server) serveTags(w http.ResponseWriter, r *http.Request, t target) {
 	stream, err := s.images.ImageStreams(t.namespace).Get(r.Context(), t.stream, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

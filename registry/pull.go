@@ -176,8 +176,8 @@ func (s *server) client(r *http.Request, t target, at source,
 const maxReturns = 3
 
 // isLoop reports whether a request has passed through this registry too often. If a stream refers
-// to this registry by an address that the registry does not recognize, the stream would be pulled
-// through itself forever.
+// to this registry by an address that the registry does not recognize, each pull from the stream
+// would cause another pull from it, without end.
 func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }

@@ -29,7 +29,7 @@ const routeReferrers = "referrers"
 
 // maxReferrers is the maximum number of referrers on a page, and maxPage is the maximum total size
 // of their descriptors, in bytes. A descriptor is usually a few hundred bytes, and never larger
-// than a manifest. A descriptor that is larger than maxPage gets a page of its own.
+// than a manifest. A descriptor that is larger than maxPage is on a separate page.
 const maxReferrers, maxPage = 500, maxManifest
 
 // subjectOf returns the digest of a manifest's subject, or "" if it has none.

@@ -186,8 +186,8 @@ func (s *standalone) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// allowed reports whether the caller has permissions on a repository. If the caller lacks them,
-// allowed sends the error response.
+// allowed reports whether the caller has permissions on a repository. If not, allowed sends the
+// error response.
 func (s *standalone) allowed(w http.ResponseWriter, r *http.Request, repository string,
 	actions ...string) bool {
 	if _, err := reference.WithName(repository); err != nil {

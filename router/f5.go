@@ -64,8 +64,8 @@ type f5Session struct {
 	problem string // why the appliance does not match the routes
 }
 
-// Run configures the appliance until ctx is done and leaves the configuration in place. It calls
-// ready when the appliance serves all routes that existed at the start.
+// Run configures the appliance until ctx is done. Afterwards, the configuration remains on the
+// appliance. It calls ready when the appliance serves all routes that existed at the start.
 func (r *F5) Run(ctx context.Context, ready func()) error {
 	config, err := f5.Read(r.Settings)
 	if err != nil {

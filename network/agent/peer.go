@@ -112,7 +112,7 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 }
 
 // connectHosts makes the VXLAN device and the routes match the hosts of the cluster. It logs hosts
-// that it cannot connect, because a problem with one host must not disconnect the others.
+// that it cannot connect, because a problem with one host must not disconnect the other hosts.
 func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
 	device, err := a.ensureTunnel(own, peers, cluster)

@@ -1,5 +1,5 @@
 // Package capture writes a device's packets to a file in pcap format, which tcpdump and Wireshark
-// read. The host needs neither of these programs, nor libpcap.
+// read. The host needs neither these programs nor libpcap.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.

@@ -6,7 +6,7 @@
 //
 // A pod receives a veth device, whose host end is a port of the bridge, and one address with a
 // full-length prefix. The pod's only neighbor is the bridge's gateway address; even two pods on one
-// host communicate through the host's routing. So conntrack sees both directions of every
+// host communicate through the host's routing. Therefore, conntrack sees both directions of every
 // connection, and service addresses work between pods on one host, whether or not the kernel passes
 // bridged frames to its firewall (bridge-nf-call-iptables).
 //

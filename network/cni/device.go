@@ -113,10 +113,10 @@ func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) erro
 	return nil
 }
 
-// SetIPv6 enables or disables IPv6 on a device in this network namespace. The device gets neither a
-// link-local address nor addresses or routes from router advertisements, so that only the addresses
-// that the platform assigns are reachable on it. On a host without IPv6, SetIPv6 can only disable
-// IPv6.
+// SetIPv6 enables or disables IPv6 on a device in this network namespace. The device receives
+// neither a link-local address nor addresses or routes from router advertisements, so that only the
+// addresses that the platform assigns are reachable on it. On a host without IPv6, SetIPv6 can only
+// disable IPv6.
 func SetIPv6(device string, enabled bool) error {
 	settings := []struct{ name, value string }{{"disable_ipv6", "1"}}
 	if enabled {

@@ -154,7 +154,7 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
 		return a, err
 	}
-	// If the dump is interrupted, it can lack entries. The missing entries are then set again.
+	// An interrupted dump might not contain all entries. The missing entries are then set again.
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// api is a fake of the part of the API server that CoreDNS's kubernetes plugin uses: list requests,
-// and watches that send only ADDED events.
+// api is a fake API server that implements only the requests that CoreDNS's kubernetes plugin
+// sends: list requests, and watches that send only ADDED events.
 type api struct {
 	mutex   sync.Mutex
 	objects map[string][]runtime.Object    // by path

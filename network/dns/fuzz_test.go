@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// FuzzQuery verifies that every query from a pod gets a response or an error code, and that each
-// response can be packed.
+// FuzzQuery verifies that every query from a pod receives a response or an error code, and that
+// each response can be packed.
 func FuzzQuery(f *testing.F) {
 	for _, name := range []string{
 		"web.shop.svc.cluster.local.", "shop.endpoints.cluster.local.", "_http._tcp.web.shop.endpoints.cluster.local.", "endpoints.cluster.local.", "cluster.local.", ".",

@@ -13,7 +13,7 @@ import (
 )
 
 // Observer receives the addresses in a response and their TTL before the client does. If it returns
-// an error, the client gets a temporary failure (SERVFAIL) and can retry.
+// an error, the client receives a temporary failure (SERVFAIL) and can retry.
 type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
 
 // observed passes responses to an Observer before the client receives them.

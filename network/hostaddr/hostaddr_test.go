@@ -104,7 +104,7 @@ func TestSecondAddressIsOnTheSameDevice(t *testing.T) {
 	}
 }
 
-// TestMachineWithOnlyIPv6 uses a machine that has no IPv4 address except the one that AssignOffline
+// TestMachineWithOnlyIPv6 uses a machine whose only IPv4 address is the address that AssignOffline
 // assigns.
 func TestMachineWithOnlyIPv6(t *testing.T) {
 	_, err := AssignOffline("slipway-host")

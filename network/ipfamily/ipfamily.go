@@ -40,7 +40,7 @@ func (f Family) Type() string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] 
 // Loopback returns the loopback addresses.
 func (f Family) Loopback() string { return [...]string{"127.0.0.0/8", "::1/128"}[f] }
 
-// Redirect returns the match for packets that tell a sender to use another route.
+// Redirect returns the match for packets that redirect a sender to another route.
 func (f Family) Redirect() string {
 	return [...]string{"icmp type redirect", "icmpv6 type nd-redirect"}[f]
 }
@@ -48,7 +48,7 @@ func (f Family) Redirect() string {
 // Everything returns the network that contains all addresses.
 func (f Family) Everything() string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
-// Unspecified returns the unspecified address, which stands for all addresses of a host.
+// Unspecified returns the unspecified address, which represents all addresses of a host.
 func (f Family) Unspecified() netip.Addr {
 	return [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[f]
 }

@@ -41,10 +41,10 @@ func (p Port) LeadsTo(pod netip.Addr) bool {
 // ErrTaken means that another pod uses the host port.
 var ErrTaken = errors.New("host port is taken by another pod")
 
-// Publish forwards host ports to a pod's address. It ignores ports that do not lead to the address.
-// It replaces existing elements of the owner, and of owners that no longer exist, in the address's
-// IP family. If one of the ports is in use by a live owner, it returns ErrTaken and changes
-// nothing.
+// Publish forwards host ports to a pod's address. It ignores ports that cannot be forwarded to the
+// address. It replaces existing elements of the owner, and of owners that no longer exist, in the
+// address's IP family. If one of the ports is in use by a live owner, it returns ErrTaken and
+// changes nothing.
 //
 // Calls of Publish and Unpublish for the same table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {

@@ -37,8 +37,8 @@ type Network struct {
 	DNSAddress netip.Addr
 	// VXLANPort is the UDP port on which hosts exchange pod packets, or 0 if they do not use VXLAN.
 	VXLANPort int
-	// VXLANDevice is the device that leads to other hosts. Packets sent through it keep their
-	// source addresses; optional.
+	// VXLANDevice is the device through which other hosts are reached. Packets sent through it keep
+	// their source addresses; optional.
 	VXLANDevice string
 	// OnlyDevice is the only device, apart from the bridge, on which pod packets arrive; optional.
 	OnlyDevice string
@@ -75,7 +75,7 @@ const (
 	// flowShares is the number of shares into which a pod's connections are divided. For each new
 	// connection, the kernel reads the complete list of one share.
 	flowShares = 64
-	// maxFlowSets is the maximum number of shares of all pods together.
+	// maxFlowSets is the maximum total number of shares for all pods.
 	maxFlowSets = 1 << 17
 )
 

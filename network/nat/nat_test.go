@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// TestQueriesOfPodAreLimited sends many datagrams to the DNS server. The loopback device takes the
-// place of the bridge.
+// TestQueriesOfPodAreLimited sends many datagrams to the DNS server. The loopback device replaces
+// the bridge.
 func TestQueriesOfPodAreLimited(t *testing.T) {
 	const address, number = "169.254.20.10", 50_000
 	must := func(err error) {

@@ -183,7 +183,7 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 	return selector
 }
 
-// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses in their place.
+// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses instead.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
 // canonicalName returns the form in which a firewall's DNS name is compared.

@@ -290,8 +290,8 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	f.policy("one", `{podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {app: former}}}]}]}`)
 	f.start()
 	f.reaches("former>web web>former")
-	// The pod is deleted, and a pod in another project gets its address. The API still has the
-	// previous pod.
+	// The pod is deleted, and its address is assigned to a pod in another project. The API still
+	// contains the previous pod.
 	lease := filepath.Join(f.enforcer.LeaseDir, f.address["former"]+".json")
 	f.must(os.WriteFile(lease, []byte(fmt.Sprintf(`{"address": %q, "pod": {"namespace": "bank", "name": "new", "uid": "uid-new"}}`, f.address["former"])), 0o600))
 	f.create("bank", "new")

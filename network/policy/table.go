@@ -25,7 +25,7 @@ type table struct {
 // Networks contains a cluster's networks in an IP family. All other addresses are external.
 type Networks struct {
 	Pods, Services netip.Prefix
-	// Tunnel is the name of the device that leads to other hosts.
+	// Tunnel is the name of the device through which other hosts are reached.
 	Tunnel string
 }
 
@@ -134,7 +134,7 @@ type baseChain struct {
 
 // replies matches packets that no policy checks.
 //
-// All other packets are checked, including those of established connections, so a changed policy
+// All other packets are checked, including packets of established connections, so a changed policy
 // also ends connections.
 const replies = "ct state established,related ct direction reply accept"
 

@@ -9,9 +9,9 @@
 //	from the pod   pod ── veth ── u32 filter ── tbf of the ifb device ── veth ── bridge
 //
 // Redirected packets bypass package spoofcheck's check at the veth device. Therefore, the filters
-// match only what that check accepts: IP packets from the pod's addresses to the gateway and, for
-// IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most of them are
-// dropped, and ARP and ICMPv6 frames are usually few.
+// match only packets that the check accepts: IP packets from the pod's addresses to the gateway
+// and, for IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most of them
+// are dropped, and ARP and ICMPv6 frames are usually few.
 //
 // A full queue drops packets. The ifb device is named after the veth device, so that it can be
 // found after a crash. The kernel removes everything else with the veth device.

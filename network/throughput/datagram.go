@@ -18,8 +18,8 @@ const (
 	// datagramBytes is the payload size of a datagram, in bytes. It fits into a packet on every
 	// device and tunnel.
 	datagramBytes = 1200
-	// tokenBytes is the size, in bytes, of the token at the start of each of a measurement's
-	// datagrams.
+	// tokenBytes is the size, in bytes, of the token at the start of each datagram in a
+	// measurement.
 	tokenBytes = 16
 	// After quietPeriod without datagrams, no datagram is considered to be in transit.
 	quietPeriod = 200 * time.Millisecond

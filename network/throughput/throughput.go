@@ -1,6 +1,6 @@
-// Package throughput measures how many bytes per second two programs can exchange over TCP, the
-// round-trip time of a byte, and how many UDP datagrams arrive. It is a small replacement for
-// iperf3, which hosts and images might not have.
+// Package throughput measures the rate at which two programs can exchange data over TCP, the
+// round-trip time of a byte, and the share of UDP datagrams that arrive. It is a small replacement
+// for iperf3, which hosts and images might not have.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.

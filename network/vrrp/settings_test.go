@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// read reads settings from environment variables in the form NAME=value, where NAME lacks the
+// read reads settings from environment variables in the form NAME=value. NAME does not include the
 // prefix.
 func read(variables ...string) (*Settings, error) {
 	values := map[string]string{}

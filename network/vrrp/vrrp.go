@@ -176,8 +176,8 @@ const (
 	maxAdvertised = 20
 )
 
-// priority returns a host's priority for a group. The order of the hosts' addresses determines
-// which groups they are preferred for, so that the groups are spread across the hosts.
+// priority returns a host's priority for a group. The order of the hosts' addresses determines each
+// group's preferred host, so that the groups are spread across the hosts.
 func (s *Settings) priority(group int, address netip.Addr) int {
 	bytes := address.As4()
 	slot := int(binary.BigEndian.Uint32(bytes[:]) % uint32(s.Replicas))

@@ -42,7 +42,8 @@ const (
 	settingsGateway = settingsCluster + 2*addressSize
 	settingsAddress = settingsGateway + addressSize
 	settingsFlags   = settingsAddress + 4
-	// settingsReplicas is the offset of the number of hosts that receive multicast packets.
+	// settingsReplicas is the offset of the field that contains the number of hosts that receive
+	// multicast packets.
 	settingsReplicas = settingsFlags + 4
 	settingsSize     = settingsReplicas + 8 // a multiple of 8
 

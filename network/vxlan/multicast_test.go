@@ -104,7 +104,7 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	if vni := wire.vni("last"); vni != 12 {
 		t.Errorf("the network ID is %d", vni)
 	}
-	// The host that is not a node gets no copy: the first packet that it receives is another
+	// The host that is not a node receives no copy: the first packet that it receives is another
 	// packet.
 	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
 	one.Do(t, func() error {

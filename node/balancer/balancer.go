@@ -157,8 +157,8 @@ func (b *Balancer) servers() (addresses []string) {
 	return addresses
 }
 
-// set keeps the backends that are in servers, adds missing ones, and closes the connections of all
-// other backends.
+// set keeps the backends that are in servers, adds missing backends, and closes the connections of
+// all other backends.
 func (b *Balancer) set(servers []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

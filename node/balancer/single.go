@@ -12,7 +12,7 @@ import (
 const recordInterval = 2 * time.Second
 
 // Single replaces the balancer on the only master's node, which does not need a balancer. The node
-// restarts when the cluster gets additional masters.
+// restarts when masters are added to the cluster.
 type Single struct {
 	// Record is the path of the file that records that there are several masters.
 	Record string

@@ -147,8 +147,8 @@ func writtenBy(pids []int) (bytes uint64) {
 	return bytes
 }
 
-// printedBy returns the total size, in bytes, of the output of a pod's containers, which the
-// container runtime writes.
+// printedBy returns the total size, in bytes, of the output of a pod's containers. The container
+// runtime writes this output.
 func (g *Guard) printedBy(uid string) (bytes uint64) {
 	files, _ := filepath.Glob(filepath.Join(g.LogDir, "*_"+uid, "*", "*.log"))
 	for _, file := range files {

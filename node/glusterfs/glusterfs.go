@@ -2,7 +2,7 @@
 // in 1.26. It mounts them in user space with the program mount.glusterfs.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, persistent volumes; the mount options are
-// those of Kubernetes' former plugin.
+// the same as in Kubernetes' former plugin.
 package glusterfs
 
 import (

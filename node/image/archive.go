@@ -29,8 +29,8 @@ type Progress func(read, total int64)
 
 // LoadArchive loads all images for this host's platform from the archive at path, and returns their
 // names. It reads the output of `docker save` and `podman save`, and OCI image layouts, as tar
-// files that are uncompressed or compressed with gzip or zstd. An image without a name gets the
-// name localhost/<file name without suffix>:<tag>. If the image has no tag, the tag is "latest".
+// files that are uncompressed or compressed with gzip or zstd. An image without a name is named
+// localhost/<file name without suffix>:<tag>. If the image has no tag, the tag is "latest".
 // progress can be nil.
 //
 // Errors contain the file and the cause, for example that the file is not an image archive, is

@@ -80,7 +80,8 @@ func Tools(busybox string) (Image, error) {
 }
 
 // applets returns links in /bin to the static busybox, /bin/busybox, one link for each of its
-// applets. It skips the names in omitted, which the image gets from elsewhere.
+// applets. It skips the names in omitted, because the image contains other programs with these
+// names.
 func applets(busybox string, omitted ...string) (links []entry, err error) {
 	names, err := exec.Command(busybox, "--list").Output()
 	if err != nil {

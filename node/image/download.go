@@ -40,7 +40,7 @@ type download struct {
 	store      content.Store
 	fetcher    remotes.Fetcher
 	repository reference.Named
-	// decoding limits how many documents are decoded concurrently on this node.
+	// decoding limits the number of documents that are decoded concurrently on this node.
 	decoding *semaphore.Weighted
 	// blobs is the number of transferred blobs, and layers is the number of layers among them.
 	blobs, layers atomic.Int32

@@ -19,8 +19,8 @@ type hosts struct {
 	dialer *outbound.Dialer
 }
 
-// defaultDir is the directory whose hosts.toml applies to all registries that have no hosts.toml of
-// their own.
+// defaultDir is the directory whose hosts.toml applies to all registries that do not have a
+// hosts.toml.
 const defaultDir = "_default"
 
 // of returns a registry's servers, from its hosts.toml if the file exists.

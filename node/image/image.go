@@ -62,7 +62,7 @@ const (
 	OAuthProxyName = "localhost/slipway-oauth-proxy:current"
 )
 
-// namespace is the containerd namespace that the CRI plugin, and thus the kubelet, uses.
+// namespace is the containerd namespace that the CRI plugin uses for the kubelet.
 const namespace = "k8s.io"
 
 const (

@@ -8,8 +8,8 @@ import (
 
 // memory limits the memory that containerd uses for unpacking layers. All layers share one limit.
 type memory struct {
-	// maxGrowth is the memory, in bytes, that containerd may use in addition to what it uses
-	// without layers.
+	// maxGrowth is the memory, in bytes, that containerd may use in addition to the memory that it
+	// uses without layers.
 	maxGrowth int64
 
 	mutex  sync.Mutex

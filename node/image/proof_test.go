@@ -64,8 +64,8 @@ func TestPullOfStoredImageRequiresItsContent(t *testing.T) {
 	copyBlob(secret.layers[0].Digest)
 	expectRejected("all but one layer", at(manifest))
 
-	// The hostile registry serves its own layer but claims the diff IDs of the victim's image, so the
-	// snapshots get the same chain IDs.
+	// The hostile registry serves its own layer but claims the diff IDs of the victim's image, so
+	// the snapshots have the same chain IDs.
 	forged := hostile.newImage(t, "base", "junk")
 	forged.config.RootFS.DiffIDs = secret.config.RootFS.DiffIDs
 	expectRejected("the names of the layers' content", at(hostile.publish(t, forged)))

@@ -32,7 +32,7 @@ type puller struct {
 	hosts       hosts
 	policyFile  string
 	storeDir    string
-	// decoding limits how many manifests are decoded concurrently.
+	// decoding limits the number of manifests that are decoded concurrently.
 	decoding  *semaphore.Weighted
 	unpacking unpacking
 	// process identifies this process in labelPull.
@@ -42,7 +42,7 @@ type puller struct {
 // labelPull is the label of leases that pulls hold. Its value identifies the process that pulls.
 const labelPull = "slipway.io/pull"
 
-// maxDownloads is the maximum number of layers of an image that are fetched concurrently, as in the
+// maxDownloads is the maximum number of an image's layers that are fetched concurrently, as in the
 // CRI plugin. maxDecoding is the maximum number of manifests, across all images, that are decoded
 // concurrently.
 const maxDownloads, maxDecoding = 3, 2

@@ -33,8 +33,9 @@ import (
 // The number of concurrent pulls per namespace is limited. A pull is canceled if the registry is
 // too slow, or if only Reserve is left on the disk.
 //
-// If a pod uses OpenShift 3's name for an image of the platform's own pods, it gets Slipway's image
-// (see aliases). Pulled images for which the kubelet has no record are hidden (see access).
+// If a pod uses OpenShift 3's name for an image of the platform's own pods, Service provides
+// Slipway's image (see aliases). Pulled images for which the kubelet has no record are hidden (see
+// access).
 type Service struct {
 	// Store is containerd's image store. Pulled images are added to it.
 	Store Store

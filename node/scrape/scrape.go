@@ -209,7 +209,7 @@ func join(host string, port int32) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// labels returns the labels that tell Prometheus how to scrape a target.
+// labels returns the labels that determine how Prometheus scrapes a target.
 func labels(job, scheme, path string) map[string]string {
 	return map[string]string{"job": job, "__scheme__": scheme, "__metrics_path__": path}
 }

@@ -56,7 +56,7 @@ func (w *writer) start() (err error) {
 	return err
 }
 
-// resume reads the list of parts of an existing upload.
+// resume reads the parts of an existing upload.
 func (w *writer) resume() error {
 	for marker := 0; ; {
 		page, err := w.client.ListObjectParts(w.ctx, w.bucket, w.key, w.upload, marker, 0)

@@ -21,11 +21,12 @@ type Appliance struct {
 // New returns an appliance. It sends no requests.
 func New(config *Config) *Appliance { return &Appliance{config: config, client: newClient(config)} }
 
-// State describes what the appliance must serve.
+// State is the desired state of the appliance.
 type State struct {
 	// Routes contains the admitted routes with the endpoints of their services.
 	Routes *model.State
-	// Services contains the endpoints of all services. Each service that has endpoints gets a pool.
+	// Services contains the endpoints of all services. The appliance has a pool for each service
+	// that has endpoints.
 	Services map[model.ServiceUnitKey][]model.Endpoint
 	// ServiceCA contains the service CA certificates in PEM format, or is empty.
 	ServiceCA string

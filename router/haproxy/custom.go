@@ -19,8 +19,8 @@ const configName = templateDir + "/conf/haproxy.config"
 
 // custom executes a custom template instead of the built-in template, with the data and functions
 // that OpenShift 3.11 provides. Each {{define}} whose name is an absolute path writes that file.
-// /var/lib/haproxy stands for the working directory. If a template contains no such definitions,
-// its output is the configuration itself.
+// The path /var/lib/haproxy refers to the working directory. If a template contains no such
+// definitions, its output is the configuration itself.
 func (w *Writer) custom(file string, state *model.State, bind bool, config *Config) error {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // snapshots creates the client and informers for snapshots if the API server serves them. A cluster
-// that Slipway does not run may lack the snapshot CRDs.
+// that Slipway does not run might not have the snapshot CRDs.
 func (t *term) snapshots() error {
 	_, err := t.client.Discovery().ServerResourcesForGroupVersion(snapshotv1.SchemeGroupVersion.String())
 	if apierrors.IsNotFound(err) {

@@ -87,9 +87,9 @@ type output struct {
 const maxOutput = 1 << 20
 
 // parse finds the response in a driver's output. It accepts all output that Kubernetes accepts. It
-// tries standard output, then standard error, then the concatenation of both, which is what
-// Kubernetes reads. It ignores noise on standard error if standard output contains a response. The
-// error describes standard output, or standard error if only standard error contains text.
+// tries standard output, then standard error, then the concatenation of both, which Kubernetes
+// reads. It ignores noise on standard error if standard output contains a response. The error
+// describes standard output, or standard error if only standard error contains text.
 //
 // redact removes secrets from text that the error quotes.
 func parse(out output, redact func(string) string) (response, *responseError) {

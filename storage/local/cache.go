@@ -21,7 +21,7 @@ import (
 // kept for the next pod. A cache is identified by its name and the pod's namespace. The kubelet
 // sends the namespace, so a pod cannot access a cache in another namespace. Concurrent pods share a
 // cache. A cache can be deleted at any time when no pod uses it. If the node has no space for the
-// cache, the pod gets an empty read-only directory.
+// cache, an empty read-only directory is mounted instead.
 const (
 	// CacheKey is the volume attribute that contains the name of a cache.
 	CacheKey = "cache"

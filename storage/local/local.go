@@ -75,8 +75,8 @@ type Driver struct {
 // Name returns the component's name.
 func (d *Driver) Name() string { return "local-storage" }
 
-// Run cleans up after the previous process and serves the socket until ctx is done. Operations
-// whose caller has given up continue, and are canceled when ctx is done.
+// Run cleans up after the previous process and serves the socket until ctx is done. If a caller
+// cancels an operation, the operation continues. Operations are canceled when ctx is done.
 func (d *Driver) Run(ctx context.Context, ready func()) error {
 	release, err := d.open()
 	if err != nil {

@@ -115,7 +115,7 @@ func openStore[R record](dir, name string) store[R] { return store[R]{filepath.J
 func (s store[R]) record(file string) string { return filepath.Join(s.dir, file+".json") }
 func (s store[R]) image(file string) string  { return filepath.Join(s.dir, file+".img") }
 
-// expandedImage returns the path of the copy of the image that is being expanded.
+// expandedImage returns the path of the copy in which the image is expanded.
 func (s store[R]) expandedImage(file string) string { return filepath.Join(s.dir, file+".larger") }
 
 // corruptRecordError is the error for a record that cannot be read.

@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// rollouts is the number of rollouts of each kind in each round.
+	// rollouts is the number of rollouts per kind in each round.
 	rollouts = 10
 	// settleTime is the pause between rollouts, during which the previous pods terminate.
 	settleTime = 3 * time.Second

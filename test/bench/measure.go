@@ -38,8 +38,8 @@ type round struct {
 	// the same times for pods with an attachable FlexVolume, and Hanging contains these times while
 	// another driver hangs.
 	Pods, Volumes, Hanging []time.Duration
-	// Together is the time from the creation of the first of Count pods with an attachable
-	// FlexVolume until all of the pods are running.
+	// Together is the time from the creation of the first pod until all pods are running. Count is
+	// the number of pods. Each pod has an attachable FlexVolume.
 	Together time.Duration
 	Count    int
 	// Requests contains the times of API requests. The stock side has no OpenShift resources.

@@ -35,9 +35,9 @@ const (
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
 
-// tenantsMaster is the configuration of the tenants' cluster. Namespaces get no service accounts
-// and none of the objects that depend on them, so that ten thousand projects can be created in a
-// minute.
+// tenantsMaster is the configuration of the tenants' cluster. The controllers create neither
+// service accounts in namespaces nor the objects that depend on them, so that ten thousand projects
+// can be created in a minute.
 const tenantsMaster = `apiVersion: v1
 kind: MasterConfig
 serviceAccountConfig: {managedNames: []}

@@ -117,7 +117,7 @@ func (a *attacher) listVolumes(ctx context.Context, volumes []string) (map[strin
 	}
 }
 
-// getVolumes gets each volume separately.
+// getVolumes queries each volume separately.
 func (a *attacher) getVolumes(ctx context.Context, volumes []string) (map[string][]string, error) {
 	nodesByVolume := map[string][]string{}
 	for _, volume := range volumes {

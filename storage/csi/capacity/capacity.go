@@ -93,8 +93,8 @@ func (t *tracker) classKeys(object any) []controller.Key {
 	return []controller.Key{{Name: class.Name}}
 }
 
-// allKeys returns the keys of all of the driver's StorageClasses, because a change to the driver's
-// nodes can affect the capacity of each of them.
+// allKeys returns the keys of all StorageClasses that use the driver, because a change to the
+// driver's nodes can affect the capacity of each of them.
 func (t *tracker) allKeys(any) (keys []controller.Key) {
 	classes, _ := t.classes.List(labels.Everything()) // reads from a cache do not fail
 	for _, class := range classes {

@@ -43,7 +43,7 @@ func (d *Driver) has(capability csi.ControllerServiceCapability_RPC_Type) bool {
 	return !slices.Contains(d.options.LacksController, capability)
 }
 
-// need returns an error if the driver lacks a controller capability.
+// need returns an error if the driver does not have a controller capability.
 func (d *Driver) need(capability csi.ControllerServiceCapability_RPC_Type) error {
 	if d.has(capability) {
 		return nil

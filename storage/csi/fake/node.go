@@ -184,8 +184,8 @@ func (d *Driver) NodeExpandVolume(_ context.Context, r *csi.NodeExpandVolumeRequ
 	return &csi.NodeExpandVolumeResponse{CapacityBytes: v.Size}, nil
 }
 
-// published returns a volume that is staged or published at a path. The storage remains locked
-// until unlock is called.
+// published returns a volume that is staged or published at a path. The caller must call unlock,
+// unless published returns an error.
 func (d *Driver) published(id, path string) (v *Volume, unlock func(), err error) {
 	if id == "" || path == "" {
 		return nil, nil, missing("volume ID and path")

@@ -115,7 +115,7 @@ func (w *monitor) listHealth(ctx context.Context, _ map[string]*corev1.Persisten
 	}
 }
 
-// getHealth gets the health of each volume separately.
+// getHealth queries the health of each volume separately.
 func (w *monitor) getHealth(ctx context.Context, claims map[string]*corev1.PersistentVolumeClaim) (map[string]string, error) {
 	unhealthy := map[string]string{}
 	for handle := range claims {

@@ -61,8 +61,8 @@ func reserved() map[string]bool {
 	return keys
 }
 
-// ForDriver returns the parameters that are passed to the driver: all parameters except the
-// reserved ones. An unknown key with the reserved prefix is an error, because the key is probably
+// ForDriver returns the parameters that are passed to the driver: all parameters except reserved
+// parameters. An unknown key with the reserved prefix is an error, because the key is probably
 // misspelled.
 func ForDriver(params map[string]string) (map[string]string, error) {
 	reservedKeys := reserved()

@@ -128,7 +128,7 @@ func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSna
 }
 
 // deleteSnapshot deletes the snapshot in the storage system. If the outcome of CreateSnapshot is
-// unknown, it first calls CreateSnapshot again to get the ID.
+// unknown, it first calls CreateSnapshot again to determine the ID.
 func (r *snapshotter) deleteSnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	id := handleOf(c)
 	if id == "" && c.Annotations[beingCreated] != "" {

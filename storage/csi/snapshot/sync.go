@@ -57,7 +57,7 @@ func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSn
 	return current, nil
 }
 
-// querySnapshot calls the driver to create a snapshot or to get its state.
+// querySnapshot calls the driver to create a snapshot or to query its state.
 func (r *snapshotter) querySnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*csi.Snapshot, error) {
 	id := handleOf(c)
 	switch {

@@ -178,7 +178,7 @@ func (l *lifecycle) do(ctx context.Context, op flexvolume.Operation) (flexvolume
 	return outcome, l.checkEffect(op)
 }
 
-// emulate does what Slipway and Kubernetes do if a driver does not support an operation.
+// emulate replaces an operation that the driver does not support, as Slipway and Kubernetes do.
 func (l *lifecycle) emulate(ctx context.Context, op flexvolume.Operation) error {
 	d := l.c.driver
 	switch op {

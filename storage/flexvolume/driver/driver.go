@@ -17,9 +17,9 @@
 //		})
 //	}
 //
-// Every function must be idempotent, because Kubernetes repeats calls whose result it does not
-// know. A function can also be called after an earlier call was killed at any point. IsMounted,
-// Bind and Unmount handle this.
+// Every function must be idempotent, because Kubernetes repeats calls whose result is unknown. A
+// function can also be called after an earlier call was killed at any point. IsMounted, Bind and
+// Unmount handle this.
 //
 // Each operation executes the driver again, as root, in the directory "/", without standard input.
 // Output to os.Stdout is redirected to standard error, because standard output carries the
@@ -35,7 +35,7 @@ import (
 
 // Driver is the set of operations that a driver supports. If a function is nil, the response is
 // "Not supported", and Kubernetes skips the operation or implements it itself: it formats and
-// mounts a device, bind-mounts what MountDevice mounted, or unmounts.
+// mounts a device, bind-mounts the directory of MountDevice, or unmounts a directory.
 //
 // A driver with Attach, Detach, WaitForAttach or IsAttached reports that it is attachable. It
 // should have both Attach and Detach. It should also have either MountDevice and UnmountDevice, or

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Constants from the kernel header linux/fs.h that package unix lacks.
+// Constants from the kernel header linux/fs.h that package unix does not define.
 const (
 	fiFreeze = 0xC0045877
 	fiThaw   = 0xC0045878

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Constants from the kernel headers ext4.h and xfs_fs.h that package unix lacks.
+// Constants from the kernel headers ext4.h and xfs_fs.h that package unix does not define.
 const (
 	ext4ResizeFS  = 0x40086610
 	xfsGeometryV1 = 0x80705864
@@ -38,7 +38,7 @@ var ErrMounted = errors.New("expanding a mounted ext4 file system requires the c
 
 // Grow expands the mounted file system at dir to the size of its device. It needs no external
 // program. It is a no-op if the file system already has this size. It returns ErrMounted if this
-// process lacks the required capability.
+// process does not have the required capability.
 func Grow(t Type, dir string, device *os.File) error {
 	size, err := device.Seek(0, io.SeekEnd)
 	if err != nil {

@@ -65,7 +65,7 @@ func union(extents []extent) (length int64) {
 	return length
 }
 
-// Constants from the kernel header linux/fiemap.h that package unix lacks.
+// Constants from the kernel header linux/fiemap.h that package unix does not define.
 const (
 	fsIocFiemap        = 0xC020660B
 	fiemapExtentLast   = 0x1

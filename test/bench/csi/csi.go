@@ -41,7 +41,7 @@ type Options struct {
 	Markdown string // file that the tables are written into, or ""
 }
 
-// section marks the place of the report in a document.
+// section delimits the report in a document.
 var section = markdown.Section{Begin: "<!-- csi:begin -->", End: "<!-- csi:end -->"}
 
 // throughput contains one side's rates.

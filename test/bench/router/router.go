@@ -23,7 +23,7 @@ type Options struct {
 	Markdown string        // file that the tables are written into, or ""
 }
 
-// section marks the place of the report in a document.
+// section delimits the report in a document.
 var section = markdown.Section{Begin: "<!-- router:begin -->", End: "<!-- router:end -->"}
 
 // results contains all of the router's measurements.

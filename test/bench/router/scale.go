@@ -155,7 +155,7 @@ func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	return err
 }
 
-// replacement counts how often a service's pod was replaced.
+// replacement counts the number of times that a service's pod was replaced.
 type replacement struct {
 	mu    sync.Mutex
 	times int

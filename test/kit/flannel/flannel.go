@@ -92,9 +92,8 @@ func build(host *kit.Cluster) (string, error) {
 const readyTimeout = time.Minute
 
 // Start starts flanneld on a host as systemd starts the service in examples/flannel. settings are
-// NAME=value settings for the file Environment. When flanneld has a subnet, the host gets its CNI
-// configuration. At the end of the test, the daemon is stopped, and Remove removes what it leaves
-// behind.
+// NAME=value settings for the file Environment. When flanneld has a subnet, Start writes the host's
+// CNI configuration. At the end of the test, the daemon is stopped, and Remove removes its remains.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
 	built, err := build(host)

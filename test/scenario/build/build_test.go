@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// script is the custom builder's script: it prints its input, and then does what MODE specifies.
+// script is the custom builder's script: it prints its input, and then behaves as MODE specifies.
 const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 case "$MODE" in
 "") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1 || exit 0 ;;

@@ -2,12 +2,12 @@
 // without a cluster, and compares the output. Source: docs/tutorials.
 //
 // A `console` code block contains commands, each after `$ `, followed by their output. In the
-// output, `...` matches any text within a line. On a line of its own, it matches any number of
-// lines. A command must succeed unless the page shows its whole output, such as an error. A command
-// that ends in a backslash continues on the next line. The prompt `node$ ` belongs to a second
-// machine. `master$ ` means the same as `$ `. The test replaces the data directory, the master's
-// address and the token in the page with its own data directory, its own master's address and the
-// last token that `slipway token create` printed.
+// output, `...` matches any text within a line. If the line contains nothing else, `...` matches
+// any number of lines. A command must succeed unless the page shows its whole output, such as an
+// error. A command that ends in a backslash continues on the next line. The prompt `node$ ` belongs
+// to a second machine. `master$ ` means the same as `$ `. The test replaces the data directory, the
+// master's address and the token in the page with its own data directory, its own master's address
+// and the last token that `slipway token create` printed.
 package docs
 
 import (

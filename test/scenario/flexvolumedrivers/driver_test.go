@@ -120,7 +120,7 @@ func (d *driver) callsOf(op, name string) []string {
 	return calls
 }
 
-// wasCalled checks how often an operation was called for a volume.
+// wasCalled checks the number of times that an operation was called for a volume.
 func (d *driver) wasCalled(op, name string, times int) {
 	d.t.Helper()
 	if n := len(d.callsOf(op, name)); n != times {

@@ -56,7 +56,7 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large selects a file system that can grow while it is mounted even if the machine lacks
+// large selects a file system that can grow while it is mounted even on a machine without
 // CAP_SYS_RESOURCE, which ext4 requires.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}

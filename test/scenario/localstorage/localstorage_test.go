@@ -228,7 +228,7 @@ func TestInlineVolumeIsDeletedWithPod(t *testing.T) {
 
 func TestVolumeIsExpandedWhilePodRuns(t *testing.T) {
 	c := kit.Shared(t)
-	// This volume can grow even if the machine lacks CAP_SYS_RESOURCE.
+	// This volume can grow even on a machine without CAP_SYS_RESOURCE.
 	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
 	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
 	before := c.WaitPodRunning("user")

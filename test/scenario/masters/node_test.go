@@ -18,8 +18,9 @@ import (
 // late is a route that is created while a master's API server is unavailable.
 const late = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: late}, spec: {host: late.example.com, to: {kind: Service, name: app}}}`
 
-// checkNodeWithoutAPI stops a master's etcd, and thus its API server. Through the other masters,
-// its kubelet renews its lease and runs a new pod, and its router serves a new route.
+// checkNodeWithoutAPI stops a master's etcd, which also stops its API server. Through the other
+// masters, the master's kubelet renews its lease and runs a new pod, and its router serves a new
+// route.
 func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	master.MustSlipway("master", "stop", "etcd")
 	start := time.Now()

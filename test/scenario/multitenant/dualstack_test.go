@@ -64,7 +64,7 @@ func (t tenant) clusterIP6(test *testing.T, name string) netip.Addr {
 	return netip.Addr{}
 }
 
-// expect waits until a request succeeds or, if want is false, gets no response.
+// expect waits until a request succeeds or, if want is false, until it receives no response.
 func (s tenants) expect(r request, want bool) {
 	s.WaitFor(fmt.Sprintf("%s: %t", r, want), func(context.Context) error {
 		if err := r.send(); err != nil == want {

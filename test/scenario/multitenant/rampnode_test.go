@@ -19,7 +19,7 @@ import (
 )
 
 // tunnel is one end of an IP-in-IP tunnel (RFC 2003). This process implements the tunnel, because
-// the kernel might lack the driver.
+// the kernel might not have the driver.
 type tunnel struct {
 	machine       *kit.Machine
 	local, remote netip.Addr
