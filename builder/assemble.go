@@ -25,8 +25,8 @@ import (
 )
 
 // assembly builds an image from a builder image and source, as source-to-image does: it copies the
-// source into the image, runs the image's assemble script to build it, and makes the run script the
-// command of the new image.
+// source into the image, runs the image's assemble script to build it, and sets the command of the
+// new image to the run script.
 //
 // Source: github.com/openshift/source-to-image, docs/builder_image.md; OpenShift Container Platform
 // 3.9 Architecture, S2I builds.

@@ -65,8 +65,8 @@ func (b *Builder) Run(ctx context.Context) error {
 }
 
 // Fetch only fetches the source and the libraries of a pipeline. It replaces files left by an
-// earlier fetch that was interrupted. A failure ends the build: the reason is in the Build, and a
-// retry would not help.
+// earlier fetch that was interrupted. A failure causes the build to fail: the Build contains the
+// reason, and a retry would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
 	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {

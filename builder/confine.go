@@ -101,8 +101,8 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 }
 
 // unreachable6 returns a routing rule that makes an IPv6 range unreachable. An unreachable route is
-// not enough: the kernel's own route to fe80::/64 is more specific, and a socket that is bound to a
-// device ignores unreachable routes.
+// not sufficient: the kernel's own route to fe80::/64 is more specific, and a socket that is bound
+// to a device ignores unreachable routes.
 func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family = unix.AF_INET6

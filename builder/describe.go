@@ -14,7 +14,7 @@ import (
 )
 
 // describe adds to an image's configuration the labels and environment variables that describe the
-// build, and the labels of the build's output.
+// build, and the labels that the build's output specifies.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.

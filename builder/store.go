@@ -108,8 +108,8 @@ func (s *store) cleanMark() string { return filepath.Join(s.dir, "whole") }
 func (s *store) root() string { return filepath.Join(s.dir, "engine") }
 
 // release prunes the store and marks it as clean for the next build. If hasSecrets is true, it
-// deletes all sources. The process holds the lock until it exits, because the engine keeps files
-// open.
+// deletes all sources. The process holds the lock until it exits, because the engine keeps files in
+// the store open.
 func (s *store) release(ctx context.Context, e *engine.Engine, version string, hasSecrets bool) error {
 	if s.lock == nil {
 		return e.Close()

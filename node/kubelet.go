@@ -39,8 +39,8 @@ import (
 // MaxPods is OpenShift 3's default limit on pods per node (kubeletArguments.max-pods).
 const MaxPods = 250
 
-// Kubelet is the component that runs upstream's kubelet, with our FlexVolume plugins in place of
-// the in-tree plugins, and with plugins for volume types that upstream has removed.
+// Kubelet is the component that runs upstream's kubelet, with Slipway's FlexVolume plugins instead
+// of the in-tree plugins, and with plugins for volume types that upstream has removed.
 type Kubelet struct {
 	// NodeName is the name of the Node object. NodeIP is the node's address.
 	NodeName string

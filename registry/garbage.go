@@ -107,8 +107,8 @@ func (c *collection) keepImages() {
 // repository ever refers to a missing blob.
 //
 // It removes a blob that no repository links to, even if an Image object names the blob. A manifest
-// can name layers that its project never had, such as another project's layers. No quota counts
-// such layers, and no client can pull them.
+// can name layers that its project never contained, such as another project's layers. No quota
+// counts such layers, and no client can pull them.
 func (c *collection) removeUnused(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {

@@ -213,8 +213,8 @@ func (s *server) adopt(ctx context.Context, store *store, to string, event image
 	return nil
 }
 
-// removeImages deletes the Image objects of projects that are being removed, except those that
-// another stream uses. It adds the blobs of the remaining images to search.images.
+// removeImages deletes the Image objects of projects that are being removed, except the Image
+// objects that another stream uses. It adds the blobs of the remaining images to search.images.
 func (s *server) removeImages(ctx context.Context, search collection, inUse map[string]bool) error {
 	images, err := s.images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -15,9 +15,9 @@ type promises struct {
 	blobs map[digest.Digest]map[string]time.Time // by repository; the time of the promise
 }
 
-// make promises a blob in a repository. It waits until a removal that is in progress has finished,
-// so the caller must check afterwards whether the blob still exists. withdraw ends the promise,
-// unless the promise already existed.
+// make promises to keep a blob in a repository. It waits until a removal that is in progress has
+// finished, so the caller must check afterwards whether the blob still exists. withdraw ends the
+// promise, unless the promise already existed.
 func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,8 @@ func newDecisions(config *rest.Config, s settings.Settings, domain string) (*dec
 }
 
 // update applies changes to the builder's state. It returns the routes whose state changed, all
-// routes of the router, and the decisions for these routes. The last two are nil if no route has
-// changed.
+// routes of the router, and the decisions for these routes. routes and verdicts are nil if no route
+// has changed.
 func (d *decisions) update(changed changes) (touched []model.ServiceAliasConfigKey, routes []*routev1.Route, verdicts []claim.Verdict) {
 	touched = []model.ServiceAliasConfigKey{}
 	if changed.routes {

@@ -4,7 +4,7 @@
 // the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
 // (packages nat and spoofcheck), the administrators' chain (package adminchain), and routes to the
 // pods of other hosts: direct routes to hosts that share a network segment with this host, and
-// routes through a VXLAN device to all others (package vxlan). Finally, it writes the CNI
+// routes through a VXLAN device to all other hosts (package vxlan). Finally, it writes the CNI
 // configuration, which signals to the container runtime and the kubelet that the network is ready.
 // After that, it repairs changes to devices and addresses immediately, and other changes at the
 // next periodic check.

@@ -1,4 +1,4 @@
-// Package bandwidth keeps the bandwidth limits of a node's pods in line with the pods' annotations.
+// Package bandwidth keeps the bandwidth limits of a node's pods in sync with the pods' annotations.
 //
 // The CNI plugin sets the limits of a new pod before the pod sends a packet. The component in this
 // package applies later changes to the annotations, and restores limits that another program

@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// endpoints serves the OpenShift 3 names for a service's endpoints, whether or not the service has
-// a selector or an address:
+// endpoints serves the OpenShift 3 names for a service's endpoints, even if the service has no
+// selector or no address:
 //
 //	<name>.<namespace>.endpoints.<domain>
 //	        A, AAAA: the ready endpoints; SRV: with their ports

@@ -10,9 +10,9 @@
 // All pods in a group receive all of its packets. The kernel drops packets to multicast addresses
 // that a pod has not joined with IGMP.
 //
-// The nftables table `netdev <name>` has a chain for each pod with a group, and one for the VXLAN
-// device. A packet from a pod is copied if it has the pod's source addresses. A packet from the
-// VXLAN device is copied if it comes from the host of its pod, which package vxlan checks.
+// The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
+// VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from
+// the VXLAN device is copied if it comes from the host of its pod, which package vxlan checks.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Multicast.
 package multicast

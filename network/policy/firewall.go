@@ -174,7 +174,7 @@ func linkAddresses(f ipfamily.Family) string {
 }
 
 // selected returns the network that a rule selects in the IP family. A rule that denies all IPv4
-// addresses denies all IPv6 addresses too, because its purpose is to close the project.
+// addresses also denies all IPv6 addresses, because its purpose is to close the project.
 func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
 	selector = cmp.Or(correctedCIDRs[selector], selector)
 	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {

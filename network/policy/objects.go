@@ -150,8 +150,9 @@ func (o *objects) watch() (<-chan struct{}, error) {
 	return changes, nil
 }
 
-// relevant reports whether an update to an object can affect the rules. Most pod updates cannot,
-// because they only change fields that the cache does not keep, such as conditions.
+// relevant reports whether an update to an object can affect the rules. Most pod updates cannot
+// affect the rules, because they change only fields that the cache does not keep, such as
+// conditions.
 func relevant(old, new any) bool {
 	before, isPod := old.(*corev1.Pod)
 	if !isPod {

@@ -82,8 +82,8 @@ type Enforcer struct {
 	Names *Names
 	// Resolver is the address and port of the node's DNS server.
 	Resolver string
-	// Table is the name of the component's nftables tables: one in the ip family and, with Second,
-	// one in the ip6 family for policies, and one in the netdev family for multicast.
+	// Table is the name of the component's nftables tables: a table for policies in the ip family
+	// and, with Second, in the ip6 family, and a table for multicast in the netdev family.
 	Table string
 	// Socket is the path of the Unix socket that the CNI plugin connects to.
 	Socket string

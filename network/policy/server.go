@@ -21,8 +21,8 @@ import (
 
 const (
 	// labelTimeout is the maximum time to wait for the labels of a new pod. The kubelet and this
-	// component watch pods separately, so either of them can see the pod first. After the timeout,
-	// the pod is isolated until its labels arrive.
+	// component watch pods separately, so either of them can receive the pod first. After the
+	// timeout, the pod is isolated until its labels arrive.
 	labelTimeout = 2 * time.Second
 	labelPoll    = 20 * time.Millisecond
 	// networkTimeout is the maximum time to wait for the network ID of a new project. Without an

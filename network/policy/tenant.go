@@ -101,9 +101,8 @@ func (c *compiler) network(id uint32) {
 // pod network. A host that is not a node has a subnet in the pod network. Package vxlan checks the
 // network IDs of packets from such hosts.
 //
-// A packet that has the address of one of this node's pods as its source must arrive through the
-// device that leads to that pod, so that other machines cannot send with the addresses of this
-// node's pods.
+// A packet that has the address of one of this node's pods as its source must arrive through that
+// pod's device, so that other machines cannot send with the addresses of this node's pods.
 func tenantChains(n Networks) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	return []baseChain{

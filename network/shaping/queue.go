@@ -77,8 +77,8 @@ func findQueue(device string) (netlink.Link, error) {
 	return queue, nil
 }
 
-// Remove removes the queue of a pod's device. The pod's device does not have to exist. The kernel
-// removes everything else that belongs to the limits with the pod's device.
+// Remove removes the queue of a pod's device. The pod's device does not have to exist. When the
+// kernel removes the pod's device, it also removes the other objects that implement the limits.
 func Remove(device string) error {
 	queue, err := findQueue(device)
 	if err != nil || queue == nil {

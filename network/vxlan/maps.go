@@ -35,7 +35,7 @@ const (
 const addressSize = 16
 
 // Field offsets in an IP family's settings and in a peer. A network consists of an address and its
-// mask. Host addresses are 4 bytes in host byte order, as are numbers.
+// mask. Host addresses are 4 bytes long. Host addresses and numbers are in host byte order.
 const (
 	settingsSubnet  = 0
 	settingsCluster = settingsSubnet + 2*addressSize

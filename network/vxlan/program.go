@@ -114,7 +114,7 @@ func send() asm.Instructions {
 
 // tunnelKey sets the tunnel key from the host address in R2 and the network ID in R7, and jumps to
 // a label. If there is an error, it continues with the next instruction. Kernels before 6.0 do not
-// accept the sender's address. They choose it according to the route.
+// accept the sender's address. These kernels choose the sender's address according to the route.
 func tunnelKey(done string) asm.Instructions {
 	list := asm.Instructions{asm.Mov.Imm(asm.R1, 0)}
 	for offset := int16(0); offset < keySize; offset += 4 {

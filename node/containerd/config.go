@@ -14,7 +14,7 @@ import (
 var configTemplate string
 
 // maxSocketDir is the maximum length of the path of the shim socket directory, in bytes: containerd
-// appends names of 65 characters, and a Unix socket address has at most 107.
+// appends names of 65 characters, and the path in a Unix socket address has at most 107 characters.
 const maxSocketDir = 42
 
 // ShimSocketDir returns the directory for the shims' sockets: a directory in State or, if that path

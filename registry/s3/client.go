@@ -89,7 +89,7 @@ func (s *settings) credentials() *credentials.Credentials {
 	})
 }
 
-// lookup returns whether URLs contain the bucket in their path or in their host. If this is not
+// lookup determines whether URLs contain the bucket in their path or in their host. If this is not
 // configured, URLs for servers other than Amazon's contain the bucket in their path, as in
 // OpenShift 3.
 func (s *settings) lookup() minio.BucketLookupType {

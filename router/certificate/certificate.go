@@ -1,8 +1,8 @@
 // Package certificate validates route certificates before HAProxy loads them. If HAProxy cannot
 // load one certificate, it serves no routes at all.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION. It checks the
-// structure of certificates, but not whether they are trusted.
+// Source: OpenShift Container Platform 3.9 Architecture, EXTENDED_VALIDATION. The validation checks
+// the structure of certificates, but not whether they are trusted.
 package certificate
 
 import (

@@ -54,8 +54,9 @@ func (w *Writer) servers(key model.ServiceAliasConfigKey, alias *model.ServiceAl
 	return servers
 }
 
-// options returns the options that follow a server's address in the configuration. They never
-// change while the server exists. authority reports whether service CA certificates are available.
+// options returns the options that follow a server's address in the configuration. The options
+// never change while the server exists. authority reports whether service CA certificates are
+// available.
 func (w *Writer) options(key model.ServiceAliasConfigKey, alias *model.ServiceAliasConfig,
 	service model.ServiceUnit, checked, authority bool) string {
 	var words []string

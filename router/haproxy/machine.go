@@ -122,7 +122,7 @@ func (r *running) before() []*process {
 // start.
 const minBackoff = time.Second
 
-// step moves HAProxy towards the desired configuration. It sends commands to the running process,
+// step moves HAProxy toward the desired configuration. It sends commands to the running process,
 // and reloads HAProxy if commands are not sufficient. wait is the delay before the next step, or 0
 // if an event triggers the next step.
 func (e *Engine) step(ctx context.Context, now *running) (wait time.Duration) {
@@ -179,9 +179,8 @@ type situation struct {
 	interval time.Duration
 }
 
-// next decides whether to start a HAProxy process. If it decides not to, wait is the delay after
-// which the decision can change without an event. 0 means that the decision changes only after an
-// event.
+// next decides whether to start a HAProxy process. If start is false, wait is the delay after which
+// the decision can change without an event. 0 means that the decision changes only after an event.
 func (s situation) next(now time.Time) (wait time.Duration, start bool) {
 	if s.reloading || s.serving && s.complete && s.settled {
 		return 0, false

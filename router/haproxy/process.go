@@ -36,7 +36,7 @@ type process struct {
 // must be the stats socket of a running HAProxy process. The new process then shares the listening
 // sockets of the running process, and both processes accept connections until leave stops the old
 // process. Unless outlive is set, the kernel kills the HAProxy master when the calling process
-// dies. The worker receives no such signal, but exits when its master exits.
+// exits. The worker receives no such signal, but exits when its master exits.
 func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	args := []string{"-W", "-db", "-f", file}
 	if socket != "" {

@@ -1,6 +1,6 @@
-// Package masters generates the configuration of a HAProxy that balances connections across the API
+// Package masters generates a HAProxy configuration that balances connections across the API
 // servers of several masters, like the HA method `native` of OpenShift 3 (architecture 3.9, section
-// 2.1.2.1). It also runs this HAProxy.
+// 2.1.2.1). It also runs HAProxy with this configuration.
 package masters
 
 import (

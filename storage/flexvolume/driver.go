@@ -61,7 +61,7 @@ func (d *Driver) Init(ctx context.Context) (Capabilities, error) {
 }
 
 // VolumeName returns the volume's name in its storage, which is the argument of Detach. The name is
-// the same on every node. The interface requires that "/" in the name is replaced with "~". If the
+// the same on every node. The interface requires that "/" in the name be replaced with "~". If the
 // driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name.
 func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) {
 	input, err := volume.json()

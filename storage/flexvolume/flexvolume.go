@@ -45,8 +45,8 @@ func executable(pluginDir, driver string) string {
 
 // DeviceMountDir returns the directory at which Kubernetes mounts a volume's device on a node. It
 // is below the kubelet's root directory. Drivers parse the driver and the volume from this path.
-// The driver's name is not escaped, so it consists of two path elements with a vendor, and of one
-// without.
+// The driver's name is not escaped, so it is two path elements if it contains a vendor, and one
+// path element otherwise.
 func DeviceMountDir(kubeletRoot, driver, volumeName string) string {
 	return filepath.Join(kubeletRoot, "plugins", "kubernetes.io", "flexvolume", driver, "mounts", volumeName)
 }

@@ -137,7 +137,7 @@ func Remove(pluginDir, driver string) (remaining []string, err error) {
 
 // CheckName returns an error if driver is not a valid name. Kubernetes requires at most 63
 // characters (letters, digits, "-", "_" and "."), beginning and ending with a letter or digit. The
-// name can have the prefix of a vendor, which must be a DNS name.
+// name can be prefixed with a vendor, which must be a DNS name.
 func CheckName(driver string) error {
 	if messages := validation.IsQualifiedName(driver); len(messages) > 0 {
 		return fmt.Errorf("read driver name %q: %s; write it as vendor/name, such as example.com/loop", driver, strings.Join(messages, "; "))

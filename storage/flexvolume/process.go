@@ -41,9 +41,10 @@ var errOutputLimit = errors.New("output exceeds limit")
 
 // process is one execution of a driver.
 //
-// The driver's output goes to memory files, not pipes. As a result, a daemon that the driver leaves
-// behind with open output files neither blocks the call nor receives SIGPIPE when this process
-// exits. The files are sealed after the call, so that such a daemon cannot exhaust the memory.
+// The driver's output is written to memory files, not pipes. As a result, a daemon that the driver
+// leaves behind with open output files neither blocks the call nor receives SIGPIPE when this
+// process exits. The files are sealed after the call, so that such a daemon cannot exhaust the
+// memory.
 type process struct {
 	cmd            *exec.Cmd
 	stdout, stderr *os.File

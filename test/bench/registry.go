@@ -43,7 +43,7 @@ type registryRound struct {
 
 // runRegistry compares Slipway's registry, without a cluster, with the Linux distribution's package
 // docker-registry, and reports the result. In each round, both registries run at the same time,
-// with the same configuration and with an empty directory each on the same disk. The measurements
+// with the same configuration, and each with an empty directory on the same disk. The measurements
 // alternate.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")

@@ -43,7 +43,7 @@ type Machine struct {
 }
 
 // newMachine creates the namespace, connects it, and adds the rules for its outgoing packets. The
-// machine is on the segment shared or, with Options.Segment, on a new segment.
+// machine is on the given segment or, with Options.Segment, on a new segment.
 func newMachine(options Options, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
 	_, _ = rand.Read(random) // this call never fails

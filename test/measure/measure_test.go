@@ -1,5 +1,5 @@
 // Package measure measures clusters with several hosts, and a cluster with simulated nodes. `make
-// bench` runs it. It fails only if a measurement is not possible. A missed target is printed as
+// bench` runs it. A test fails only if a measurement is not possible. A missed target is printed as
 // missed.
 package measure
 

@@ -60,9 +60,9 @@ func Final(err error) bool {
 	}
 }
 
-// HasNoEffect reports whether a final error has a code for which a conforming driver has changed
-// nothing. With other codes, such as INTERNAL, the driver may have failed partway through the
-// operation. RESOURCE_EXHAUSTED may be temporary.
+// HasNoEffect reports whether a final error has a code which means that a conforming driver has
+// changed nothing. With other codes, such as INTERNAL, the driver may have failed partway through
+// the operation. RESOURCE_EXHAUSTED may be temporary.
 func HasNoEffect(err error) bool {
 	switch CodeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.FailedPrecondition,

@@ -1,9 +1,9 @@
 // Package fake implements a CSI driver for tests: a gRPC server with the identity, controller and
 // node services. Volumes exist in memory, or are directories that the driver bind-mounts. By
 // default, the driver conforms to the specification
-// (https://github.com/container-storage-interface/spec). A Plan makes calls fail, be delayed, lose
-// a response, hang, crash or return false responses. Options disable capabilities. Tests can
-// inspect the storage and the calls.
+// (https://github.com/container-storage-interface/spec). A Plan injects faults: calls fail, are
+// delayed, lose a response, hang, crash or return false responses. Options disable capabilities.
+// Tests can inspect the storage and the calls.
 package fake
 
 import (
@@ -42,7 +42,7 @@ type Options struct {
 
 	// SnapshotSteps is the number of queries after which a snapshot is ready to use.
 	SnapshotSteps int
-	// Dir, if set, is the directory that contains a directory per volume. NodePublishVolume
+	// Dir, if set, is the directory that contains one directory for each volume. NodePublishVolume
 	// bind-mounts these directories. They store data but do not enforce the volume's size. If Dir
 	// is empty, nothing is mounted.
 	Dir string

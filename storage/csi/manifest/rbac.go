@@ -46,9 +46,9 @@ func (c Config) rbacObjects() []runtime.Object {
 	return objects
 }
 
-// constraintBinding allows a service account's pods to use a security context constraint: on each
-// node, the driver mounts volumes, and controller images usually run as root. The binding has no
-// effect on clusters without security context constraints.
+// constraintBinding allows a service account's pods to use a security context constraint. This is
+// necessary because the driver mounts volumes on each node, and because controller images usually
+// run as root. The binding has no effect on clusters without security context constraints.
 func (c Config) constraintBinding(suffix, constraint string) runtime.Object {
 	meta := c.meta(suffix)
 	meta.Name += "-scc"

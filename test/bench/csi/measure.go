@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// rates measures how fast the program attaches and detaches volumes. If provisions is set, it also
-// provisions and deletes them; otherwise, the benchmark creates them. usage is the program's
-// resource usage after it has been idle.
+// rates measures the rates at which the program attaches and detaches volumes. If provisions is
+// set, it also provisions and deletes them; otherwise, the benchmark creates them. usage is the
+// program's resource usage after it has been idle.
 func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {

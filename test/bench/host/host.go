@@ -60,7 +60,7 @@ func New(dir, cgroupRoot string) (*Host, error) {
 }
 
 // connect creates the devices in the calling thread's network namespace. The device with the
-// address is a bridge without ports, because not every kernel has dummy devices.
+// address is a bridge without ports, because not every kernel supports dummy devices.
 func connect() error {
 	if err := errors.Join(AddBridge("eth0", Address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
 		return err

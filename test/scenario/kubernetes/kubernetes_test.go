@@ -1,9 +1,9 @@
 // Package kubernetes tests the Kubernetes features on which OpenShift 3 administrators rely:
 // placement, priority, quota, roles, workloads, services and volumes.
 //
-// A cluster here has one machine. Tests that need several nodes add Node objects without a machine.
-// The scheduler and the controllers treat these nodes like any other node: pods are placed on them,
-// but never run.
+// The cluster in these tests has one machine. Tests that need several nodes add Node objects
+// without a machine. The scheduler and the controllers treat these nodes like any other node: pods
+// are placed on them, but never run.
 package kubernetes
 
 import (

@@ -49,7 +49,7 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 // namespace name is reserved.
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
-// review responds to an admission review. At /label, it adds the label checked to an object. At
+// review responds to an admission review. At /label, it adds the label "checked" to an object. At
 // /sidecar, it adds a container to a pod. At /labeled, it rejects an object without the label. At
 // reservations, it rejects a namespace with a reserved name. At /first and /second, it rejects all
 // requests.
