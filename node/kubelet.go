@@ -374,7 +374,7 @@ func (k *Kubelet) client() (*rest.Config, kubernetes.Interface, error) {
 }
 
 // serves reports whether the kubelet listens and has a serving certificate. The Node alone is not
-// sufficient, because it can still be Ready from before a restart.
+// sufficient, because its Ready condition can date from before a restart.
 func (k *Kubelet) serves() bool {
 	address := net.JoinHostPort(k.NodeIP.String(), strconv.Itoa(k.Port))
 	conn, err := net.DialTimeout("tcp", address, time.Second)

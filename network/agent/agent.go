@@ -45,7 +45,7 @@ import (
 // Transports for packets to other hosts.
 const (
 	// TransportAuto sends packets directly to hosts that share a network segment with this host,
-	// and through VXLAN to all others.
+	// and through VXLAN to all other hosts.
 	TransportAuto = "auto"
 	// TransportVXLAN sends all packets through VXLAN.
 	TransportVXLAN = "vxlan"

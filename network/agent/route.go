@@ -56,7 +56,7 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 	return errors.Join(errs...)
 }
 
-// unreachable returns an unreachable route for the IPv6 addresses of the node's subnet that no pod
+// unreachable returns an unreachable route for the IPv6 addresses in the node's subnet that no pod
 // can have.
 func unreachable() netlink.Route {
 	const loopback = 1 // the kernel's device of such routes

@@ -162,8 +162,8 @@ func removeVeth(device string) error {
 	return nil
 }
 
-// deviceExists reports whether a pod's device exists. The kernel removes the device with the pod's
-// namespace.
+// deviceExists reports whether a pod's device exists. When the kernel removes the pod's namespace,
+// it also removes the device.
 func deviceExists(device string) bool {
 	_, err := netlinksafe.LinkByName(device)
 	return !errors.As(err, &netlink.LinkNotFoundError{})

@@ -339,8 +339,8 @@ func (s *spoofing) checkTables() {
 	})
 }
 
-// TestBridgeDoesNotLearnWithoutRules verifies the protection after another program has removed
-// rules and before the agent restores them.
+// TestBridgeDoesNotLearnWithoutRules verifies that the bridge learns no forged address after
+// another program has removed the rules, and that Reconcile restores the rules.
 func TestBridgeDoesNotLearnWithoutRules(t *testing.T) {
 	s := newSpoofing(t)
 	s.must(nat.Delete(t.Context(), nat.Table{Family: "netdev", Name: s.config.NFTTable}))

@@ -49,8 +49,8 @@ type Server struct {
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
 	// Observe, if set, receives the addresses in a response before the client does.
 	Observe Observer
-	// ClusterOnly refuses queries for names outside the cluster, so that it is safe to listen on an
-	// address that any client can reach.
+	// ClusterOnly means that the server refuses queries for names outside the cluster, so that it
+	// is safe to listen on an address that any client can reach.
 	ClusterOnly bool
 	// OldSRV serves SRV records in the OpenShift 3 form instead of the Kubernetes form.
 	OldSRV bool

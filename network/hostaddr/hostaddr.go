@@ -221,8 +221,8 @@ func listDevices(skip []string) ([]device, error) {
 	return devices, nil
 }
 
-// isVirtual reports whether a device has a type that software creates for guests, as opposed to a
-// type that connects the host.
+// isVirtual reports whether a device has a type that is usually created for containers or virtual
+// machines, and not to connect the host to a network.
 func isVirtual(link netlink.Link) bool {
 	switch link.Type() {
 	case "bridge", "veth", "dummy", "tuntap":

@@ -36,8 +36,8 @@ import (
 type Proxy struct {
 	// Client can watch services and endpoint slices and create events.
 	Client kubernetes.Interface
-	// Table is the name of the component's nftables tables: one in the ip family and, with IPv6,
-	// one in the ip6 family.
+	// Table is the name of the component's nftables tables: a table in the ip family and, if IPv6
+	// is set, a table in the ip6 family.
 	Table string
 	// IPv6 means that services can have IPv6 addresses.
 	IPv6 bool

@@ -168,8 +168,8 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
 		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
 	)
-	// Each connection to a host port uses memory of the platform that no pod's limit accounts for.
-	// Closed connections do not count.
+	// Each connection to a host port uses platform memory that no pod's limit accounts for. Closed
+	// connections do not count.
 	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
 		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
 	var queries []string

@@ -145,8 +145,8 @@ func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (ru
 func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	verdict, onlyUnicast := denyRule, ""
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
-		// The owner of a DNS name must not be able to open link-local addresses, such as a cloud's
-		// metadata service.
+		// The owner of a DNS name must not be able to open access to link-local addresses, such as
+		// a cloud's metadata service.
 		verdict, onlyUnicast = "accept", fmt.Sprintf(" %s daddr != %s", c.family.Header(), linkAddresses(c.family))
 	}
 	var networks []netip.Prefix

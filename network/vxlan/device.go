@@ -118,8 +118,8 @@ func (d Device) subnets() []netip.Prefix {
 	return []netip.Prefix{d.Subnet}
 }
 
-// setAddress gives the device one of the node's addresses in the pod network. The node uses it as
-// the source address for packets to pods on other hosts.
+// setAddress assigns one of the node's addresses in the pod network to the device. The node uses it
+// as the source address for packets to pods on other hosts.
 func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 	desired := &netlink.Addr{
 		IPNet: &net.IPNet{IP: node.AsSlice(), Mask: net.CIDRMask(node.BitLen(), node.BitLen())}, Flags: cni.AddressFlags(node),

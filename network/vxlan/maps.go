@@ -52,8 +52,8 @@ const (
 	peerSize = 12
 )
 
-// maxEntries is the maximum number of pods on a node, and of other hosts. The maps only use memory
-// for their entries.
+// maxEntries is the maximum number of pods on a node, and of other hosts. The maps use memory only
+// for existing entries.
 const maxEntries = 1 << 16
 
 // kernelMaps contains the programs' maps.

@@ -40,8 +40,8 @@ const localDomain = "localhost"
 type access struct {
 	images    images.Store
 	hasRecord func(id string) bool
-	// finished contains the specifications of completed pulls. The kubelet requests the image's
-	// size before it creates the record.
+	// finished contains the specifications of completed pulls. After a pull, the kubelet requests
+	// the image's size before it creates the pull record.
 	finished sync.Map
 }
 

@@ -76,7 +76,7 @@ const (
 )
 
 // Image is an image that is created on this host. It consists of a new layer on top of the layers
-// of its base image and of archives, if it has them.
+// of its base image and archives, if any.
 type Image struct {
 	// Name is the image's reference.
 	Name string

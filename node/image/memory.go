@@ -32,8 +32,8 @@ type layerMemory struct{ _ byte }
 const (
 	// returnTime is the time that containerd needs to release the memory of a canceled layer.
 	returnTime = 2 * time.Second
-	// idleTime is the time without layers after which containerd has released the memory of earlier
-	// layers: Go runs its garbage collector at least every two minutes.
+	// idleTime is an upper bound on the time that containerd needs after the last layer to release
+	// the memory of earlier layers: Go runs its garbage collector at least every two minutes.
 	idleTime = 5 * time.Minute
 )
 

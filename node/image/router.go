@@ -7,7 +7,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// routerAccount is the user and group as which HAProxy runs if the pod runs as root. Their ID
+// routerAccount is the user and group under which HAProxy runs if the pod runs as root. Their ID
 // matters only inside the pod.
 const routerAccount = "haproxy"
 

@@ -143,8 +143,8 @@ func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 	}
 }
 
-// revert restores the previous file, and then updates the record. If it is interrupted after
-// restoring the file but before updating the record, it runs again.
+// revert restores the previous file, and then updates the record. If the revert is interrupted
+// after the file is restored but before the record is updated, it is repeated.
 func (s *Sync) revert(reason string) error {
 	current := s.record.Attempt
 	if err := atomicfile.Write(s.File, current.Previous, 0o600); err != nil {

@@ -41,8 +41,8 @@ func Network(ctx context.Context, socket, namespace, name string) (string, error
 	return processNetwork(status.GetInfo()["info"])
 }
 
-// processNetwork returns the network namespace of the process that containerd's verbose status
-// contains. info is the status in JSON.
+// processNetwork returns the network namespace of the process in containerd's verbose status. info
+// is the status in JSON.
 func processNetwork(info string) (string, error) {
 	var sandbox struct {
 		PID int `json:"pid"`

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// configuration contains the objects that the appliance must have. The keys of its maps are names
-// without the partition.
+// configuration contains the objects that the appliance must contain. The keys of its maps are
+// names without the partition.
 type configuration struct {
 	pools map[string]pool
 	// insecure and secure contain the rules of the two policies.

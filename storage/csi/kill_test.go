@@ -125,8 +125,8 @@ func (c *cluster) lifecycle(abandoned bool) {
 	}
 }
 
-// steps exceeds the number of calls in a volume's lifecycle, so the last runs complete without a
-// kill.
+// steps is larger than the number of calls in a volume's lifecycle, so the last runs complete
+// without a kill.
 const steps = 14
 
 // TestKillAtEveryStep kills the controller at each call in a volume's lifecycle, both before and

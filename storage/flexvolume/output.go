@@ -82,7 +82,7 @@ type output struct {
 	exit           error // nil for exit code 0
 }
 
-// maxOutput is the maximum length that is read from each stream, in bytes. A normal response is a
+// maxOutput is the maximum number of bytes that are read from each stream. A normal response is a
 // thousand times smaller.
 const maxOutput = 1 << 20
 

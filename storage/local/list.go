@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenPrefix precedes the last name on a page in a token. A token remains valid even if the volume
-// with this name is deleted.
+// tokenPrefix is the prefix of a token. It is followed by the last name on the page. A token
+// remains valid even if the volume with this name is deleted.
 const tokenPrefix = "after:"
 
 // page returns a page of sorted names and the next page's token.

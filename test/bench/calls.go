@@ -24,7 +24,7 @@ type callCost struct {
 	bare, engine time.Duration
 }
 
-// measureCalls calls the driver quick in a separate directory through a registry, as the kubelet
+// measureCalls calls the driver "quick" in a separate directory through a registry, as the kubelet
 // does.
 func measureCalls(ctx context.Context, dir string) (costs []callCost, err error) {
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept")}

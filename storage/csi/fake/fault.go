@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Fault is the fault of one call. The zero value means no fault. The effects occur in the order of
-// the fields.
+// Fault is the fault that is injected into one call. The zero value means no fault. The effects
+// occur in the order of the fields.
 type Fault struct {
 	// Delay is the delay before the call. The caller can cancel the call during the delay.
 	Delay time.Duration
@@ -35,7 +35,7 @@ type Call struct {
 	Code    codes.Code // Canceled if there was no response
 }
 
-// Plan returns the fault of a call. nth is the number of the call among the calls to its method,
+// Plan returns the fault for a call. nth is the number of the call among the calls to its method,
 // starting with 1. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 

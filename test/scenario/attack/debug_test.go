@@ -8,7 +8,7 @@ import (
 )
 
 // TestDebugGivesAuthorOfPodNoRights lets the administrator debug an object that belongs to Mallory.
-// Its second container would take over the node.
+// The object's second container would take over the node.
 func TestDebugGivesAuthorOfPodNoRights(t *testing.T) {
 	s := tenants(t)
 	const trap = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {
