@@ -40,7 +40,7 @@ type volumes struct {
 	plugins volume.VolumePluginMgr
 }
 
-// newVolumes returns a volumes that uses the kubelet's own plugins with the given names.
+// newVolumes returns a volumes value that uses the kubelet's own plugins with the given names.
 func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *volumes {
 	t.Helper()
 	root := t.TempDir()

@@ -93,7 +93,7 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := client.Write([]byte("HTTP/1.1 200 Connection established\r\n\r\n")); err != nil {
 		return
 	}
-	// The client might have sent data already.
+	// The client might already have sent data.
 	early := make([]byte, buffer.Reader.Buffered())
 	_, _ = buffer.Read(early)
 	if _, err := server.Write(early); err != nil {

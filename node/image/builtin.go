@@ -20,7 +20,7 @@ import (
 // while the programs stay the same.
 const layoutVersion = "1"
 
-// unprivileged is the user and group as which pause runs.
+// unprivileged is the user and group under which pause runs.
 const unprivileged = "65535:65535"
 
 // Pause returns the pod sandbox image, which contains the static program at path.

@@ -131,7 +131,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Errorf("mount of a layer: %d", status)
 	}
 
-	// Unreferenced content must be deleted, also from S3.
+	// Unreferenced content must also be deleted from S3.
 	digest, err := old.Digest()
 	if err != nil {
 		t.Fatal(err)
