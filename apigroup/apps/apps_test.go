@@ -11,7 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// lenient applies none of Kubernetes' rules. The rules are tested by scenarios on a real cluster.
+// lenient implements Rules without defaulting or validation. Scenarios test the real rules on a
+// cluster.
 type lenient struct{}
 
 func (lenient) DefaultPodTemplate(*corev1.PodTemplateSpec)                          {}

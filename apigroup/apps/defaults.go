@@ -55,7 +55,7 @@ func setDefaults(dc *appsv1.DeploymentConfig) {
 }
 
 // setRollingDefaults sets the defaults of a rolling deployment. Unless the user sets both limits,
-// it ensures that at least one of them is not zero, because otherwise the deployment could not
+// it ensures that at least one limit is not zero, because otherwise the deployment could not
 // progress.
 func setRollingDefaults(params *appsv1.RollingDeploymentStrategyParams) {
 	setDefaultPointer(&params.IntervalSeconds, defaultInterval)

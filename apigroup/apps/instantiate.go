@@ -30,7 +30,7 @@ func (i *instantiate) store(resource string) *registry.Store {
 }
 
 // Create starts a deployment and returns the updated configuration. If nothing has changed since
-// the latest deployment, the request must set force.
+// the latest deployment, Create starts a deployment only if the request sets force.
 func (i *instantiate) Create(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	if err := apiserver.RejectDryRun(options); err != nil {
 		return nil, err
@@ -104,7 +104,7 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 // manual is the cause of deployments that users request.
 const manual appsv1.DeploymentTriggerType = "Manual"
 
-// incrementVersion increments the version once, unless a controller has already done so.
+// incrementVersion increments the latest version, unless a controller has already done so.
 func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
 	updated, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,

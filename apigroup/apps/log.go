@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource "log". The log of a deployment is its deployer's log until the deployment
-// is complete, then the log of its first pod.
+// logs is the subresource "log". Until a deployment is complete, its log is the deployer's log.
+// After that, it is the log of the deployment's first pod.
 type logs struct {
 	deps  apiserver.Deps
 	store *registry.Store
@@ -115,8 +115,8 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 const startTimeout = 30 * time.Second
 
 // rejectionDelay is how long a log request waits before it reports that the deployer pod is
-// rejected. A new project might not have service accounts yet, and a quota might still count a pod
-// that has terminated.
+// rejected. The rejection can be temporary: a new project might not have service accounts yet, and
+// a quota might still count a pod that has terminated.
 const rejectionDelay = 5 * time.Second
 
 // waitForStart waits until a deployment's deployer is running or has finished. If options.NoWait is
@@ -172,8 +172,8 @@ func hasStarted(rc *corev1.ReplicationController) bool {
 	return rollout.Ended(rc) || rollout.Phase(rc) == appsv1.DeploymentStatusRunning
 }
 
-// pendingReason returns the reason why a deployer pod is not running, as the end of a sentence, or
-// "".
+// pendingReason returns the reason why a deployer pod is not running, in a form that completes an
+// error message, or "".
 func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespace, deployment string) string {
 	pod, err := core.Pods(namespace).Get(ctx, rollout.DeployerName(deployment), metav1.GetOptions{})
 	if err != nil {
@@ -192,8 +192,8 @@ func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespa
 	return ""
 }
 
-// podOf returns the name of the pod whose log serves as the deployment's log. It ignores pods of
-// other owners, because the user might not be allowed to read the logs of all pods.
+// podOf returns the name of the pod whose log serves as the deployment's log. It ignores other
+// owners' pods, because the user might not be allowed to read those pods' logs.
 func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
 	if rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
 		pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})

@@ -29,7 +29,7 @@ func prepare(scheme *runtime.Scheme) error {
 	return apiserver.RegisterQuery[*appsv1.DeploymentLogOptions](scheme)
 }
 
-// scale is the subresource "scale" of deployment configurations. It holds the desired and the
+// scale is the subresource "scale" of deployment configurations. It contains the desired and the
 // actual number of pods.
 type scale struct {
 	store *registry.Store
@@ -46,7 +46,7 @@ func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 // Destroy is a no-op: the store belongs to deploymentconfigs.
 func (s *scale) Destroy() {}
 
-// GroupVersionKind returns the kind of the scale.
+// GroupVersionKind returns the kind autoscaling/v1 Scale.
 func (s *scale) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 }
@@ -73,8 +73,8 @@ func (s *scale) Update(ctx context.Context, name string, object rest.UpdatedObje
 // scaleUpdate converts an update of the scale to an update of the deployment configuration.
 type scaleUpdate struct{ scale rest.UpdatedObjectInfo }
 
-// Preconditions returns the preconditions on the scale. The scale has the same UID as the
-// configuration.
+// Preconditions returns the preconditions of the scale update. They also apply to the
+// configuration, which has the same UID.
 func (s *scaleUpdate) Preconditions() *metav1.Preconditions { return s.scale.Preconditions() }
 
 // UpdatedObject returns the configuration with the new number of pods.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 )
 
-// Subject kinds that OpenShift has in addition to RBAC's: users and groups whose names are invalid
+// Subject kinds that exist in OpenShift but not in RBAC: users and groups whose names are invalid
 // for User and Group objects.
 const (
 	systemUserKind  = "SystemUser"

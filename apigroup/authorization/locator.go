@@ -28,7 +28,7 @@ func newLocator(factory informers.SharedInformerFactory) *locator {
 
 // each calls visit with the subjects and the rules of every binding that applies to a namespace. If
 // the namespace is empty, only cluster role bindings apply. missing contains an error for each
-// binding to a missing role.
+// binding that refers to a missing role.
 func (l *locator) each(namespace string, visit func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule)) (missing []error, err error) {
 	clusterBindings, err := l.clusterBindings.List(labels.Everything())
 	if err != nil {
@@ -75,8 +75,8 @@ func (l *locator) rules(binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error
 	return role.Rules, nil
 }
 
-// withNamespace returns a copy of the subjects in which service accounts without a namespace have
-// the binding's namespace.
+// withNamespace returns a copy of the subjects in which the binding's namespace is the default
+// namespace of service accounts.
 func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject {
 	subjects = slices.Clone(subjects)
 	for i := range subjects {

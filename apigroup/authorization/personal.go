@@ -14,12 +14,12 @@ import (
 
 // personal allows users to review their own permissions.
 type personal struct {
-	// rights authorizes requests based on roles.
+	// rights authorizes requests based only on roles.
 	rights authorizer.Authorizer
 }
 
-// othersKey is the context key of requests that are authorized only by roles, because they are
-// about other users.
+// othersKey is the context key that marks requests about other users. Only roles authorize these
+// requests.
 type othersKey struct{}
 
 // authorize allows users to create subjectaccessreviews and localsubjectaccessreviews if they are

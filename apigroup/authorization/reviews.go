@@ -54,8 +54,8 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 	return r.evaluate(ctx, request.NamespaceValue(ctx), object)
 }
 
-// subject returns a review's subject, which is the request's user if the review does not specify a
-// subject. Scopes restrict the subject in the same way as they restrict a token.
+// subject returns a review's subject. The default is the request's user. Scopes restrict the
+// subject in the same way as they restrict a token.
 func subject(ctx context.Context, name string, groups, scopes []string) (user.Info, error) {
 	u := &user.DefaultInfo{Name: name, Groups: groups}
 	if name == "" && len(groups) == 0 {
@@ -109,9 +109,9 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// mayReview rejects a review of another subject if the user is only allowed to review their own
+// mayReview rejects a review of another subject if the user is allowed to review only their own
 // permissions (see personal), or if only the scope user:check-access allows the request. That scope
-// covers only the token's own user.
+// covers only reviews of the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
@@ -127,8 +127,8 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
 }
 
-// withoutOwnReviews returns a user without the scope user:check-access, which covers only reviews
-// of the user's own permissions.
+// withoutOwnReviews returns a copy of a user without the scope user:check-access, which covers only
+// reviews of the user's own permissions.
 func withoutOwnReviews(u user.Info) user.Info {
 	scopes := u.GetExtra()[scope.ExtraKey]
 	if !slices.Contains(scopes, scope.CheckAccess) {
@@ -264,9 +264,9 @@ func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// rulesReview lists the rules that apply to a user. RBAC has no rules for scopes: if the user has
-// scopes, rulesReview lists the actions that both the user's rules and, according to the
-// authorizer, the scopes allow.
+// rulesReview lists the rules that apply to a user. RBAC rules cannot express scopes: if the user
+// has scopes, rulesReview lists the actions that are allowed both by the user's rules and,
+// according to the authorizer, by the scopes.
 func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string,
 	groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	u, err := subject(ctx, name, groups, scopes)
@@ -283,7 +283,7 @@ func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer
 	return authorizationv1.SubjectRulesReviewStatus{Rules: fromRules(rules), EvaluationError: text(missing)}, nil
 }
 
-// within returns the actions covered by rules that the user's scopes allow.
+// within returns the actions that both the rules and the user's scopes allow.
 func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, namespace string,
 	rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var allowed []rbacv1.PolicyRule

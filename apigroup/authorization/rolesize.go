@@ -19,10 +19,10 @@ const RoleSizePluginName = "authorization.openshift.io/RoleSize"
 const maxGrants = 5_000
 
 // roleSize is the admission plugin that limits the size of roles. Upstream checks each grant of a
-// role against each rule of the role's author. A rule with a thousand verbs, groups and resources
-// has a billion grants, which need more memory than the machine has. The plugin is a mutating
-// plugin, because upstream's check precedes validating plugins. Members of system:masters are
-// exempt, because upstream does not check their grants.
+// role against each rule of the role's author. A rule with a thousand verbs, a thousand groups and
+// a thousand resources contains a billion grants, which require more memory than the machine has.
+// The plugin is a mutating plugin, because upstream's check precedes validating plugins. Members of
+// system:masters are exempt, because upstream does not check their grants.
 type roleSize struct{ *admission.Handler }
 
 var _ admission.MutationInterface = roleSize{}
@@ -49,7 +49,7 @@ func (roleSize) Admit(_ context.Context, a admission.Attributes, _ admission.Obj
 	return nil
 }
 
-// grants returns the number of grants in rules, or a number that exceeds the limit.
+// grants returns the number of grants in rules, or math.MaxInt if the number exceeds the limit.
 func grants(rules []rbacv1.PolicyRule) (total int) {
 	for i := range rules {
 		rule := &rules[i]

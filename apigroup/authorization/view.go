@@ -29,9 +29,9 @@ type client[R, L any] interface {
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// view serves an RBAC resource (R, with list type L) as an OpenShift resource (O). It sends every
-// request to RBAC as the request's user, so RBAC's own rules apply: users cannot grant permissions
-// that they do not have.
+// view serves an RBAC resource (type R, list type L) as an OpenShift resource (type O). It sends
+// every request to the RBAC API as the request's user, so the API's checks apply: users cannot
+// grant permissions that they do not have.
 type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	rest.TableConvertor
 	loopback   *clientrest.Config
@@ -117,7 +117,7 @@ func external(options *internalversion.ListOptions) (metav1.ListOptions, error) 
 	return converted, internalversion.Convert_internalversion_ListOptions_To_v1_ListOptions(options, &converted, nil)
 }
 
-// Watch sends change events.
+// Watch returns a stream of change events.
 func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// An annotation whose key is answerPrefix followed by an input's ID holds the answer to that input.
-// The annotation with answererPrefix records who answered.
+// An annotation whose key is answerPrefix followed by an input's ID contains the answer to that
+// input. The annotation with the prefix answererPrefix records who answered.
 const answerPrefix, answererPrefix = "pipeline.slipway.io/input-", "pipeline.slipway.io/user-"
 
 // answerer is the value of the annotation that records who answered an input.

@@ -20,12 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// binarySubresource is the name of the subresource that receives a build's source.
+// binarySubresource is the name of the subresource that receives the source of a binary build.
 const binarySubresource = "instantiatebinary"
 
 // instantiateBinary is the subresource buildconfigs/instantiatebinary. It instantiates a
-// configuration with the request body as the source. It streams the body to the build's pod without
-// storing it.
+// configuration and uses the request body as the source. It streams the body to the build's pod
+// without storing it.
 type instantiateBinary struct{ buildStore }
 
 var _ rest.Connecter = &instantiateBinary{}
@@ -64,7 +64,7 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 	}), nil
 }
 
-// podStartTimeout is how long an upload waits until the build's pod runs.
+// podStartTimeout is how long an upload waits until the build's pod is running.
 const podStartTimeout = 5 * time.Minute
 
 // upload instantiates a configuration and sends the source to the build's pod. If it cannot send

@@ -27,15 +27,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Rules is Kubernetes' validation for the types that a build embeds.
+// Rules provides Kubernetes' validation for the types that a build embeds.
 type Rules interface {
 	// Env and Resources return validation errors.
 	Env([]corev1.EnvVar, *field.Path) field.ErrorList
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group. Projects with pipelines get their own Jenkins unless jenkins is
-// nil.
+// Feature returns the API group build.openshift.io for registration in the API server. Unless
+// jenkins is nil, each project with pipelines has its own Jenkins.
 func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	shared := &buildStore{}
 	return apiserver.Feature{

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// lenient accepts everything. Scenario tests cover Kubernetes' validation.
+// lenient accepts all values. Scenarios test Kubernetes' validation.
 type lenient struct{}
 
 func (lenient) Env([]corev1.EnvVar, *field.Path) field.ErrorList                    { return nil }
@@ -128,8 +128,8 @@ func TestSpecOfBuildIsImmutable(t *testing.T) {
 	}
 }
 
-// Users who may start builds are not necessarily allowed to answer inputs, which requires
-// permission to update builds.
+// Users who are allowed to start builds are not necessarily allowed to answer inputs, which
+// requires permission to update builds.
 func TestNewBuildHasNoAnswers(t *testing.T) {
 	const answer = "pipeline.slipway.io/input-deploy"
 	config := valid()

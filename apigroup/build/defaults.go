@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// defaultHistoryLimit is the default number of successful builds, and of failed builds, that are
-// kept for a configuration.
+// defaultHistoryLimit is the default number of successful builds, and also of failed builds, that
+// are kept for a configuration.
 const defaultHistoryLimit = 5
 
 // setConfigDefaults sets OpenShift 3's defaults.
@@ -48,8 +48,8 @@ func dropImpossibleTriggers(spec *buildv1.BuildConfigSpec) {
 
 func setBuildDefaults(build *buildv1.Build) { setCommonDefaults(&build.Spec.CommonSpec) }
 
-// setTriggerDefaults replaces deprecated trigger types with current ones, and sets the reference's
-// kind.
+// setTriggerDefaults replaces deprecated trigger types with current ones, and sets the default kind
+// of the trigger's reference.
 func setTriggerDefaults(trigger *buildv1.BuildTriggerPolicy) {
 	switch trigger.Type {
 	case buildv1.GitHubWebHookBuildTriggerTypeDeprecated:
@@ -106,7 +106,7 @@ func setReferenceDefaults(reference *corev1.ObjectReference) {
 	}
 }
 
-// streamKind is a reference kind that older clients use.
+// streamKind is a reference kind that older clients send.
 const streamKind = "ImageStream"
 
 func sourceType(source *buildv1.BuildSource) buildv1.BuildSourceType {

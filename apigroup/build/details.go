@@ -30,8 +30,9 @@ func (*details) New() runtime.Object { return &buildv1.Build{} }
 // Destroy is a no-op: the store belongs to builds.
 func (*details) Destroy() {}
 
-// Update copies the report's revision, output, stages, reason and message to the build, and a
-// pipeline's annotations. It ignores all other fields.
+// Update copies the revision, output, stages, reason and message from the request's build, which is
+// the builder's report, to the stored build. For a pipeline, it also copies annotations. It ignores
+// all other fields.
 func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc, _ rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return d.store("builds").Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil,
 		func(ctx context.Context, _, existing runtime.Object) (runtime.Object, error) {
@@ -58,7 +59,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 		}), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, options)
 }
 
-// pod returns the pod that has the name of a build's pod, or nil if there is no such pod.
+// pod returns the pod that has the name of a build's pod, or nil if no such pod exists.
 func (d *details) pod(ctx context.Context, build *buildv1.Build) (*corev1.Pod, error) {
 	pod, err := d.deps.Kube.CoreV1().Pods(build.Namespace).Get(ctx, instantiate.PodName(build.Name), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -94,8 +95,8 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 }
 
 // pipelineAnnotations maps the annotations that a pipeline's pod reports to their maximum sizes in
-// bytes. As in Jenkins, these are the stages (about five hundred), the inputs that the pipeline
-// waits for, and the test results.
+// bytes. As in Jenkins, the annotations contain the stages (at most about five hundred), the inputs
+// for which the pipeline waits, and the test results.
 var pipelineAnnotations = map[string]int{
 	buildv1.BuildJenkinsStatusJSONAnnotation:          128 << 10,
 	"openshift.io/jenkins-pending-input-actions-json": 64 << 10,

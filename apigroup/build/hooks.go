@@ -64,7 +64,7 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 
 // parsePath returns the secret and the kind from a request's path. The path is
 // buildconfigs/<name>/webhooks/<secret>/<kind> or, if the call is signed,
-// buildconfigs/<name>/webhooks/<kind>. ok is false for other paths.
+// buildconfigs/<name>/webhooks/<kind>. For other paths, ok is false.
 func parsePath(ctx context.Context) (secret, kind string, ok bool) {
 	const withSecret, withoutSecret = 5, 4
 	info, ok := request.RequestInfoFrom(ctx)
@@ -178,7 +178,7 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }
 
-// hidden replaces a webhook's secret in builds.
+// hidden replaces a webhook's secret in builds, which more users can read.
 const hidden = "***"
 
 // concealSecret replaces the secret in the path of a webhook call, even if the call is malformed.

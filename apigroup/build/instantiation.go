@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// objectStore provides the objects that an instantiation reads and writes.
+// objectStore reads and writes the objects of an instantiation.
 type objectStore interface {
 	config(ctx context.Context, name string) (*buildv1.BuildConfig, error)
 	build(ctx context.Context, name string) (*buildv1.Build, error)
@@ -24,8 +24,8 @@ type objectStore interface {
 //
 // It creates the build first, and then records the build's number and images in the configuration.
 // If the process is killed after creating the build but before recording it, the next instantiation
-// finds the build and records it. In the opposite order, a trigger could be marked as handled
-// without a build.
+// finds the existing build and records it. In the opposite order, a trigger could be marked as
+// handled although no build exists.
 type instantiation struct {
 	objectStore
 	// images returns the image streams that a configuration's builds can use.

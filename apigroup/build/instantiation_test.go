@@ -95,7 +95,7 @@ func TestKillNeitherLosesNorRepeatsBuild(t *testing.T) {
 		if store.builds["app-1"] == nil || store.current.Status.LastVersion != 0 {
 			t.Errorf("%s: builds after the failure are %v", name, store.builds)
 		}
-		// The trigger fires again, and finds the build.
+		// The trigger fires again, and start finds the existing build.
 		if _, err := instantiation.start(t.Context(), "app", request); !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) {
 			t.Errorf("%s: second instantiation: %v", name, err)
 		}

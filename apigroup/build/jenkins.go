@@ -25,21 +25,21 @@ import (
 // JenkinsPlugin is the name of the admission plugin that instantiates the Jenkins template.
 const JenkinsPlugin = "openshift.io/JenkinsBootstrapper"
 
-// Jenkins configures the Jenkins server of projects with pipelines (jenkinsPipelineConfig). A
-// project gets the objects from Template when its first pipeline is created or started.
+// Jenkins configures the Jenkins server of projects with pipelines (jenkinsPipelineConfig). The
+// objects of the template are created in a project when its first pipeline is created or started.
 type Jenkins struct {
 	// Namespace and Template identify the template.
 	Namespace, Template string
-	// Service is the name of a service in the template. A project that contains this service has a
-	// Jenkins.
+	// Service is the name of a service in the template. A project that contains this service
+	// already has a Jenkins server.
 	Service string
 	// Parameters sets the template's parameters.
 	Parameters map[string]string
 }
 
 // jenkinsAdmission is the admission plugin. It creates a TemplateInstance that has the service's
-// name and the user's permissions. Nothing deletes the TemplateInstance, even if the project has no
-// more pipelines.
+// name and the user's permissions. The TemplateInstance is never deleted, even if the project has
+// no more pipelines.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
 type jenkinsAdmission struct {
@@ -50,7 +50,7 @@ type jenkinsAdmission struct {
 
 var _ admission.ValidationInterface = &jenkinsAdmission{}
 
-// admission returns the plugin, or no plugin if projects do not get a Jenkins.
+// admission returns the admission plugin, or no plugin if projects do not have their own Jenkins.
 func (j *Jenkins) admission(shared *buildStore) []apiserver.Admission {
 	if j == nil {
 		return nil
@@ -60,7 +60,7 @@ func (j *Jenkins) admission(shared *buildStore) []apiserver.Admission {
 	}}}
 }
 
-// Validate creates Jenkins in a project that needs it.
+// Validate creates a Jenkins server in a project that requires one.
 func (j *jenkinsAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ctx = request.WithNamespace(ctx, a.GetNamespace())
 	if pipeline, err := j.isPipeline(ctx, a); err != nil || !pipeline || a.IsDryRun() {

@@ -118,7 +118,7 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	return &apiserver.Stream{Follow: options.Follow, Open: core.Pods(namespace).GetLogs(name, logOptions).Stream}, nil
 }
 
-// containerOf returns the name of the container that holds a build's log, or "" for the first
+// containerOf returns the name of the container whose log is the build's log, or "" for the first
 // container. If a pipeline failed to fetch its source, this is the container that fetches the
 // source.
 func containerOf(pod *corev1.Pod, build *buildv1.Build, options *buildv1.BuildLogOptions) string {
@@ -154,7 +154,7 @@ func isRejected(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod
 }
 
-// startError returns the error for a build that has not started in time. Clients retry the request,
+// startError returns the error for a build that does not start in time. Clients retry the request,
 // unless the build's pod was rejected.
 func startError(builds buildclient.BuildInterface, name string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -166,8 +166,8 @@ func startError(builds buildclient.BuildInterface, name string, timeout time.Dur
 	return apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for build %q to start after %s", name, timeout), 1)
 }
 
-// waitForStart waits until a build is running or has finished. If its pod cannot be created, the
-// error contains the reason.
+// waitForStart waits until a build is running or has finished. If the build's pod cannot be
+// created, the error contains the reason.
 func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(deps.Loopback)
 	if err != nil {

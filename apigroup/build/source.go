@@ -48,7 +48,7 @@ func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs fie
 	return append(errs, validateSecret(source.SourceSecret, at.Child("sourceSecret"))...)
 }
 
-// remote matches user@host:path, which Git supports in addition to URLs.
+// remote matches host:path and user@host:path, which Git supports in addition to URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
 // spaceOrControl reports whether a character is not allowed in a URL.
@@ -71,7 +71,7 @@ func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorL
 	return errs
 }
 
-// validateLocalPath rejects paths that lead outside the build's directory.
+// validateLocalPath rejects paths outside the build's directory.
 func validateLocalPath(relative string, at *field.Path) field.ErrorList {
 	clean := path.Clean(relative)
 	switch {

@@ -19,7 +19,7 @@ import (
 )
 
 // buildStore reads and writes builds and configurations. It does not authorize requests, because
-// the API server has already done so. Admission checks new builds.
+// the API server has already authorized them. Admission plugins check new builds.
 type buildStore struct{ deps apiserver.Deps }
 
 func (s buildStore) store(resource string) *registry.Store {
@@ -86,8 +86,8 @@ func (s buildStore) replace(ctx context.Context, resource string, object apiserv
 	return err
 }
 
-// create creates a build through a request to the API server, so that image policy, quotas and the
-// administrator's webhooks apply to the build.
+// create sends a request to the API server to create a build, so that the image policy, quotas and
+// the administrator's webhooks apply to the build.
 func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(s.deps.Loopback)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.
 	return client.Builds(build.Namespace).Create(ctx, build, metav1.CreateOptions{})
 }
 
-// incrementVersion increments a configuration's last version and returns it, or 0 if the
-// configuration does not exist.
+// incrementVersion increments a configuration's last version and returns the new version, or 0 if
+// the configuration does not exist.
 func (s buildStore) incrementVersion(ctx context.Context, config string) (number int64, err error) {
 	if config == "" {
 		return 0, nil

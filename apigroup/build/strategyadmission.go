@@ -15,7 +15,7 @@ import (
 const StrategyPlugin = "BuildByStrategy"
 
 // strategyAdmission is the admission plugin. To create, change or start a build or a configuration,
-// a user needs permission to create builds/docker, builds/source, builds/custom or
+// a user requires permission to create builds/docker, builds/source, builds/custom or
 // builds/jenkinspipeline, depending on the strategy. Webhooks and triggers start only builds that a
 // user with this permission has configured.
 //
@@ -31,7 +31,7 @@ func newStrategyAdmission(buildStore *buildStore) *strategyAdmission {
 	return &strategyAdmission{admission.NewHandler(admission.Create, admission.Update, admission.Connect), buildStore}
 }
 
-// Validate rejects requests with a strategy that the user may not use.
+// Validate rejects requests with a strategy that the user is not allowed to use.
 func (c *strategyAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	strategies, err := c.strategies(request.WithNamespace(ctx, a.GetNamespace()), a)
 	if err != nil {

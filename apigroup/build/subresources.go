@@ -25,7 +25,7 @@ func newRequestAction(deps apiserver.Deps) requestAction {
 	return requestAction{apiserver.Action[*buildv1.BuildRequest]{Kind: buildv1.GroupVersion.WithKind("BuildRequest")}, buildStore{deps}}
 }
 
-// request checks a request and returns its body.
+// request validates a request and returns its body.
 func (r requestAction) request(ctx context.Context, name string, body runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (*buildv1.BuildRequest, error) {
 	if err := apiserver.RejectDryRun(options); err != nil {

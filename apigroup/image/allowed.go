@@ -19,8 +19,8 @@ import (
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 11.2 (registries allowed for
 // import).
 type AllowedRegistry struct {
-	// Domain is a host with an optional port. In both parts, `*` matches any text, and `?` matches
-	// one character.
+	// Domain is a host with an optional port. In the host and in the port, `*` matches any text,
+	// and `?` matches one character.
 	Domain string
 	// Insecure changes the default port from 443 to 80.
 	Insecure bool
@@ -41,7 +41,8 @@ func importPorts(insecure bool) []string {
 }
 
 // streamPorts returns the default ports of a stream's registry. As in OpenShift 3.11, a registry
-// that is allowed with TLS is also allowed for insecure tags and streams, because they prefer TLS.
+// that is allowed with TLS is also allowed for insecure tags and streams, because they use TLS if
+// the registry supports it.
 func streamPorts(insecure bool) []string {
 	if insecure {
 		return []string{securePort, insecurePort}
@@ -57,8 +58,8 @@ func (a AllowedRegistry) split() (host, port string) {
 	return a.Domain, importPorts(a.Insecure)[0]
 }
 
-// matches reports whether the pattern matches a registry on one of its ports. If the registry's
-// name does not contain a port, the default ports apply.
+// matches reports whether the pattern matches a registry on one of the ports. If the registry's
+// name does not contain a port, defaults contains the ports.
 func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	host, port, err := net.SplitHostPort(registry)
 	ports := []string{port}
@@ -75,8 +76,9 @@ func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	})
 }
 
-// checkAllowed returns the reason why an image must not be used, or "". The default ports apply if
-// the registry's name does not contain a port. The cluster's own registry is always allowed.
+// checkAllowed returns the reason why an image must not be used, or "". defaults contains the ports
+// that apply if the registry's name does not contain a port. The cluster's own registry is always
+// allowed.
 func (o Options) checkAllowed(reference string, defaults []string) string {
 	if o.Allowed == nil {
 		return ""
@@ -103,7 +105,7 @@ func (o Options) checkAllowed(reference string, defaults []string) string {
 const maxListed = 5
 
 // checkRepository returns an error if the registry of a stream's repository is not allowed, unless
-// the old stream has the same repository.
+// the old stream already refers to the repository.
 func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorList {
 	repository := stream.Spec.DockerImageRepository
 	if repository == "" || had(old, repository) {

@@ -35,16 +35,16 @@ type Deployer struct {
 	Tags imageclient.ImageStreamTagsGetter
 	// Namespace and Deployment identify the ReplicationController.
 	Namespace, Deployment string
-	// Out receives the log.
+	// Out receives the deployer's log.
 	Out io.Writer
 }
 
-// run is the state of a single Run call. None of it has to survive a restart.
+// run is the state of a single Run call. It is not kept if the deployer restarts.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig
 	desired int32
-	// to is the name of the deployment. from holds the names of the configuration's older
+	// to is the name of the deployment. from lists the names of the configuration's older
 	// deployments that have pods, active deployment first.
 	to   string
 	from []string
@@ -107,8 +107,8 @@ func (r *run) markFailed(ctx context.Context, err error) error {
 	return err
 }
 
-// end marks the deployment as complete or failed by calling record. It does not change a deployment
-// that has been canceled or has already finished.
+// end calls record, which marks the deployment as complete or failed. It does not change a
+// deployment that has been canceled or has already finished.
 func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {

@@ -84,7 +84,7 @@ func newSite(t *testing.T, strategy appsv1.DeploymentStrategy) *site {
 	return s
 }
 
-// errKilled is the error that a killed deployer receives for its requests.
+// errKilled is the error that all requests of a killed deployer return.
 var errKilled = errors.New("killed")
 
 // dead counts a request, and reports whether the deployer is killed before the request.
@@ -100,7 +100,7 @@ func (s *site) dead() bool {
 	return false
 }
 
-// scale creates the pods that the ReplicationController requests.
+// scale creates the pods that the updated ReplicationController requires.
 func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
 	rc := action.(clienttesting.UpdateAction).GetObject().(*corev1.ReplicationController)
 	desired := *rc.Spec.Replicas
@@ -119,7 +119,7 @@ func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) 
 	return false, nil, nil
 }
 
-// old returns web-1's number of pods.
+// old returns the number of web-1's pods.
 func (s *site) old() (count int) {
 	list, err := s.client.Tracker().List(corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithKind("Pod"), "shop")
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *site) old() (count int) {
 	return count
 }
 
-// hook completes a hook's pod.
+// hook reacts to the creation of a hook's pod: it sets the pod's final phase and calls onHook.
 func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
 	name := strings.TrimPrefix(pod.Labels[rollout.PodTypeLabel], "hook-")

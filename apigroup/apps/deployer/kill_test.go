@@ -28,8 +28,8 @@ func (s *site) deployKilled(t *testing.T, after int64) bool {
 	return ctx.Err() != nil
 }
 
-// TestKilledDeployerIsContinuedByNext kills deployers before each of their requests. The next
-// deployer completes the remaining steps and repeats no step.
+// TestKilledDeployerIsContinuedByNext kills a deployer before each of its requests in turn. The
+// next deployer completes the remaining steps and does not repeat a step.
 func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	t.Parallel()
 	const abort = appsv1.LifecycleHookFailurePolicyAbort
@@ -64,8 +64,8 @@ func TestKilledDeployerIsContinuedByNext(t *testing.T) {
 	}
 }
 
-// TestFailedDeployerMarksDeploymentAsFailed kills a failing deployer before each of its requests.
-// The deployment fails once, and is not started again.
+// TestFailedDeployerMarksDeploymentAsFailed kills a failing deployer before each of its requests in
+// turn. The deployment fails once, and is not started again.
 func TestFailedDeployerMarksDeploymentAsFailed(t *testing.T) {
 	t.Parallel()
 	for after := int64(0); ; after++ {

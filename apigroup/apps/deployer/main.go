@@ -50,7 +50,7 @@ func Deploy(ctx context.Context, out io.Writer) error {
 	return d.Run(ctx)
 }
 
-// connection returns the client configuration of the pod's service account. It takes the token from
+// connection returns a client configuration for the pod's service account. It reads the token from
 // the environment variable rollout.TokenVariable or from the mounted volume.
 func connection(variable func(string) string) (*rest.Config, error) {
 	token, host, port := variable(rollout.TokenVariable), variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT")

@@ -36,7 +36,7 @@ func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStra
 	return r.hook(ctx, "post", params.Post)
 }
 
-// start scales the new deployment up: first to one pod and, when that pod is available, to the
+// start scales up the new deployment: first to one pod and, when that pod is available, to the
 // desired number of pods.
 func (r *run) start(ctx context.Context) error {
 	for _, step := range []int32{min(1, r.desired), r.desired} {
@@ -61,8 +61,8 @@ func (r *run) start(ctx context.Context) error {
 	return nil
 }
 
-// atLeast scales the new deployment up to at least the given number of pods. The deployment already
-// has more pods if an interrupted deployer scaled it.
+// atLeast scales the new deployment up to the given number of pods, unless it has more. It has more
+// pods if an interrupted deployer has already scaled it.
 func (r *run) atLeast(ctx context.Context, replicas int32) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// count holds the pod counts of the old or the new deployment.
+// count contains the pod counts of the old or the new deployment.
 type count struct {
 	// desired is the number of pods in the spec.
 	desired, available int32
@@ -22,7 +22,7 @@ type count struct {
 	complete bool
 }
 
-// limits adds the step calculation of a rolling deployment to rollout.Limits.
+// limits extends rollout.Limits with the calculation of a rolling deployment's next step.
 type limits struct{ rollout.Limits }
 
 // next returns the numbers of old and new pods after the next step. The number of new pods never

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// errTimeout means that there was no progress within the strategy's timeout.
+// errTimeout is the error for a deployment that makes no progress within the strategy's timeout.
 var errTimeout = errors.New("timed out")
 
 // isSettled reports whether the status of a ReplicationController is up to date and it has no more
@@ -27,11 +27,11 @@ func isSettled(rc *corev1.ReplicationController) bool {
 }
 
 const (
-	// unavailableTimeout is the maximum time for retries while the API server is unavailable. A
-	// control plane that was killed restarts within seconds.
+	// unavailableTimeout limits how long a request is retried while the API server is unavailable.
+	// A control plane that was killed restarts within seconds.
 	unavailableTimeout = 5 * time.Minute
-	// unauthorizedTimeout is the maximum time for retries after 401 and 403 responses, because an
-	// API server that has just started might not have loaded all RBAC rules yet.
+	// unauthorizedTimeout limits how long a request is retried after 401 and 403 responses: an API
+	// server that has just started might not have loaded all RBAC rules yet.
 	unauthorizedTimeout = 10 * time.Second
 )
 
@@ -75,9 +75,9 @@ func isUnavailable(err error) bool {
 		apierrors.IsInternalError(err)
 }
 
-// watchObjects calls see with all objects that match options, keyed by name, initially and after
-// each change, until see returns true or an error. see can store the results of its own updates in
-// the map; older events do not overwrite them.
+// watchObjects calls see with all objects that match options, keyed by name. It calls see initially
+// and after each change, until see returns true or an error. see can store the results of its own
+// updates in the map; older events do not overwrite them.
 func watchObjects[T any, P interface {
 	*T
 	metav1.Object
@@ -200,7 +200,7 @@ func selectName(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }
 
-// withTimeout calls do with a timeout, and returns errTimeout if it expires.
+// withTimeout calls do with a timeout, and returns errTimeout if the timeout expires.
 func withTimeout(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
 	limited, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()

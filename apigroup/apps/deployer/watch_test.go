@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// TestStaleEventsAreSkipped checks that an event from before a step does not cause the step to be
-// repeated.
+// TestStaleEventsAreSkipped checks that the deployer does not repeat a step because of an event
+// from before that step.
 func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {

@@ -100,8 +100,8 @@ func versionOf(deployments []*corev1.ReplicationController, version int64) *core
 	return nil
 }
 
-// trigger increments the version if there is a cause for a new deployment, and reports whether it
-// did. The status change causes another reconcile.
+// trigger increments the version and returns true if a trigger requires a new deployment. The
+// status update causes another reconcile.
 func (l *configController) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController, deployments []*corev1.ReplicationController) (bool, error) {
 	if len(unresolved(dc.Spec.Template)) > 0 {
 		return false, nil

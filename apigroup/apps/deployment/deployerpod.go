@@ -68,7 +68,7 @@ func fromSecret(variable, secret, key string) corev1.EnvVar {
 	}}}
 }
 
-// Exit codes of a process that is terminated by SIGKILL or SIGTERM.
+// Exit codes of processes that are terminated by SIGKILL and SIGTERM.
 const killed, terminated = 137, 143
 
 // pod returns a deployment's deployer pod. The container is restarted if it is killed, but not if
@@ -114,8 +114,8 @@ func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv
 	}}
 }
 
-// imageAffinity selects nodes that have the deployer image. No registry has this image, and the
-// kubelet would retry the pull only after ten seconds.
+// imageAffinity selects nodes that have the deployer image. The image is not in any registry, and
+// the kubelet would retry a failed pull only after ten seconds.
 func imageAffinity() *corev1.Affinity {
 	labeled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

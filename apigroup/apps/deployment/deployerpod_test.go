@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasTokenInEnvironment also checks that the pod gets the usual token volume if the
-// account has no token secret, or if another account is used.
+// TestDeployerPodHasTokenInEnvironment also checks that the pod has the usual token volume if the
+// account has no token secret, or if the pod uses another account.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

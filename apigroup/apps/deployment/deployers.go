@@ -64,8 +64,8 @@ func (l *deployerController) reconcile(ctx context.Context, key controller.Key) 
 	return l.syncDeployer(ctx, rc)
 }
 
-// createDeployer creates the deployer pod, and scales up the first pods of a rolling deployment, so
-// that both start at the same time.
+// createDeployer creates the deployer pod. It also creates the first pods of a rolling deployment,
+// so that they start at the same time as the deployer.
 func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.ReplicationController) error {
 	if rollout.Cancelled(rc) {
 		return l.fail(ctx, rc, "")
@@ -133,7 +133,7 @@ func (l *deployerController) firstStep(ctx context.Context, rc *corev1.Replicati
 	}
 	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
 	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
-	// Invalid means that a test operation of the patch failed.
+	// The error is Invalid if a test operation of the patch fails.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
 	}
@@ -170,9 +170,9 @@ func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.Replic
 	return nil
 }
 
-// deployerPod returns the pod that has the name of a deployment's deployer. If the cache has no
-// running pod, it reads the pod from the API server, because the cache might lack the pod or hold
-// the pod of an earlier attempt.
+// deployerPod returns the pod that has the name of a deployment's deployer. If the cache does not
+// contain a running pod of that name, deployerPod reads the pod from the API server, because the
+// cache might lack the pod or contain the pod of an earlier attempt.
 func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)
@@ -182,8 +182,8 @@ func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.Replica
 	return l.core.Pods(rc.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// fail marks a deployment as failed. If the deployment has been canceled, it keeps the cancellation
-// reason.
+// fail marks a deployment as failed. If the deployment has been canceled, fail keeps the
+// cancellation reason.
 func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationController, reason string) error {
 	changes := map[string]any{
 		appsv1.DeploymentStatusAnnotation: appsv1.DeploymentStatusFailed, rollout.CompletedAnnotation: now(), rollout.CreateErrorAnnotation: nil,
@@ -194,7 +194,8 @@ func (l *deployerController) fail(ctx context.Context, rc *corev1.ReplicationCon
 	return l.updateAnnotations(ctx, rc, changes)
 }
 
-// stopDeadlineSeconds is the deadline that stops a pod immediately. Kubernetes does not allow 0.
+// stopDeadlineSeconds is the activeDeadlineSeconds value that stops a pod immediately. Kubernetes
+// does not allow 0.
 const stopDeadlineSeconds = 1
 
 // stop stops the deployer pod and the hook pods. The pods and their logs remain.

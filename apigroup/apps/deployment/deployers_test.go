@@ -21,8 +21,8 @@ import (
 )
 
 // TestDeployerPodHasDeadlineForQuotas checks the pod against a quota that requires resource
-// requests for each container and limits pods with a deadline. The strategy sets both for its
-// deployer.
+// requests for each container and counts pods with a deadline. The strategy sets the requests and
+// the deadline for its deployer.
 func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
 		Requests: corev1.ResourceList{"cpu": resource.MustParse("100m")}, Limits: corev1.ResourceList{"memory": resource.MustParse("64Mi")},
@@ -68,7 +68,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	}
 }
 
-// full rejects all pods because a quota is exceeded.
+// full rejects the creation of all pods because a quota is exceeded.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// loops holds the configuration controller and the deployer controller, with caches that contain
-// the objects of a test.
+// loops contains the configuration controller and the deployer controller, with caches that contain
+// a test's objects.
 type loops struct {
 	config   *configController
 	deployer *deployerController
@@ -69,7 +69,8 @@ func configuration(version int64) *appsv1.DeploymentConfig {
 	return dc
 }
 
-// deployed returns the deployment of a configuration's latest version in the given phase.
+// deployed returns the deployment of a configuration's latest version. The deployment is in the
+// given phase.
 func deployed(t *testing.T, dc *appsv1.DeploymentConfig, phase appsv1.DeploymentStatus) *corev1.ReplicationController {
 	t.Helper()
 	rc, err := rollout.New(dc)

@@ -74,7 +74,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	return nil
 }
 
-// readable holds the image streams of a configuration's triggers from which the configuration's
+// readable contains the image streams of a configuration's triggers from which the configuration's
 // pods can pull.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
@@ -111,8 +111,8 @@ func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.Deploym
 	return streams, nil
 }
 
-// report reports missing access in an event and a condition. If forbidden is empty, it removes the
-// condition.
+// report reports missing access in an event and in a condition. If forbidden is empty, it removes
+// the condition.
 func (l *imageChangeController) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
 	next := dc.DeepCopy()
 	next.Status.Conditions = slices.DeleteFunc(next.Status.Conditions, func(c appsv1.DeploymentCondition) bool {

@@ -67,7 +67,7 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 const failedCreate = "FailedCreate"
 
 // updateFailure sets the ReplicaFailure condition while a deployment's pods or its deployer pod
-// cannot be created. Otherwise it removes the condition.
+// cannot be created. Otherwise, it removes the condition.
 func updateFailure(status *appsv1.DeploymentConfigStatus, newestFirst []*corev1.ReplicationController) {
 	for _, rc := range newestFirst {
 		if message := rollout.CreateFailure(rc); message != "" {
@@ -87,7 +87,7 @@ func condition(of appsv1.DeploymentConditionType, is corev1.ConditionStatus, rea
 func available(dc *appsv1.DeploymentConfig, pods int32) *appsv1.DeploymentCondition {
 	unavailable := 0
 	if params := dc.Spec.Strategy.RollingParams; params != nil && params.MaxUnavailable != nil && dc.Spec.Strategy.Type == appsv1.DeploymentStrategyTypeRolling {
-		// Validation guarantees that the conversion succeeds.
+		// Validation has ensured that the conversion succeeds.
 		unavailable, _ = intstr.GetScaledValueFromIntOrPercent(params.MaxUnavailable, int(dc.Spec.Replicas), false)
 	}
 	if pods >= dc.Spec.Replicas-int32(unavailable) && pods > 0 {

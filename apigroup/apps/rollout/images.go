@@ -31,7 +31,7 @@ func source(dc *appsv1.DeploymentConfig, params *appsv1.DeploymentTriggerImageCh
 	return namespace, stream, tag
 }
 
-// Forced reports whether a trigger that is not automatic must still update its image.
+// Forced reports whether to update the image of a trigger that is not automatic.
 type Forced func(*appsv1.DeploymentTriggerImageChangeParams) bool
 
 // UpdateImages sets the images in a configuration's template to the current images of the watched

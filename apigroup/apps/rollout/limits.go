@@ -10,8 +10,8 @@ import (
 
 // Limits defines how far a rolling deployment can deviate from the desired number of pods.
 type Limits struct {
-	// Desired is the final number of pods. Surge is the number of additional pods. Unavailable is
-	// the number of pods that can be unavailable.
+	// Desired is the final number of pods. Surge is the number of pods that can exist in excess of
+	// Desired. Unavailable is the number of pods that can be unavailable.
 	Desired, Surge, Unavailable int32
 }
 
@@ -38,7 +38,7 @@ func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams
 func (l Limits) Minimum() int32 { return l.Desired - l.Unavailable }
 
 // Grow returns the next number of new pods, given the current numbers of old and new pods. The
-// result is never smaller than new.
+// result is never less than new.
 func (l Limits) Grow(old, new int32) int32 {
 	if available := l.Desired + l.Surge - old - new; available > 0 && new < l.Desired {
 		return min(l.Desired, new+available)

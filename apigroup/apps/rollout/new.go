@@ -55,7 +55,7 @@ func New(dc *appsv1.DeploymentConfig) (*corev1.ReplicationController, error) {
 	}, nil
 }
 
-// Message describes the cause of a deployment in OpenShift 3's wording.
+// Message returns the cause of a deployment in OpenShift 3's wording.
 func Message(details *appsv1.DeploymentDetails) string {
 	switch {
 	case details == nil:

@@ -1,9 +1,10 @@
-// Package rollout defines how a DeploymentConfig's deployments are stored: each is a
+// Package rollout defines how a DeploymentConfig's deployments are stored: each deployment is a
 // ReplicationController with annotations for its version, configuration and phase. Controllers,
-// deployer pods, the API server and the client share this package. It only transforms objects.
+// deployer pods, the API server and the client share this package. It only transforms objects and
+// sends no requests.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 Deployments; the names are those of
-// OpenShift 3.11.
+// Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 Deployments; the names are the same
+// as in OpenShift 3.11.
 package rollout
 
 import (
@@ -31,34 +32,34 @@ const (
 	// DeploymentAnnotation is the annotation of a deployment's pods, deployer pod and hook pods.
 	// Its value is the name of the ReplicationController.
 	DeploymentAnnotation = "openshift.io/deployment.name"
-	// DesiredAnnotation holds the number of pods that the deployment has when it is complete.
+	// DesiredAnnotation contains the number of pods that the deployment has when it is complete.
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
-	// OriginalAnnotation holds the number of pods that the previous deployment had before the next
-	// deployment started.
+	// OriginalAnnotation contains the number of pods that the previous deployment had before the
+	// next deployment started.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
 	// ImageLabel is the label of nodes that have the image of deployer pods. A new node has the
-	// image after a few seconds. Deployer pods wait for the label.
+	// image after a few seconds. Deployer pods are scheduled only to nodes with the label.
 	ImageLabel = "slipway.openshift.io/deployer-image"
 	// PodTypeLabel is the label of a hook's pod. Its value is hook-pre, hook-mid or hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
-	// Annotations of the ReplicationController that hold the times at which the deployer pod was
+	// Annotations of the ReplicationController that contain the times at which the deployer pod was
 	// created, started and finished.
 	CreatedAnnotation   = "openshift.io/deployer-pod.created-at"
 	StartedAnnotation   = "openshift.io/deployer-pod.started-at"
 	CompletedAnnotation = "openshift.io/deployer-pod.completed-at"
-	// CreateErrorAnnotation holds the reason why the deployer pod of a new deployment cannot be
+	// CreateErrorAnnotation contains the reason why the deployer pod of a new deployment cannot be
 	// created.
 	CreateErrorAnnotation = "openshift.io/deployer-pod.create-error"
-	// NameVariable is the environment variable of deployers and hooks that holds the name of the
+	// NameVariable is the environment variable of deployers and hooks that contains the name of the
 	// ReplicationController.
 	NameVariable = "OPENSHIFT_DEPLOYMENT_NAME"
-	// NamespaceVariable is the environment variable of deployers and hooks that holds the namespace
-	// of the ReplicationController.
+	// NamespaceVariable is the environment variable of deployers and hooks that contains the
+	// namespace of the ReplicationController.
 	NamespaceVariable = "OPENSHIFT_DEPLOYMENT_NAMESPACE"
-	// TokenVariable is the environment variable of deployers that holds their API token, unless a
-	// volume contains the token.
+	// TokenVariable is the environment variable of deployers that contains their API token, unless
+	// a volume contains the token.
 	TokenVariable = "SLIPWAY_DEPLOYER_TOKEN"
-	// AuthorityVariable is the environment variable of deployers that holds the API server's CA
+	// AuthorityVariable is the environment variable of deployers that contains the API server's CA
 	// bundle, unless a volume contains the bundle.
 	AuthorityVariable = "SLIPWAY_DEPLOYER_CA"
 )
@@ -95,7 +96,7 @@ func ConfigOf(rc *corev1.ReplicationController) string {
 
 // Version returns the version of a deployment, or 0 for any other ReplicationController.
 func Version(rc *corev1.ReplicationController) int64 {
-	// 0 if missing.
+	// The version is 0 if the annotation is missing.
 	version, _ := strconv.ParseInt(rc.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return version
 }
@@ -127,13 +128,13 @@ func Fail(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))
 }
 
-// Cancelled reports whether a deployment is canceled.
+// Cancelled reports whether a deployment has been canceled.
 func Cancelled(rc *corev1.ReplicationController) bool {
 	return rc.Annotations[appsv1.DeploymentCancelledAnnotation] == "true"
 }
 
 // CreateFailure returns the reason why a deployment's deployer pod or its other pods cannot be
-// created, or "". The message names the quota, limit or policy that rejects the pods.
+// created, or "". The reason names the quota, limit or policy that rejects the pods.
 func CreateFailure(rc *corev1.ReplicationController) string {
 	if Phase(rc) == appsv1.DeploymentStatusNew {
 		return rc.Annotations[CreateErrorAnnotation]
@@ -184,7 +185,8 @@ func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bo
 }
 
 // Owns reports whether a pod is the deployer pod or a hook pod of a deployment. It ignores names
-// and labels, because an earlier deployment might have had the same name, and users can set both.
+// and labels, because an earlier deployment might have had the same name, and users can set names
+// and labels.
 func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
 }

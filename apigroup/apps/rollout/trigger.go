@@ -7,7 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Causes returns the causes for a new deployment, or nil if no new deployment is needed. last is
+// Causes returns the causes of a new deployment, or nil if no new deployment is required. last is
 // the configuration of the latest deployment, or nil.
 //
 // The first deployment waits until each ImageChange trigger has an image. A later deployment

@@ -52,8 +52,8 @@ func (l *buildController) controller(builds, pods, streams, services cache.Share
 	}
 }
 
-// keysWaitingForStream returns the keys of the builds that wait for their output image stream, or
-// for an image. object is the image stream that changed.
+// keysWaitingForStream returns the keys of the builds that are waiting for their output image
+// stream or for an image. object is the image stream that changed.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
 	// The cache returns no errors.
 	stream := object.(*imagev1.ImageStream)
@@ -127,8 +127,8 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 	return l.update(ctx, next)
 }
 
-// reasonError explains why a build cannot start, with the reason and message for the build's
-// status. If final is set, the build can never start.
+// reasonError explains why a build cannot start. It contains the reason and the message for the
+// build's status. If final is set, the build can never start.
 type reasonError struct {
 	reason  buildv1.StatusReason
 	message string
@@ -230,11 +230,11 @@ func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) erro
 	return l.end(ctx, build, canceledOutcome(build))
 }
 
-// podEndTimeout is how long a complete build's pod may take to exit.
+// podEndTimeout is the maximum time that the pod of a complete build can take to exit.
 const podEndTimeout = time.Minute
 
-// removeLatePod deletes a finished build's pod if the pod still runs, for example because a user
-// set the build's phase. It keeps a pod that has exited, and its log.
+// removeLatePod deletes a finished build's pod if the pod is still running, for example because a
+// user set the build's phase. It keeps a pod that has exited, and the pod's log.
 func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(instantiate.PodName(build.Name))
 	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
@@ -254,15 +254,14 @@ func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error 
 		return nil
 	}
 	err := l.core.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	// A conflict means that another pod now has this name.
+	// A conflict means that a different pod now has this name.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete build pod %q: %w", pod.Name, err)
 	}
 	return nil
 }
 
-// update stores a changed build. It returns a conflict error if the stored build has changed as
-// well.
+// update stores a changed build. It returns a conflict error if the stored build has also changed.
 func (l *buildController) update(ctx context.Context, next *buildv1.Build) error {
 	if _, err := l.client.Builds(next.Namespace).Update(ctx, next, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("update build %q: %w", next.Name, err)

@@ -1,9 +1,10 @@
-// Package buildcontroller contains the build controllers. One instantiates the first build of each
-// configuration and deletes old builds, another instantiates builds when an image changes, and a
-// third runs builds in pods. They keep all state in the API, so they can be restarted at any time.
+// Package buildcontroller contains the build controllers. The first instantiates the first build of
+// each configuration and deletes old builds, the second instantiates builds when an image changes,
+// and the third runs builds in pods. They keep all state in the API, so they can be restarted at
+// any time.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster
-// Administration, chapter 14; phases, reasons and messages are those of OpenShift 3.11.
+// Administration, chapter 14; phases, reasons and messages are the same as in OpenShift 3.11.
 package buildcontroller
 
 import (
@@ -21,29 +22,29 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controllers is the component that runs the controllers.
+// Controllers is the component that runs the package's controllers.
 type Controllers struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Image is the builder image, which all build pods except those of custom builds use.
+	// Image is the builder image. All build pods except the pods of custom builds use it.
 	Image string
 	// SeccompProfile is the name of a seccomp profile that allows a builder to start containers.
 	// The profile exists on every node.
 	SeccompProfile string
-	// CacheDriver is the CSI driver for volumes that a node keeps for later pods. If CacheDriver is
-	// empty, layers are not cached.
+	// CacheDriver is the CSI driver for volumes that a node keeps and mounts in later pods. If
+	// CacheDriver is empty, layers are not cached.
 	CacheDriver string
-	// CacheLabel is the label of the nodes on which CacheDriver runs.
+	// CacheLabel is the label of nodes on which CacheDriver runs.
 	CacheLabel string
 	// Version is the platform version that is passed to builders.
 	Version string
 	// JenkinsService is the name of the Jenkins service in a project. JenkinsProvisioned means that
-	// projects with pipelines get their own Jenkins. In that case, Slipway does not run pipelines
+	// each project with pipelines has its own Jenkins. In that case, Slipway does not run pipelines
 	// itself.
 	JenkinsService     string
 	JenkinsProvisioned bool
-	// Settings holds the administrator's settings. They can change at run time. A change applies to
-	// builds that start later.
+	// Settings stores the administrator's settings, which can change at run time. A change applies
+	// to builds that start later.
 	Settings *SettingsStore
 	// Metrics, if set, counts the builds.
 	Metrics *Metrics

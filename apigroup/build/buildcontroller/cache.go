@@ -18,9 +18,10 @@ import (
 // limit is larger.
 const maxCacheBytes = 1 << 40
 
-// mountCache adds a volume that holds the layers and sources of the configuration's earlier builds.
-// The driver isolates the volumes of different projects. A recreated configuration gets a new
-// volume. Custom builds get no volume. No build gets a volume while any node lacks the driver.
+// mountCache adds a volume that stores the layers and sources of the configuration's earlier
+// builds. The driver isolates different projects' volumes from each other. A recreated
+// configuration uses a new volume. Custom builds have no volume. No build has a volume while any
+// node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {
@@ -43,10 +44,9 @@ func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *bui
 	return nil
 }
 
-// allNodesHaveDriver reports whether all nodes have the driver, according to their labels. A pod on
-// a node without the driver would wait for the driver forever. While a node or its driver restarts,
-// the CSINode does not list the driver, but the node keeps its label, and the pod waits for the
-// driver.
+// allNodesHaveDriver reports whether all nodes have the driver's label. A pod on a node without the
+// driver would wait for the driver forever. While a node or its driver restarts, the CSINode does
+// not list the driver, but the node keeps its label, and the pod waits for the driver.
 func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
 	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

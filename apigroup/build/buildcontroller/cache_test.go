@@ -42,7 +42,7 @@ func TestBuildsOfOneConfigurationShareCacheVolume(t *testing.T) {
 	if err := indexer.Add(&buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "its-uid"}}); err != nil {
 		t.Fatal(err)
 	}
-	// While the node restarts, its CSINode has no driver.
+	// While the node restarts, its CSINode does not list the driver.
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node1", Labels: map[string]string{m.CacheLabel: "true"}}}
 	m.nodes = fake.NewClientset(node, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "node1"}}).CoreV1()
 

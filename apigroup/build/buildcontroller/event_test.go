@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// full rejects all pods because a quota is exceeded.
+// full rejects the creation of all pods because a quota is exceeded.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FuzzSourceSecret verifies that a secret for one directory on one server matches no other
+// FuzzSourceSecret verifies that a secret for one directory on one server does not match any other
 // repository.
 func FuzzSourceSecret(f *testing.F) {
 	for _, seed := range []string{

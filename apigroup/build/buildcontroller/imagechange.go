@@ -87,7 +87,7 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 			continue
 		}
 		from := &corev1.ObjectReference{Kind: tag.Kind, Namespace: namespaceOf(config, tag), Name: tag.Name}
-		// This also updates the images of the other triggers.
+		// The request also updates the images of the other triggers.
 		return instantiateBuild(ctx, l.client, l.events, config, &buildv1.BuildRequest{
 			From: from, TriggeredByImage: &corev1.ObjectReference{Kind: instantiate.DockerKind, Name: image},
 			TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Image change", ImageChangeBuild: &buildv1.ImageChangeCause{ImageID: image, FromRef: from}}},

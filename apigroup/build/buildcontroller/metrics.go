@@ -14,8 +14,9 @@ import (
 )
 
 // Metrics exports OpenShift 3's build metrics: openshift_build_total by phase, reason and strategy,
-// and openshift_build_active_time_seconds for each build that has not finished. The value is the
-// build's start time or, before it starts, its creation time, in seconds since 1970.
+// and openshift_build_active_time_seconds for each build that has not finished. The latter metric's
+// value is the build's start time or, before the build starts, its creation time, in seconds since
+// 1970.
 //
 // Source: the build controller metrics of OpenShift 3.11.
 type Metrics struct {
@@ -25,7 +26,7 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics. A process can call it only once. The metrics have values only
-// while the controllers run.
+// while the controllers are running.
 func NewMetrics() (*Metrics, error) {
 	m := newMetrics()
 	if err := legacyregistry.CustomRegister(m); err != nil {
@@ -44,7 +45,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// show sets the lister for the builds that the metrics count.
+// show sets the lister that provides the builds for the metrics.
 func (m *Metrics) show(builds buildlisters.BuildLister) {
 	if m != nil {
 		m.builds.Store(&builds)
@@ -57,7 +58,7 @@ func (m *Metrics) DescribeWithStability(out chan<- *metrics.Desc) {
 	out <- m.active
 }
 
-// CollectWithStability counts the cached builds.
+// CollectWithStability sends the metrics of the cached builds.
 func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 	lister := m.builds.Load()
 	if lister == nil {

@@ -18,7 +18,7 @@ const (
 	sourceDir = buildpod.SecretsDir + "/" + buildpod.SourceSecret
 )
 
-// mounts adds volumes and volume mounts to a pod.
+// mounts adds volumes to a pod, and their mounts to the pod's container.
 type mounts struct{ pod *corev1.PodSpec }
 
 func (m mounts) add(path string, readOnly bool, source corev1.VolumeSource) {
@@ -65,8 +65,8 @@ func mount(pod *corev1.Pod, build *buildv1.Build) {
 }
 
 // workLimit returns the maximum size of the work directory: the ephemeral storage limit or, by
-// default, 32 GiB, which fits images and the largest source that builders accept. If a build
-// exceeds the limit, the kubelet evicts its pod.
+// default, 32 GiB, which is enough for images and the largest source that builders accept. If a
+// build exceeds the limit, the kubelet evicts its pod.
 func workLimit(limits corev1.ResourceList) *resource.Quantity {
 	if limit, ok := limits[corev1.ResourceEphemeralStorage]; ok {
 		return &limit
@@ -82,8 +82,8 @@ func pullSecret(strategy *buildv1.BuildStrategy) *corev1.LocalObjectReference {
 	return nil
 }
 
-// pullSecretOf returns a pointer to a strategy's pull secret, or nil if the strategy pulls no
-// image.
+// pullSecretOf returns a pointer to a strategy's pull secret field, or nil if the strategy does not
+// pull an image.
 func pullSecretOf(strategy *buildv1.BuildStrategy) **corev1.LocalObjectReference {
 	switch {
 	case strategy.DockerStrategy != nil:

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// outcome is a build's final phase and its reason.
+// outcome contains a build's final phase, and the reason and message for it.
 type outcome struct {
 	phase   buildv1.BuildPhase
 	reason  buildv1.StatusReason
@@ -32,8 +32,8 @@ func canceledOutcome(build *buildv1.Build) outcome {
 }
 
 // isPushed reports whether Slipway's builder has reported the pushed image. This report is the
-// builder's last action. The kubelet reports that the pod has exited one or two seconds later. The
-// result is false for a custom builder, which can continue after its report.
+// builder's last action, and precedes the kubelet's report that the pod has exited by one or two
+// seconds. The result is false for a custom builder, which can continue after its report.
 func isPushed(build *buildv1.Build) bool {
 	status := &build.Status
 	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""
@@ -67,7 +67,7 @@ func (l *buildController) end(ctx context.Context, build *buildv1.Build, o outco
 	return nil
 }
 
-// result returns the outcome of a build whose pod has terminated.
+// result returns the outcome of a build whose pod has exited.
 func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	states := terminatedStates(pod)
 	switch {
@@ -105,7 +105,7 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 }
 
 // isSucceeded reports whether all containers of a pod have succeeded. The kubelet updates the pod's
-// phase a second later, after it has removed the pod sandbox.
+// phase only a second later, after it has removed the pod sandbox.
 func isSucceeded(pod *corev1.Pod) bool {
 	states := terminatedStates(pod)
 	return len(states) > 0 && len(states) == len(pod.Spec.Containers)+len(pod.Spec.InitContainers) &&
@@ -124,8 +124,8 @@ func terminatedStates(pod *corev1.Pod) (states []*corev1.ContainerStateTerminate
 	return states
 }
 
-// snippetLines and snippetWidth are the maximum number of lines in the log snippet of a build's
-// status and the maximum number of characters in a line.
+// snippetLines is the maximum number of lines in the log snippet of a build's status. snippetWidth
+// is the maximum number of characters in a line.
 const snippetLines, snippetWidth = 5, 120
 
 // logSnippet returns the end of a failed pod's log.

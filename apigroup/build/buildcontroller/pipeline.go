@@ -20,11 +20,11 @@ import (
 // The image stream tag of the image that runs Jenkinsfiles, and the container's name.
 const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "pipeline-runner", "latest", "pipeline"
 
-// errNoRunner is why a pipeline waits if the cluster has no runner image.
+// errNoRunner is the reason why a pipeline waits if the cluster has no runner image.
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a master, run slipway samples build pipeline-runner")
 
-// servedByJenkins reports whether a pipeline belongs to its project's Jenkins. If a project has a
-// Jenkins service, or gets one, Jenkins' sync plugin runs all its pipelines.
+// servedByJenkins reports whether Jenkins runs a pipeline. If a project has a Jenkins service, or
+// if each project with pipelines has its own Jenkins, Jenkins' sync plugin runs all pipelines.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false
@@ -34,7 +34,7 @@ func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 }
 
 // keysOfJenkins returns the keys of the waiting pipelines when a Jenkins service changes. Without
-// the service, Slipway's Jenkinsfile runner serves them.
+// the service, Slipway's Jenkinsfile runner runs them.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
@@ -64,8 +64,8 @@ func (m *podFactory) runnerImage() (string, error) {
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidImageReference, message: "The pipeline runner is missing: " + errNoRunner.Error() + ".", cause: errNoRunner}
 }
 
-// reportRunner creates an event for a pipeline that waits for the runner image. It creates the
-// event only once.
+// reportRunner creates an event for a pipeline that is waiting for the runner image. It creates
+// only one event for each pipeline.
 func (l *buildController) reportRunner(build *buildv1.Build, err error) {
 	if errors.Is(err, errNoRunner) && build.Status.Reason == "" {
 		l.events.Event(build, corev1.EventTypeWarning, "PipelineRunnerMissing", err.Error())

@@ -31,8 +31,8 @@ type podFactory struct {
 	access  streamAccess
 }
 
-// pod returns a build's pod, and the reference to which the build pushes its image, or "" if it
-// pushes no image.
+// pod returns a build's pod. output is the reference to which the build pushes its image, or "" if
+// the build does not push an image.
 func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
 	buildForPod := build.DeepCopy() // the Build that the builder receives
 	buildForPod.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
@@ -88,7 +88,8 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	return pod, output, nil
 }
 
-// output returns the reference to which a build pushes its image, or "" if it pushes no image.
+// output returns the reference to which a build pushes its image, or "" if it does not push an
+// image.
 func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To
 	if to == nil || to.Kind == instantiate.DockerKind {
@@ -133,7 +134,7 @@ func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	return nil
 }
 
-// container returns the container in a build's pod.
+// container returns the container of a build's pod.
 func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	strategy := &build.Spec.Strategy
 	container := corev1.Container{
@@ -222,8 +223,8 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 }
 
 // isSensitive reports whether an environment variable affects the dynamic linker or the programs
-// that the builder runs. Only the platform may set such variables, because builders have more
-// privileges on their node than the user.
+// that the builder runs. Only the platform is allowed to set such variables, because builders have
+// more privileges on their node than the user.
 func isSensitive(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, prefix := range []string{"LD_", "GIT_", "SSH_", "GO", "XDG_", "BUILDKIT_", "BUILDAH_", "CONTAINER", "DOCKER_", "PERL", "PYTHON", "BASH_", "SSL_", "KUBERNETES_"} {

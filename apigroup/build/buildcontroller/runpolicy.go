@@ -52,11 +52,11 @@ func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1
 	return builds
 }
 
-// requeueInterval is a safety net. Normally, the waiting build is reconciled when the previous
-// build finishes.
+// requeueInterval is a safety net. Normally, a waiting build is reconciled when the previous build
+// finishes.
 const requeueInterval = 5 * time.Minute
 
-// mustWait applies the run policy: it reports whether a build has to wait for other builds of its
+// mustWait applies the run policy: it reports whether a build must wait for other builds of its
 // configuration. With SerialLatestOnly, it cancels older waiting builds.
 func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
 	policy := instantiate.Policy(build)
@@ -101,8 +101,8 @@ func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	})
 }
 
-// blocksOthers reports whether other builds might have to wait for this build. They never wait for
-// pipelines that Jenkins runs, because Jenkins has its own queue.
+// blocksOthers reports whether other builds might have to wait for this build. Builds never wait
+// for pipelines that Jenkins runs, because Jenkins has its own queue.
 func (l *buildController) blocksOthers(build *buildv1.Build) bool {
 	return !instantiate.Ended(build) && build.DeletionTimestamp == nil && !l.servedByJenkins(build)
 }
@@ -144,7 +144,8 @@ func (l *buildController) keysWithNext(object any) []controller.Key {
 	return keys
 }
 
-// isDeleted reports whether this build no longer exists. A different build can have the same name.
+// isDeleted reports whether this build no longer exists. A new build with the same name might
+// exist.
 func (l *buildController) isDeleted(build *buildv1.Build) bool {
 	current, err := l.builds.Builds(build.Namespace).Get(build.Name)
 	return apierrors.IsNotFound(err) || err == nil && current.UID != build.UID

@@ -127,8 +127,8 @@ func TestEveryWaitingBuildStarts(t *testing.T) {
 	}
 }
 
-// startNext stores a finished build. It returns the build that is enqueued as a result and can
-// start, or nil.
+// startNext stores a finished build. It returns the build that is enqueued as a result and is able
+// to start, or nil.
 func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begins *buildv1.Build) {
 	t.Helper()
 	if err := loop.indexer.Update(build); err != nil {

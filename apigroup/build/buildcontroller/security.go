@@ -10,9 +10,9 @@ import (
 // secure sets the security context of a build's containers. They run in a user namespace, so root
 // in the container has no privileges on the node. A builder mounts file systems and starts
 // containers. This requires SYS_ADMIN, an unmasked /proc, and a seccomp profile that allows more
-// than the default profile. Build steps have the default profile. Slipway's builder also gets
+// than the default profile. Build steps use the default profile. Slipway's builder also has
 // NET_ADMIN for the pod's network: it blocks link-local addresses for its steps and then drops the
-// capability. No builder gets NET_RAW, because raw frames would bypass this block.
+// capability. No builder has NET_RAW, because raw frames would bypass this block.
 func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 	pod.HostUsers = ptr.To(false)
 	container := &pod.Containers[0]
@@ -31,7 +31,8 @@ func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 }
 
 // confiner returns the init container that blocks link-local addresses for a custom builder. The
-// init container runs Slipway's builder with NET_ADMIN, which a custom builder never gets.
+// init container runs Slipway's builder with NET_ADMIN. A custom builder itself never has
+// NET_ADMIN.
 func (m *podFactory) confiner(resources corev1.ResourceRequirements) corev1.Container {
 	return corev1.Container{
 		Name: "manage-network", Image: m.Image, ImagePullPolicy: corev1.PullIfNotPresent, Args: []string{buildpod.ConfineArgument}, Resources: resources,

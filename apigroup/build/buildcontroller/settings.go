@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Settings holds the administrator's settings for all builds.
+// Settings contains the administrator's settings for all builds.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the configuration
 // of the plugins BuildDefaults and BuildOverrides.
@@ -26,8 +26,8 @@ type Settings struct {
 	Overrides legacyv1.BuildOverridesConfig
 }
 
-// ReadSettings decodes the configuration of the admission plugins BuildDefaults and BuildOverrides,
-// as JSON or YAML. Empty input means no settings.
+// ReadSettings decodes the configuration of the admission plugins BuildDefaults and BuildOverrides
+// from JSON or YAML. If an input is empty, no settings apply.
 func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	s := &Settings{}
 	for _, plugin := range []struct {
@@ -42,7 +42,7 @@ func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	return s, nil
 }
 
-// SettingsStore holds the current settings.
+// SettingsStore stores the current settings.
 type SettingsStore struct{ current atomic.Pointer[Settings] }
 
 // NewSettingsStore returns a store with initial settings.
@@ -83,9 +83,9 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	}
 }
 
-// withoutEmpty returns env without those empty environment variables that have a default. A
-// template sets such a variable if a parameter is empty. An empty proxy variable is kept: it means
-// that the build uses no proxy.
+// withoutEmpty returns env without empty environment variables for which defaults contains a value.
+// A template sets a variable to "" if a parameter has no value. An empty proxy variable is kept: it
+// means that the build uses no proxy.
 func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&
@@ -105,7 +105,8 @@ func setDefault(value **string, defaultValue string) {
 	}
 }
 
-// with returns a map with the entries of both maps. The entries of others take precedence.
+// with returns a map with the entries of both maps. The entries of others take precedence over
+// entries.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)

@@ -99,7 +99,7 @@ func TestSettingsApplyToBuilds(t *testing.T) {
 	}
 }
 
-// Templates set an environment variable to "" if its parameter has no value.
+// Templates set an environment variable to "" if the corresponding parameter has no value.
 func TestDefaultsReplaceEmptyVariables(t *testing.T) {
 	secret := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "url"}}
 	for _, tt := range []struct {

@@ -13,15 +13,15 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// streamAccess checks whether builds may access image streams in other projects. The controllers
-// can read all projects. Without this check, a build would disclose content of projects that its
-// owner cannot read.
+// streamAccess checks whether builds are allowed to access image streams in other projects. The
+// controllers can read all projects. Without this check, a build would disclose content of projects
+// that its owner cannot read.
 type streamAccess struct {
 	reviews authorizationclient.SubjectAccessReviewsGetter
 }
 
-// allowed reports whether the builds' service account has a permission on an image stream. Streams
-// in the builds' own project are always allowed here, because the registry enforces access to them.
+// allowed reports whether the builds' service account has a permission on an image stream. It
+// allows all streams in the builds' own project, because the registry enforces access to them.
 func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1.CommonSpec, verb, namespace, stream string) (bool, error) {
 	if namespace == project {
 		return true, nil
@@ -30,9 +30,9 @@ func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1
 }
 
 // images returns a function that returns image streams for a project's builds. For a stream from
-// which the builds must not pull, the function returns nil. If forbidden is set, the function
-// stores a message in it for the first such stream. It checks access before it reads the stream, so
-// a denial does not disclose whether the stream exists.
+// which the builds must not pull, the function returns nil. If forbidden is not nil, the function
+// stores an error message for the first such stream in it. The function checks access before it
+// reads the stream, so a denial does not disclose whether the stream exists.
 func (r streamAccess) images(ctx context.Context, streams imagelisters.ImageStreamLister, project string, spec *buildv1.CommonSpec, forbidden *string) instantiate.Images {
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		allowed, err := r.allowed(ctx, project, spec, pull.Get, namespace, name)

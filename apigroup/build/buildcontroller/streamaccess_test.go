@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-// accessFor returns access reviews that allow one account or group to use one verb on the streams
-// of one project.
+// accessFor returns a streamAccess that allows one account or group to use one verb on one
+// project's streams.
 func accessFor(account, verb, namespace string) streamAccess {
 	kube := fake.NewClientset()
 	kube.PrependReactor("create", "subjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {

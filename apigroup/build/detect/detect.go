@@ -1,6 +1,6 @@
 // Package detect determines what a Git repository contains, so that the web console can offer a
-// suitable builder image. It reads the repository on behalf of a user, under the rules that apply
-// to all connections to user-specified servers.
+// suitable builder image. It reads the repository on behalf of a user, and the rules for all
+// connections to user-specified servers apply.
 package detect
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Path is the path at which a Source is served. Query parameters: namespace (the project in which
-// the user wants to build), uri, ref and dir.
+// Path is the path at which the API server serves a Source. Query parameters: namespace (the
+// project in which the user wants to build), uri, ref and dir.
 const Path = "/slipway/source"
 
 const (
@@ -60,7 +60,7 @@ type view struct {
 	transport  http.RoundTripper
 
 	mu sync.Mutex
-	// reading contains the users for whom a repository is being read.
+	// reading contains the users for whom a repository is being read, to enforce one read per user.
 	reading map[string]bool
 }
 
@@ -86,8 +86,8 @@ func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	return Source{Language: language.Of(names), Dockerfile: slices.Contains(names, "Dockerfile")}, nil
 }
 
-// authorize checks that a user may create a build configuration, because the resulting builds could
-// read the same content.
+// authorize checks that a user is allowed to create a build configuration, because the resulting
+// builds could read the same content.
 func (v *view) authorize(ctx context.Context, who user.Info, namespace string) error {
 	const resource = "buildconfigs"
 	decision, _, err := v.authorizer.Authorize(ctx, authorizer.AttributesRecord{

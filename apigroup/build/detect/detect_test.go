@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// builders authorizes users to create build configurations in the project shop.
+// builders allows users to create build configurations in the project shop.
 var builders = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetNamespace() == "shop" && a.GetVerb() == "create" && a.GetAPIGroup() == "build.openshift.io" && a.GetResource() == "buildconfigs" {
 		return authorizer.DecisionAllow, "", nil

@@ -20,14 +20,14 @@ const (
 	DockerKind = "DockerImage"
 )
 
-// baseVariable is the environment variable that tells custom builders the base image.
+// baseVariable is the environment variable that contains the base image for custom builders.
 const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 
 // Images returns an image stream, or nil if the stream does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
 // Resolve returns the pull spec of the image to which a reference currently refers. namespace is
-// the namespace of references that have none.
+// the default namespace of the reference.
 func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (string, error) {
 	if reference.Kind == DockerKind {
 		return reference.Name, nil
@@ -122,7 +122,7 @@ func triggeredImage(config *buildv1.BuildConfig, reference *corev1.ObjectReferen
 }
 
 // Watched returns the tag that a trigger watches: the trigger's own tag or, by default, the
-// strategy's tag. It returns nil if neither is set.
+// strategy's tag. It returns nil if neither tag is set.
 func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *corev1.ObjectReference {
 	from := trigger.From
 	if from == nil {
@@ -134,8 +134,8 @@ func Watched(config *buildv1.BuildConfig, trigger *buildv1.ImageChangeTrigger) *
 	return from
 }
 
-// Same reports whether two references are equal. namespace is the namespace of references that have
-// none.
+// Same reports whether two references are equal. namespace is the default namespace of both
+// references.
 func Same(namespace string, a, b *corev1.ObjectReference) bool {
 	namespaceOf := func(reference *corev1.ObjectReference) string {
 		if reference.Namespace == "" {
@@ -152,9 +152,11 @@ func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerTyp
 }
 
 // UpdateTriggers records the next build's images in a configuration's triggers. If an ImageChange
-// trigger caused the request, the request contains that trigger's tag and image. The other triggers
-// get the current image of their tag, or no image if it is the strategy's tag and has no image.
-// UpdateTriggers reports whether the request's trigger already had the image.
+// trigger caused the request, the request contains that trigger's tag and image. For the other
+// triggers that are not paused, UpdateTriggers records the current image of their tag. If the tag
+// has no image, it clears the recorded image of a trigger that watches the strategy's tag, and
+// keeps the recorded image of any other trigger. It reports whether the request's trigger already
+// had the image.
 func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange

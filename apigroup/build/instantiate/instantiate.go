@@ -1,10 +1,10 @@
 // Package instantiate creates builds, either from a configuration and a request, or as clones of
 // earlier builds. It also defines the names, labels and annotations of builds and their pods. The
-// API server, the controllers and the client share this package. It transforms objects and makes no
+// API server, the controllers and the client share this package. It transforms objects and sends no
 // requests.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; names, labels and
-// annotations are those of OpenShift 3.11.
+// annotations are the same as in OpenShift 3.11.
 package instantiate
 
 import (
@@ -43,7 +43,7 @@ func UserOf(project string, spec *buildv1.CommonSpec) user.Info {
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
 }
 
-// PodName returns the name of a build's pod. It shortens a name that would be too long.
+// PodName returns the name of a build's pod. It shortens the name if it would be too long.
 func PodName(build string) string {
 	const suffix = "-build"
 	if len(build)+len(suffix) <= validation.DNS1123SubdomainMaxLength {
@@ -65,7 +65,7 @@ func Selector(config string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{buildv1.BuildConfigLabel: Label(config)})
 }
 
-// ConfigOf returns the name of a build's configuration, or "" if it has none.
+// ConfigOf returns the name of a build's configuration, or "" if the build has no configuration.
 func ConfigOf(build *buildv1.Build) string {
 	if build.Status.Config != nil {
 		return build.Status.Config.Name
@@ -73,7 +73,7 @@ func ConfigOf(build *buildv1.Build) string {
 	return build.Annotations[buildv1.BuildConfigAnnotation]
 }
 
-// Number returns a build's number within its configuration, or 0 if it has none.
+// Number returns a build's number within its configuration, or 0 if the build has no number.
 func Number(build *buildv1.Build) int64 {
 	// The number is 0 if the annotation is missing.
 	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64)
@@ -184,8 +184,8 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override returns env with the environment variables from with, which replace variables of the
-// same name.
+// Override returns env with the environment variables in with, which replace variables of the same
+// name.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })
@@ -218,12 +218,13 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 }
 
 // RemoveAnswers removes the answers to a pipeline's inputs from a new build. Users who are only
-// allowed to start builds must not add answers. This requires permission to update builds.
+// allowed to start builds must not add answers, which requires permission to update builds.
 func RemoveAnswers(build *buildv1.Build) {
 	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 }
 
-// mergeMaps returns a map with the entries of all maps. Later maps take precedence.
+// mergeMaps returns a map with the entries of all maps. Later maps take precedence over earlier
+// maps.
 func mergeMaps(all ...map[string]string) map[string]string {
 	result := map[string]string{}
 	for _, m := range all {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// images returns the stream "ruby" in the project "shop".
+// images returns the image stream "ruby" in the project "shop", and no other image stream.
 func images(namespace, name string) (*imagev1.ImageStream, error) {
 	if namespace != "shop" || name != "ruby" {
 		return nil, nil

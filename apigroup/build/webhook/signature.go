@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Headers that prove that the caller knows the secret, so that the URL need not contain it. Source:
-// GitHub, validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token; Bitbucket,
-// secure webhooks.
+// Headers that prove that the caller knows the secret, so the URL does not have to contain it.
+// Source: GitHub, validating webhook deliveries; Gogs, webhooks; GitLab, webhooks, secret token;
+// Bitbucket, secure webhooks.
 const (
 	githubSignature    = "X-Hub-Signature-256"
 	gogsSignature      = "X-Gogs-Signature"
@@ -42,8 +42,8 @@ func Verified(kind string, call Call, secret string) bool {
 	return hmac.Equal(signature, sum.Sum(nil))
 }
 
-// proof returns the hexadecimal signature or GitLab's token, or "" if the call contains no proof.
-// It ignores SHA-1 signatures, which GitHub also sends for compatibility.
+// proof returns the hexadecimal signature or GitLab's token, or "" if the call contains neither. It
+// ignores SHA-1 signatures, which GitHub also sends for compatibility.
 func proof(kind string, header http.Header) string {
 	const algorithm = "sha256="
 	switch kind {
@@ -61,7 +61,8 @@ func proof(kind string, header http.Header) string {
 	return ""
 }
 
-// Same compares secrets. How long it takes depends neither on their content nor on their length.
+// Same compares secrets in constant time: the duration depends neither on their content nor on
+// their length.
 func Same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

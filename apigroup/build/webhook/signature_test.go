@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// hello is the HMAC-SHA256 of "Hello, World!" with the key "It's a Secret to Everybody", as in
-// GitHub's documentation.
+// hello is the HMAC-SHA256 of "Hello, World!" with the key "It's a Secret to Everybody", which is
+// the example in GitHub's documentation.
 const (
 	hello    = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
 	everyone = "It's a Secret to Everybody"

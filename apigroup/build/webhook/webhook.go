@@ -27,9 +27,10 @@ type Call struct {
 	Body   []byte
 }
 
-// Event is a decoded call.
+// Event is the result of decoding a call.
 type Event struct {
-	// Ignored explains why the call starts no build. If Ignored is empty, the call starts a build.
+	// Ignored explains why the call does not start a build. If Ignored is empty, the call starts a
+	// build.
 	Ignored string
 	// Revision is the pushed revision, or nil if the call does not contain a revision.
 	Revision *buildv1.SourceRevision
@@ -138,8 +139,8 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 }
 
 const (
-	// maxValues is the maximum number of JSON values in a body. There is a limit because decoded
-	// values need more memory than their text.
+	// maxValues is the maximum number of JSON values in a body. It limits the memory for decoded
+	// values, which exceeds the size of their text.
 	maxValues = 200_000
 	// maxYAMLBytes is the maximum size of a YAML body in bytes, before and after its aliases are
 	// expanded.

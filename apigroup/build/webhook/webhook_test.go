@@ -74,7 +74,7 @@ func TestReadersDecodeCalls(t *testing.T) {
 	}
 }
 
-// FuzzCalls verifies that any call either is rejected, is ignored, or starts a build.
+// FuzzCalls verifies that every call is rejected, is ignored, or starts a build.
 func FuzzCalls(f *testing.F) {
 	for _, body := range []string{pushEvent, bitbucket, server, generic, "{}", "null", `{"commits": [null], "changes": [null], "push": {"changes": [{}]}}`, "a: &a [*a]"} {
 		f.Add([]byte(body), "main")
