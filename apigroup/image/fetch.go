@@ -20,10 +20,10 @@ import (
 )
 
 // maxImages is the maximum number of images in an index that is imported completely. Published
-// indexes have about a dozen images.
+// indexes contain about a dozen images.
 const maxImages = 100
 
-// fetcher fetches images from other registries for one import.
+// fetcher fetches images from remote registries for one import.
 type fetcher struct {
 	insecure         bool // applies to all registries
 	strict, careless *registryclient.Session
@@ -31,8 +31,8 @@ type fetcher struct {
 	stream *imagev1.ImageStream
 }
 
-// newFetcher returns a fetcher that uses an account's connections. If insecure is true, the fetcher
-// does not verify certificates.
+// newFetcher returns a fetcher that uses the account's connections. If insecure is true, the
+// fetcher does not verify certificates.
 func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keychain registryclient.Keychain, insecure bool) (fetcher, error) {
 	session := func(insecure bool) (*registryclient.Session, error) {
 		client := pool.Client(account, insecure)
@@ -55,7 +55,7 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 	return f.strict
 }
 
-// image fetches an image. If from refers to an index, it fetches the image for the preferred
+// image fetches an image. If from refers to an index, image fetches the image for the preferred
 // platform or, with the import mode PreserveOriginal, the index and all its images.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy, preferred platform) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
@@ -117,8 +117,8 @@ func preferredPlatform(tag *imagev1.TagReference) platform {
 }
 
 // platformDigest returns the digest of the index's image for the preferred platform. If the index
-// has no such image, it returns the image for Linux on this machine's architecture, or else the
-// first Linux image.
+// does not contain such an image, it returns the image for Linux on this machine's architecture, or
+// else the first Linux image.
 func platformDigest(index *imagev1.Image, preferred platform) (digest string, err error) {
 	for _, candidate := range []platform{preferred, {"linux", runtime.GOARCH}, {"linux", ""}} {
 		for _, entry := range index.DockerImageManifests {
@@ -179,7 +179,7 @@ func newestFirst(tags []string) {
 	})
 }
 
-// outcome returns a status that reports the result of an import.
+// outcome returns a Status for the result of an import. image is the name of the imported image.
 func outcome(err error, image string) metav1.Status {
 	if err == nil {
 		return metav1.Status{Status: metav1.StatusSuccess}

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// FuzzReference checks that all parsers find the same registry in a reference that passes
+// FuzzReference checks that all parsers return the same registry for a reference that passes
 // validation.
 func FuzzReference(f *testing.F) {
 	for _, seed := range []string{

@@ -1,8 +1,8 @@
-// Package image serves the API group image.openshift.io: images, which record content in
+// Package image serves the API group image.openshift.io: images, which describe the content of
 // registries, and image streams, which give images names (tags) and keep each tag's history.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
-// are those of github.com/openshift/api/image/v1.
+// are defined in github.com/openshift/api/image/v1.
 package image
 
 import (
@@ -30,12 +30,13 @@ type Options struct {
 	PublicRegistry string
 	// Hosts are additional names of the cluster's registry.
 	Hosts []string
-	// Allowed lists the registries from which users can import images. nil allows all registries.
+	// Allowed lists the registries from which users are allowed to import images. nil allows all
+	// registries.
 	Allowed []AllowedRegistry
-	// MaxBulkImport is the maximum number of tags that one repository import imports. 0 means no
-	// limit.
+	// MaxBulkImport is the maximum number of tags that the import of one repository can import. 0
+	// means no limit.
 	MaxBulkImport int
-	// Registries connects to other registries.
+	// Registries manages the connections to remote registries.
 	Registries *registryclient.Pool
 }
 
@@ -44,7 +45,7 @@ func (o Options) integrated(registry string) bool {
 	return registry != "" && (registry == o.Registry || slices.Contains(o.Hosts, registry))
 }
 
-// Feature returns the API group.
+// Feature returns the API group image.openshift.io for registration in the API server.
 func Feature(options Options) apiserver.Feature {
 	streams, records := &streams{options: options}, newRecordCounter()
 	virtual := func(plural string, storageOf func(view) rest.Storage) apiserver.Served {
@@ -100,8 +101,8 @@ func images() apiserver.Served {
 }
 
 // keepContent silently reverts changes to an image's content: a user can change only the metadata,
-// the signatures and the pull spec. It is a no-op if the context has the key completion, which the
-// server sets to add missing content.
+// the signatures and the pull spec. It is a no-op if the context contains the key completion, which
+// the server sets when it adds missing content.
 func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	if old == nil || ctx.Value(completion{}) != nil {
 		return
@@ -117,8 +118,8 @@ func copyContent(to, from *imagev1.Image) {
 	to.DockerImageManifests = from.DockerImageManifests
 }
 
-// completion is the context key of requests in which the server is allowed to change a record's
-// content.
+// completion is the context key of requests in which the server is allowed to change the content of
+// an image record.
 type completion struct{}
 
 func (s *streams) resource() apiserver.Served {

@@ -15,7 +15,8 @@ import (
 )
 
 // imageTags serves the resource imagetags, which separates the spec and the status of a stream's
-// tags: a tag's target, its history, and its image. It updates tags in the same way as streamTags.
+// tags: a tag's target, its history, and its image. It updates tags in the same way as streamTags
+// does.
 type imageTags struct {
 	*streamTags
 	rest.TableConvertor

@@ -21,23 +21,22 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// imports imports remote images with the project's credentials. An import can make them the newest
-// images of a stream's tags.
+// imports fetches remote images with the project's credentials, and can tag them into a stream.
 type imports struct {
 	view
 	options Options
 	core    coreclient.CoreV1Interface
 	limits  limits
-	// fetchTimeout is the maximum time for fetching all images of an import. Images that are not
-	// fetched in time are not imported.
+	// fetchTimeout is the maximum time for fetching all images of an import. An image that is not
+	// fetched in time is not imported.
 	fetchTimeout time.Duration
 }
 
-// fetchTimeout leaves 14 of a request's 34 seconds for storing the results.
+// fetchTimeout leaves 14 of a request's 34 seconds for the storage of the results.
 const fetchTimeout = 20 * time.Second
 
-// busyRetrySeconds is the number of seconds after which a client can retry an import that would
-// have exceeded the memory limit.
+// busyRetrySeconds is the number of seconds after which a client can retry an import that was
+// rejected because it would have exceeded the memory limit.
 const busyRetrySeconds = 2
 
 // maxFetches is the maximum number of concurrent fetches in an import. Because of fetchTimeout, an
@@ -61,7 +60,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
 	stream, err := i.stream(ctx, desired.Name)
-	// The later validate call reports invalid names.
+	// The call of validate below reports invalid names.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
 		return nil, err
 	}
@@ -91,8 +90,8 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	return hideManifests(desired), nil
 }
 
-// fetcher returns a fetcher with the project's credentials. The stream is nil if it does not exist.
-// fetcher skips invalid secrets.
+// fetcher returns a fetcher with the project's credentials. stream is nil if the stream does not
+// exist. Invalid secrets are skipped.
 func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.ImageStream, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, project)
 	if err != nil {
@@ -104,7 +103,7 @@ func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.I
 	return fetch, err
 }
 
-// result is a fetched image and the resulting change to the stream's tag.
+// result contains a fetched image and the resulting change of the stream's tag.
 type result struct {
 	tag       string // empty if no tag changes
 	from      string

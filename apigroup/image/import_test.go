@@ -64,7 +64,7 @@ func push(t *testing.T, reference string, artifact remote.Taggable) {
 	}
 }
 
-// reading returns a fetcher without credentials.
+// reading returns a fetcher without credentials, for tests that only read.
 func reading(t *testing.T) fetcher {
 	t.Helper()
 	fetcher, err := newFetcher(registryclient.NewPool(outbound.New(outbound.Policy{AllowedNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}), 50), nil, nil, false)
@@ -142,7 +142,7 @@ func TestImportReportsMissingImage(t *testing.T) {
 	}
 }
 
-// importOf returns an import request for images.
+// importOf returns an import request for the images in from.
 func importOf(from ...string) *imagev1.ImageStreamImport {
 	request := &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
 	for _, name := range from {
@@ -151,7 +151,7 @@ func importOf(from ...string) *imagev1.ImageStreamImport {
 	return request
 }
 
-// registryWith starts a registry that responds with handle, and returns its host.
+// registryWith starts a registry whose HTTP handler is handle, and returns the registry's host.
 func registryWith(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)

@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// CheckAnnotation is the image stream annotation that holds the time of the last import, in RFC
+// CheckAnnotation is the image stream annotation that contains the time of the last import, in RFC
 // 3339 format.
 const CheckAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// apply makes the fetched images the newest images of the stream's tags, in a single update of the
-// stream. It skips images that exceed the project's limits.
+// apply records the fetched images as the newest images of the stream's tags, in a single update of
+// the stream. It skips images that exceed the project's limits.
 func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport, results []result, dryRun []string) (*imagev1.ImageStream, error) {
 	var changed *imagev1.ImageStream
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -91,7 +91,7 @@ func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamI
 	return nil
 }
 
-// keepImages stores the records of the images that are assigned to tags.
+// keepImages stores the records of the images that results assigns to tags.
 func (i *imports) keepImages(ctx context.Context, results []result, dryRun []string) error {
 	for _, r := range results {
 		if r.image == nil || r.tag == "" {
@@ -140,7 +140,7 @@ func point(stream *imagev1.ImageStream, desired *imagev1.ImageStreamImport, resu
 	}
 }
 
-// recordResults records the imported images or the errors of tags in a stream's status.
+// recordResults records, in a stream's status, the imported image or the error of each tag.
 func recordResults(stream *imagev1.ImageStream, results []result) {
 	for _, r := range results {
 		tag := specTag(stream, r.tag)
@@ -165,7 +165,7 @@ func recordResults(stream *imagev1.ImageStream, results []result) {
 	}
 }
 
-// setCondition replaces a tag's conditions with condition. If condition is nil, it removes the
+// setCondition replaces all conditions of a tag with condition. If condition is nil, it removes the
 // conditions.
 func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.TagEventCondition) {
 	var list *imagev1.NamedTagEventList
@@ -190,7 +190,8 @@ func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.Ta
 // statusKey is the context key of a function that changes a stream's status.
 type statusKey struct{}
 
-// withStatus returns a context with which an update of a stream also changes the stream's status.
+// withStatus returns a context for updates of a stream. change then also changes the stream's
+// status.
 func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.Context {
 	return context.WithValue(ctx, statusKey{}, change)
 }

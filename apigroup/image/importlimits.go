@@ -38,7 +38,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	return allowed, nil
 }
 
-// in returns a copy of a stream with the result applied.
+// in returns a copy of a stream to which the result has been applied.
 func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	next := stream.DeepCopy()
 	point(next, &imagev1.ImageStreamImport{}, []result{*r})
@@ -47,7 +47,7 @@ func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 }
 
 // images returns the fetched images. For an index that was imported completely, it returns the
-// images of the index instead, because the index has no size.
+// index's images instead, because an index has no size.
 func (r *result) images() (images []*imagev1.Image) {
 	for n := range r.children {
 		images = append(images, &r.children[n])
@@ -58,8 +58,8 @@ func (r *result) images() (images []*imagev1.Image) {
 	return images
 }
 
-// reject removes the image from the result, and sets the result's status to the error unless the
-// result already has an error.
+// reject removes the image from the result. It sets the result's status to the error, unless the
+// result already contains an error.
 func (r *result) reject(err error) {
 	if r.image != nil {
 		r.status = outcome(err, r.from)

@@ -16,8 +16,8 @@ import (
 )
 
 // streamLayers is the subresource imagestreams/layers, which lists the blobs of a stream's images.
-// Permission to get it allows pulling from the cluster's registry, and permission to update it
-// allows pushing. PUT exists only for this permission and is a no-op.
+// Users who are allowed to get it can pull from the cluster's registry, and users who are allowed
+// to update it can push. PUT exists only for this permission and is a no-op.
 type streamLayers struct{ view }
 
 var (
@@ -56,7 +56,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 }
 
 // add adds an image. For an index, it also adds the index's images if the author of the index had
-// access to them. Otherwise it adds only their names, because the images might belong to other
+// access to them. Otherwise, it adds only their names, because the images might belong to other
 // projects.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
 	if _, exists := list.Images[name]; exists {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// limits enforces the LimitRanges of projects: the size of images (openshift.io/Image, storage),
-// and the number of references and images of an image stream (openshift.io/ImageStream,
+// limits enforces projects' LimitRanges: the size of images (openshift.io/Image, storage), and the
+// number of an image stream's references and images (openshift.io/ImageStream,
 // openshift.io/image-tags and openshift.io/images).
 //
 // Source: OpenShift Container Platform 3.11, limit ranges for images and image streams.
@@ -29,7 +29,7 @@ func newLimits(deps apiserver.Deps) limits {
 	return limits{deps.Informers.Core().V1().LimitRanges().Lister()}
 }
 
-// limit is a maximum that a LimitRange sets.
+// limit is a maximum that is set by a LimitRange.
 type limit struct {
 	limitRange string
 	kind       corev1.LimitType
@@ -37,7 +37,7 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns the error message for a value that exceeds the limit.
+// exceeded returns the error message for a value that exceeds the limit. would is the value.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }
@@ -60,8 +60,8 @@ func (l limits) strictest(namespace string, kind corev1.LimitType, of corev1.Res
 	return existing, nil
 }
 
-// checkImage rejects images that are larger than the project allows. If the project has a limit, it
-// also rejects images of unknown size.
+// checkImage rejects images that are larger than the project's limit. If the project has a limit,
+// it also rejects images of unknown size.
 func (l limits) checkImage(namespace string, images ...*imagev1.Image) error {
 	limit, err := l.strictest(namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)
 	if err != nil || limit == nil {
@@ -121,7 +121,7 @@ func (l limits) checkStream(stream, old *imagev1.ImageStream) (problems field.Er
 	return problems
 }
 
-// referencesOf returns the number of distinct targets that a stream's tags have.
+// referencesOf returns the number of distinct targets of a stream's tags.
 func referencesOf(stream *imagev1.ImageStream) int64 {
 	seen := map[corev1.ObjectReference]bool{}
 	for _, tag := range stream.Spec.Tags {

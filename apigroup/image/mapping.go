@@ -21,9 +21,9 @@ import (
 )
 
 // mappings receives a mapping from the registry for each pushed image. It stores the record of a
-// new image, and makes the image the newest image of a tag.
+// new image, and records the image as the newest image of a tag.
 //
-// Users can also send mappings. For user mappings, it stores only what the manifest proves. A
+// Users can also send mappings. From a user's mapping, it stores only what the manifest proves. A
 // mapping without a manifest sets only the tag's pull spec, unless the user can read the image in
 // another stream.
 type mappings struct {
@@ -45,7 +45,7 @@ func (*mappings) New() runtime.Object { return &imagev1.ImageStreamMapping{} }
 func (*mappings) GetSingularName() string { return "imagestreammapping" }
 
 // Create stores the image and tags it into the stream, which must exist. A dry run without a tag
-// reports whether the project is allowed to have an image that is pushed by digest.
+// checks only whether the project's limits allow an image that is pushed by digest.
 func (m *mappings) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	mapping := object.(*imagev1.ImageStreamMapping)
 	mapping.Namespace = request.NamespaceValue(ctx)
@@ -137,15 +137,15 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	}
 	image = object.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		// If a prune deletes the record, hold recreates it.
+		// If a prune deletes the record, the method hold recreates it.
 		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
 		return image, err
 	}
 	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 }
 
-// mayRead reports whether the user can read an image through a stream: the mapping's stream, or
-// another stream from which the user can pull.
+// mayRead reports whether the user is allowed to read an image through a stream: the mapping's
+// stream, or another stream from which the user can pull.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
@@ -172,7 +172,7 @@ func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapp
 	return in(namespace, name)
 }
 
-// tagAnnotation is the image annotation that holds the time of the last mapping.
+// tagAnnotation is the image annotation that contains the time of the last mapping.
 const tagAnnotation = "slipway.openshift.io/tagged"
 
 // hold protects the record of a newly tagged image from a prune that has already read the streams.
@@ -212,7 +212,8 @@ func (m *mappings) checkLimits(stream *imagev1.ImageStream, tag string, image *i
 	return nil
 }
 
-// tagInto makes the image the newest image of a tag. The tag keeps its history and its target.
+// tagInto adds the image to a tag's history as the newest image. The tag keeps its older images and
+// its target.
 func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag string, event imagev1.TagEvent, options *metav1.UpdateOptions) error {
 	event.Created, event.Generation = metav1.Now(), stream.Generation
 	if !addEvent(stream, tag, event) {
@@ -222,7 +223,7 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
-// writesImages reports whether the user can write image records, as the registry can.
+// writesImages reports whether the user is allowed to write image records. The registry is.
 func (m *mappings) writesImages(ctx context.Context) bool {
 	user, _ := request.UserFrom(ctx)
 	for _, verb := range []string{"create", "update"} {
@@ -236,9 +237,10 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 	return false
 }
 
-// verify returns an image with only the fields that its manifest and configuration prove, and the
-// pull spec. Ordinary users must not set labels, annotations, signatures or metadata, because these
-// fields determine whether an image can run and whether the registry keeps its layers.
+// verify returns a copy of an image that contains only the pull spec and the fields that the
+// image's manifest and configuration prove. Ordinary users must not set labels, annotations,
+// signatures or metadata, because these fields determine whether an image can run and whether the
+// registry keeps its layers.
 func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}
@@ -267,8 +269,8 @@ func (o Options) setPlace(mapping *imagev1.ImageStreamMapping) {
 	}
 }
 
-// checkPlace rejects pull specs that refer to other image streams in the cluster's registry. They
-// would give users access to images that they are not allowed to pull.
+// checkPlace rejects pull specs that refer to other image streams in the cluster's registry. These
+// pull specs would give users access to images that they are not allowed to pull.
 func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList {
 	parsed, err := record.ParseReference(mapping.Image.DockerImageReference)
 	if err != nil || !o.integrated(parsed.Registry) || parsed.Repository == mapping.Namespace+"/"+mapping.Name {

@@ -27,7 +27,7 @@ import (
 )
 
 // policy is the admission plugin ImagePolicy. It resolves image stream names, replaces image names
-// with names that contain a digest, and decides which images can run.
+// with names that contain a digest, and decides which images are allowed to run.
 type policy struct {
 	*admission.Handler
 	options Options
@@ -123,8 +123,8 @@ func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admissi
 // namespace, separated by commas.
 const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 
-// ignored returns the rules that do not apply in the namespace with the given name. A rule without
-// a name always applies.
+// ignored returns the names of the execution rules that do not apply in the named namespace. A rule
+// without a name always applies.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
 		return nil, fmt.Errorf("the cache of namespaces is not ready; try again")
@@ -139,16 +139,17 @@ func (p *policy) ignored(name string) ([]string, error) {
 // naming defines how resolve resolves a reference.
 type naming struct {
 	// local means that names without a registry can refer to the project's image streams. always
-	// means that they can do so even if the streams do not allow it.
+	// means that these names can do so even if the streams do not allow it.
 	local, always bool
 	// readable reports whether the result is allowed to disclose an image stream of another
-	// project. It is nil if the result remains in the API server: a rule that rejects an image
+	// project. It is nil if the result is not returned to the user: a rule that rejects an image
 	// rejects it for all users.
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve returns the image, with a digest, to which a reference refers through a stream's tag or
-// image, or "" if there is no such image. local means that only this project can resolve the name.
+// resolve returns the pull spec, with a digest, of the image to which a reference refers through a
+// stream's tag or image, or "" if there is no such image. local means that the name has this
+// meaning only in this project.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)

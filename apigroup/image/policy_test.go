@@ -18,8 +18,8 @@ import (
 
 func pods() schema.GroupResource { return corev1.Resource("pods") }
 
-// projects returns a namespace lister. ignored maps the names of the namespaces to the rules that
-// do not apply in them.
+// projects returns a namespace lister. ignored maps the names of namespaces to the execution rules
+// that do not apply in them.
 func projects(t *testing.T, ignored map[string]string) corelisters.NamespaceLister {
 	t.Helper()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)

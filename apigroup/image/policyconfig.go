@@ -15,7 +15,8 @@ import (
 // PolicyName is the name of the admission plugin in the server configuration.
 const PolicyName = "openshift.io/ImagePolicy"
 
-// denyExecution is an image annotation. If its value is "true", no pod or build can use the image.
+// denyExecution is an image annotation. If its value is "true", pods and builds cannot use the
+// image.
 const denyExecution = "images.openshift.io/deny-execution"
 
 // resolution defines whether image names are replaced with names that contain a digest.
@@ -75,7 +76,8 @@ func (g groupResource) covers(resource schema.GroupResource) bool {
 	return sameGroup && (g.Resource == "*" || g.Resource == resource.Resource)
 }
 
-// valueCondition requires that a key has a value or, if Set is true, only that the key exists.
+// valueCondition requires that a key has the given value or, if Set is true, only that the key
+// exists.
 type valueCondition struct {
 	Key   string `json:"key"`
 	Set   bool   `json:"set"`

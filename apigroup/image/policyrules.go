@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// candidate is an image that an object uses.
+// candidate is an image that an object uses, as the execution rules see it.
 type candidate struct {
 	name       string
 	registry   string // in the name; can be empty

@@ -22,8 +22,8 @@ type usage struct {
 	set   func(image string)     // replaces the image with an image that has a digest
 }
 
-// each calls visit for each image that an object newly uses. It skips mirror pods, because the
-// kubelet already runs them.
+// each calls visit for each image that an object did not already use. It skips mirror pods, because
+// the kubelet already runs them.
 func (p *policy) each(a admission.Attributes, visit func(u usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {
 		return nil
@@ -46,7 +46,7 @@ func (p *policy) each(a admission.Attributes, visit func(u usage, annotations ma
 	return nil
 }
 
-// usages returns an object's uses of images, and its annotations.
+// usages returns an object's image uses and its annotations.
 func usages(object runtime.Object) (all []usage, annotations map[string]string) {
 	if build, ok := object.(*buildv1.Build); ok {
 		return buildImages(&build.Spec.CommonSpec), build.Annotations
@@ -84,8 +84,9 @@ func containerFields(object runtime.Object, spec *corev1.PodSpec) (paths []strin
 	return paths
 }
 
-// buildImages returns the images that a build names, as in OpenShift 3: its strategy's image and
-// its image sources. It does not return the images in a Dockerfile, which only the builder reads.
+// buildImages returns the images that a build specifies, as in OpenShift 3: its strategy's image
+// and its image sources. It does not return the images in a Dockerfile, which only the builder
+// reads.
 func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	add := func(key, field string, from *corev1.ObjectReference) {
 		all = append(all, usage{key, "spec." + field + ".from", *from, func(image string) { *from = corev1.ObjectReference{Kind: dockerKind, Name: image} }})
@@ -105,8 +106,8 @@ func buildImages(spec *buildv1.CommonSpec) (all []usage) {
 	return all
 }
 
-// containers returns all containers of a pod, including ephemeral containers. The container names
-// are unique.
+// containers returns all containers of a pod, including init and ephemeral containers. The
+// container names are unique.
 func containers(spec *corev1.PodSpec) (all []*corev1.Container) {
 	for i := range spec.InitContainers {
 		all = append(all, &spec.InitContainers[i])

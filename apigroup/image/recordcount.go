@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// recordLimitAnnotation is the namespace annotation that holds the maximum number of the
+	// recordLimitAnnotation is the namespace annotation that contains the maximum number of the
 	// namespace's image records, or unlimitedRecords. Only cluster administrators can set it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
 	unlimitedRecords      = "none"
@@ -31,7 +31,7 @@ const (
 
 // recordCounter counts the image records that each project has created. A record that several
 // projects use counts toward the limit of the project that created it, until it is pruned. The
-// counter watches the store, and keeps only names.
+// counter watches the store, and keeps only the names of the records.
 type recordCounter struct {
 	namespaces corelisters.NamespaceLister
 	synced     chan struct{}
@@ -91,7 +91,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 	}, nil
 }
 
-// limit returns the maximum number of a project's records, or -1 if there is no limit.
+// limit returns a project's maximum number of records, or -1 if there is no limit.
 func (c *recordCounter) limit(project string) int {
 	namespace, err := c.namespaces.Get(project)
 	if err != nil {
@@ -165,7 +165,8 @@ func (c *recordCounter) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (*recordCounter) Resync() error { return nil }
 
-// create stores an image's record for a project, if the project's limit allows it.
+// create stores an image's record for a project. It returns an error if the project has reached its
+// limit.
 func (v view) create(ctx context.Context, project string, image *imagev1.Image, dryRun []string) error {
 	release, err := v.records.reserve(ctx, project, image.Name)
 	if err != nil {

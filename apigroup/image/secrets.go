@@ -15,7 +15,7 @@ import (
 )
 
 // streamSecrets is the subresource imagestreams/secrets, which lists a project's registry
-// credentials. It is used by imports and the cluster's registry.
+// credentials. Imports and the cluster's registry use it.
 type streamSecrets struct {
 	view
 	secrets coreclient.SecretsGetter

@@ -18,7 +18,7 @@ import (
 )
 
 // streams maintains the history of image stream tags. If a tag refers to another tag or to an image
-// in a stream, the current image of that source becomes the tag's newest image.
+// in a stream, the current image of its target becomes the tag's newest image.
 type streams struct {
 	options Options
 	deps    apiserver.Deps
@@ -30,8 +30,8 @@ func (s *streams) adjust(deps apiserver.Deps, store *registry.Store) {
 	s.deps, s.store, s.limits = deps, store, newLimits(deps)
 }
 
-// prepare sets the generation of changed tags, and resolves them. It sorts tags by name: OpenShift
-// 3, which stored tags in maps, returned them in this order.
+// prepare sets the generation of changed tags, and resolves them. It sorts tags by name, as in
+// OpenShift 3, which stored tags in maps.
 func (s *streams) prepare(ctx context.Context, stream, old *imagev1.ImageStream) {
 	generation := int64(1)
 	if old != nil {
@@ -91,7 +91,7 @@ func (s *streams) validateStatus(ctx context.Context, stream, old *imagev1.Image
 	return slices.Concat(validateStreamStatus(ctx, stream, old), s.options.checkHistory(stream, old), s.limits.checkStream(stream, old))
 }
 
-// forget deletes the history of the tags that the user has removed.
+// forget deletes the history of tags that the user has removed.
 func forget(stream, old *imagev1.ImageStream) {
 	stream.Status.Tags = slices.DeleteFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool {
 		return specTag(old, list.Tag) != nil && specTag(stream, list.Tag) == nil
@@ -108,8 +108,8 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 
 // resolve returns the image to which a stream's tag refers, or nil. It returns nil for external
 // images, which an import resolves, and for streams from which the user cannot pull. A reference
-// tag also has the image, but keeps the pull spec of the source: see [pull.Spec]. A reference to an
-// external image consists only of the pull spec.
+// tag also resolves to the image, but keeps the pull spec of the source: see [pull.Spec]. For a
+// reference to an external image, the result contains only the pull spec.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
 	switch {
@@ -181,8 +181,8 @@ func newEvent(event imagev1.TagEvent) *imagev1.TagEvent {
 	return &imagev1.TagEvent{Created: metav1.Now(), DockerImageReference: event.DockerImageReference, Image: event.Image}
 }
 
-// addEvent makes an image a tag's newest image, and reports whether the status has changed. If the
-// image is already the newest image, addEvent only updates the generation.
+// addEvent adds an image to a tag's history as the newest image, and reports whether the status has
+// changed. If the image is already the newest image, addEvent only updates the generation.
 func addEvent(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) bool {
 	for i := range stream.Status.Tags {
 		list := &stream.Status.Tags[i]

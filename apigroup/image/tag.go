@@ -71,8 +71,8 @@ func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 	return tag, nil
 }
 
-// hasImage reports whether a tag has an image. A reference to an external image has only the pull
-// spec of the image.
+// hasImage reports whether a tag has an image. A reference to an external image contains only the
+// image's pull spec.
 func hasImage(tag *imagev1.ImageStreamTag) bool {
 	return tag.Image.Name != "" || tag.Image.DockerImageReference != "" && (tag.Tag == nil || !tag.Tag.Reference)
 }
@@ -262,7 +262,7 @@ func (t *streamTags) Delete(ctx context.Context, fullName string, validate rest.
 	return t.deleteFrom(ctx, t, fullName, validate, options)
 }
 
-// deleteFrom implements Delete for a tagView. It calls validate with the view's object.
+// deleteFrom implements Delete for a tagView. It calls validate with an object of the view's type.
 func (t *streamTags) deleteFrom(ctx context.Context, v tagView, fullName string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	tag, err := v.find(ctx, fullName)
 	if err != nil {
@@ -296,8 +296,8 @@ func (t *streamTags) remove(ctx context.Context, stream *imagev1.ImageStream, na
 	return replace(ctx, t.status, stream, options)
 }
 
-// check returns the stream and the tag that a tag's name contains. It rejects an invalid name or
-// target.
+// check splits a tag's name into the name of the stream and the name of the tag. It rejects an
+// invalid name or target.
 func (t *streamTags) check(tag *imagev1.ImageStreamTag) (stream, name string, err error) {
 	stream, name, err = split(tag.Name, ":", "imageStreamTag")
 	if err != nil {

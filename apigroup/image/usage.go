@@ -16,14 +16,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// usagePath is the path that serves image usage, for users whose roles grant access to the path.
+// usagePath is the path at which image usage is served to users whose roles grant access to the
+// path.
 const usagePath = "/slipway/image-usage"
 
 // usageTimeout is the timeout for collecting the usage.
 const usageTimeout = 30 * time.Second
 
-// usageView returns the handler for image usage. It handles one request at a time, because a
-// response contains all images.
+// usageView returns the handler for image usage. The handler processes one request at a time,
+// because a response describes all images.
 func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 	images, err := imageclient.NewForConfig(deps.Loopback)
 	if err != nil {

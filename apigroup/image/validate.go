@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Kinds that a tag's target can have.
+// Kinds of a tag's target.
 const (
 	tagKind    = "ImageStreamTag"
 	imageKind  = "ImageStreamImage"

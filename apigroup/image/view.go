@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// view provides the stores for resources that present the tags and images of streams.
+// view provides the stores for resources that represent the tags and images of streams.
 type view struct {
 	streams, status, images *registry.Store
 	records                 *recordCounter
@@ -48,8 +48,8 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 }
 
 // image returns an event's image, without the manifest and the configuration. If the image has been
-// deleted, the result has only the name and the pull spec. If the event has no image, the result
-// has only the digest and the pull spec of the event.
+// deleted, the result contains only the name and the pull spec. If the event has no image, the
+// result contains only the digest and the pull spec of the event.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
 	if event.Image == "" {
 		parsed, _ := record.ParseReference(event.DockerImageReference)
@@ -71,8 +71,9 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 	return image, nil
 }
 
-// keep stores an image's record for the request's project. If the record exists, keep completes it,
-// but only with a record that has a manifest or that comes from the registry that stores the image.
+// keep stores an image's record for the request's project. If the record exists, keep adds missing
+// content, but only from a record that contains a manifest or comes from the registry that stores
+// the image.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)
@@ -95,7 +96,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	return err
 }
 
-// metadata returns the metadata of an object that presents part of a stream.
+// metadata returns the metadata of an object that represents part of a stream.
 func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: stream.Namespace, Name: name, UID: stream.UID, ResourceVersion: stream.ResourceVersion,

@@ -19,18 +19,18 @@ import (
 
 const (
 	// firstInterval is the interval between the first readings. It is short, because a node's CPU
-	// usage can be computed only after two readings.
+	// usage is computed from two readings.
 	firstInterval = 5 * time.Second
-	// readTimeout is the timeout for reading one node.
+	// readTimeout is the timeout for reading metrics from one node.
 	readTimeout = 10 * time.Second
-	// maxReading is the maximum size of a reading, in bytes. 250 pods with two containers each need
-	// 250 KB.
+	// maxReading is the maximum size of a reading, in bytes. The reading of 250 pods with two
+	// containers each has a size of 250 KB.
 	maxReading = 16 << 20
-	// concurrency is the maximum number of nodes that are read at the same time.
+	// concurrency is the maximum number of nodes from which metrics are read at the same time.
 	concurrency = 20
 )
 
-// Collector is the component that reads CPU and memory usage from the kubelets.
+// Collector is the component that reads CPU and memory usage from kubelets.
 type Collector struct {
 	Deps  *controller.Deps
 	Usage *Usage
@@ -39,7 +39,7 @@ type Collector struct {
 // Name returns the component's name.
 func (c *Collector) Name() string { return "resource-metrics" }
 
-// Run reads all nodes periodically until ctx is done.
+// Run reads metrics from all nodes periodically until ctx is done.
 func (c *Collector) Run(ctx context.Context, ready func()) error {
 	ready()
 	for {
@@ -56,8 +56,8 @@ func (c *Collector) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// collect reads all nodes. A node that does not respond has no usage until the next successful
-// reading.
+// collect reads metrics from all nodes. A node that does not respond has no usage until the next
+// successful reading.
 func (c *Collector) collect(ctx context.Context) {
 	nodes, err := c.Deps.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/metrics-server/pkg/storage"
 )
 
-// FuzzParse verifies that no kubelet response sets the usage of another node.
+// FuzzParse verifies that a kubelet's response never sets another node's usage.
 func FuzzParse(f *testing.F) {
 	f.Add("node_cpu_usage_seconds_total 1 1000\nnode_memory_working_set_bytes 5 1000\n")
 	f.Add("container_cpu_usage_seconds_total{container=\"c\",namespace=\"n\",pod=\"p\"} NaN 1000\ncontainer_memory_working_set_bytes{container=\"c\",namespace=\"n\",pod=\"p\"} -1 1000\n")

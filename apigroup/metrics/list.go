@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// columns returns the columns that follow the name in metrics-server's tables.
+// columns returns the columns that follow the name column in metrics-server's tables.
 func columns[T apiserver.Object](usage func(T) corev1.ResourceList, window func(T) metav1.Duration) []apiserver.Column[T] {
 	quantity := func(name corev1.ResourceName) func(T) any {
 		return func(object T) any {

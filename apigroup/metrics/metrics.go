@@ -1,8 +1,9 @@
 // Package metrics serves the API group metrics.k8s.io: the CPU and memory usage of nodes and pods,
 // which `oc adm top` and HorizontalPodAutoscalers read. It keeps the latest two readings in memory.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, sections 2.1.4 and 7.1.2; the
-// group is that of metrics-server, whose storage computes the usage.
+// Source: OpenShift Container Platform 3.11 Cluster Administration, sections 2.1.4 and 7.1.2. The
+// usage is computed by the storage package of metrics-server, which also serves this group
+// upstream.
 package metrics
 
 import (
@@ -19,13 +20,13 @@ import (
 // interval is the time between two readings of a node.
 const interval = 15 * time.Second
 
-// Usage holds the latest readings of all nodes.
+// Usage stores the latest readings of all nodes.
 type Usage struct{ storage storage.Storage }
 
 // NewUsage returns an empty Usage.
 func NewUsage() *Usage { return &Usage{storage.NewStorage(interval)} }
 
-// Feature returns the API group, which serves the content of usage.
+// Feature returns the API group metrics.k8s.io, which serves the content of usage.
 func Feature(usage *Usage) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: v1beta1.SchemeGroupVersion,

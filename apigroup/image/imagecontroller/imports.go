@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// checkAnnotation is the image stream annotation that holds the time of the last import.
+// checkAnnotation is the image stream annotation that contains the time of the last import.
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
 // importController returns the controller that imports the images to which tags refer: after a tag
@@ -47,24 +47,24 @@ func (s *Streams) importController(client imageclient.ImageV1Interface, streams 
 
 const (
 	// maxTags is the maximum number of tags in one import request, which can take 20 seconds. All
-	// tags of a request are in the same registry, so an unresponsive registry does not delay other
-	// imports.
+	// tags in a request are in the same registry, so an unresponsive registry does not delay
+	// imports from other registries.
 	maxTags = 50
-	// perIndex is the number of tags that a complete index import counts as: roughly the number of
-	// images in a published index.
+	// perIndex is the number of tags as which the complete import of an index counts: roughly the
+	// number of images in a published index.
 	perIndex = 10
-	// postponeDelay is how long scheduled imports that would exceed the rate limit are postponed.
+	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
 	postponeDelay = 10 * time.Second
 	// maxRunning is the maximum number of concurrent imports for one project. It is lower than the
-	// API server's limit, so that users can still import.
+	// API server's limit, so that users can still import images.
 	maxRunning = 3
 	// requeueDelay is the delay before a stream is reconciled again if it has changed during an
-	// import or its project has too many running imports. After this delay, the cache is up to
+	// import, or if its project has too many running imports. After this delay, the cache is up to
 	// date.
 	requeueDelay = time.Second
 )
 
-// running counts each project's running imports, so that no project occupies all workers.
+// running counts each project's running imports, so that no project can occupy all workers.
 type running struct {
 	mu       sync.Mutex
 	projects map[string]int
@@ -145,7 +145,7 @@ func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageSt
 	return specs
 }
 
-// tagsOf returns the number of tags that an image import counts as.
+// tagsOf returns the number of tags as which an image import counts.
 func tagsOf(image imagev1.ImageImportSpec) int {
 	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
 		return perIndex
@@ -159,7 +159,7 @@ func registryOf(image imagev1.ImageImportSpec) string {
 	return reference.Registry
 }
 
-// due reports whether a stream's scheduled tags are due. wait is the time until they are next due,
+// due reports whether a stream's scheduled tags are due. wait is the time until they are due again,
 // or 0 if the stream has no scheduled tags.
 func (s *Streams) due(stream *imagev1.ImageStream, now time.Time) (wait time.Duration, due bool) {
 	any := false

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// importer returns a client that records imports and responds with err.
+// importer returns a client that records imports and returns err for each of them.
 func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
 	client, request := imagefake.NewSimpleClientset(), &[]*imagev1.ImageStreamImport{}
 	client.PrependReactor("create", "imagestreamimports", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -21,16 +21,16 @@ import (
 )
 
 // records handles the image records that deleted projects created. It reassigns a record to a
-// project that uses the image, and the record then counts toward that project's limit. It deletes
-// records that no image stream uses, except records of images in the cluster's registry, which the
-// registry deletes.
+// project that uses the image, so the record counts toward that project's limit. It deletes records
+// that no image stream uses, except records of images in the cluster's registry, which the registry
+// deletes.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface
 	metadata                    metadata.Interface
 }
 
-// byProject is the name of the index that maps projects to the records they created.
+// byProject is the name of the index that maps projects to the records that they created.
 const byProject = "project"
 
 func newRecords(deps *controller.Deps) (*records, error) {
@@ -86,8 +86,8 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 		return err
 	}
 	// The API server limits the size of the records that this controller rewrites, in bytes. It
-	// does not limit deletions, so deletions come first. If a change fails, the next attempt
-	// continues.
+	// does not limit deletions, so deletions come first. If a request fails, the next attempt
+	// handles the remaining records.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {
@@ -101,7 +101,7 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 
 func nameOf(head any) string { return head.(*metav1.PartialObjectMetadata).Name }
 
-// users returns, for each image that is in use by a stream outside the deleted project, one of the
+// users maps each image that is in use by a stream outside the deleted project to one of the
 // projects that use the image.
 func (r *records) users(deleted string) map[string]string {
 	users := map[string]string{}

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// allowed returns the triggers from whose image streams an object's pods can pull. forbidden is a
-// message about one of the remaining triggers, or "". Streams of the same project require no
+// allowed returns the triggers from whose image streams an object's pods can pull. forbidden is an
+// error message about one of the other triggers, or "". Streams of the same project require no
 // permission.
 func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()
@@ -48,8 +48,8 @@ func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1
 	return &corev1.PodSpec{ServiceAccountName: field("serviceAccountName"), DeprecatedServiceAccount: field("serviceAccount")}
 }
 
-// report reports a missing permission in an event and in a condition, and removes a stale
-// condition. It returns the updated object, or nil if the object was deleted.
+// report reports a missing permission in an event and in a condition. If no permission is missing,
+// it removes a stale condition. It returns the updated object, or nil if the object was deleted.
 func (t *triggerController) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {
 		t.events.Event(object, corev1.EventTypeWarning, pull.ForbiddenReason, forbidden)
@@ -73,8 +73,8 @@ func (t *triggerController) report(ctx context.Context, client dynamic.ResourceI
 	return existing, err
 }
 
-// conditions returns the conditions with a condition about a missing permission. If forbidden is
-// empty, it returns the conditions without that condition.
+// conditions returns the conditions in before with an updated condition about the missing
+// permission. If forbidden is empty, it returns them without that condition.
 func conditions(before []any, forbidden string) []any {
 	var after []any
 	for _, entry := range before {

@@ -39,12 +39,12 @@ type trigger struct {
 	Paused    bool   `json:"paused,omitempty"`
 }
 
-// workload is a kind that supports triggers.
+// workload describes a kind that supports triggers.
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of its pod template
-	// conditions reports whether the kind's status has conditions, and its own controller keeps
-	// unknown conditions.
+	// conditions reports whether the kind's status contains conditions and the kind's own
+	// controller keeps unknown conditions.
 	conditions bool
 }
 
@@ -67,8 +67,8 @@ type triggerController struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reports holds the keys of objects that have a condition about a missing permission, so that
-	// the condition is removed when the triggers are removed.
+	// reports contains the keys of objects that have a condition about a missing permission, so
+	// that the condition is removed when the triggers are removed.
 	reports sync.Map
 }
 

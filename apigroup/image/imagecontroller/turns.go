@@ -10,16 +10,17 @@ import (
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a
-// project with thousands of streams would request so many imports that other projects would get
-// none.
+// project with thousands of streams could use the whole rate, and other projects' imports would
+// never run.
 type turns struct {
 	mu sync.Mutex
-	// asked and served hold the times of each project's last rejected and last accepted request.
+	// asked contains the time of each project's last rejected request. served contains the time of
+	// each project's last accepted request.
 	asked, served map[string]time.Time
 }
 
-// take reports whether a project gets the next import. This is the case if accept returns true, and
-// no waiting project has an earlier last import.
+// take reports whether a project is allowed to import now. This requires that accept returns true,
+// and that no waiting project's last import is earlier than this project's.
 func (t *turns) take(project string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,10 +2,10 @@
 // account is allowed to pull from a stream.
 //
 // The platform's controllers can read every image stream. Before they resolve a tag for a workload,
-// they check the service account of the workload's pods. Without that check, a workload would
-// disclose images of a project that the workload's author cannot read. A user who can use a service
-// account in a pod can act as that account, so the check never discloses more than the author can
-// already read.
+// they check the permissions of the service account of the workload's pods. Without that check, a
+// workload would disclose images of a project that the workload's author cannot read. A user who
+// can use a service account in a pod can act as that account, so the check never discloses more
+// than the author can already read.
 package pull
 
 import (
@@ -23,14 +23,15 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// Verbs on imagestreams/layers that permit pulling from an image stream and pushing to it.
+// Verbs of the permissions on imagestreams/layers: Get allows pulling from an image stream, and
+// Update allows pushing to it.
 const (
 	Get    = "get"
 	Update = "update"
 )
 
-// Account returns the user that represents a service account's pods in authorization checks, with
-// its groups.
+// Account returns the user, with groups, that represents a service account's pods in authorization
+// checks.
 func Account(namespace, name string) user.Info {
 	account := serviceaccount.UserInfo(namespace, name, "")
 	return &user.DefaultInfo{Name: account.GetName(), Groups: append(account.GetGroups(), user.AllAuthenticated)}
@@ -91,8 +92,8 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	return fmt.Errorf("check permission of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
 
-// RecheckInterval is the interval between access checks for a trigger whose access is denied. There
-// is no event when a permission is granted.
+// RecheckInterval is the interval between access checks for a trigger whose access is denied. No
+// event reports that a permission has been granted.
 const RecheckInterval = time.Minute
 
 // The reason and the condition type for workloads whose service account cannot pull from an image

@@ -9,11 +9,11 @@ import (
 )
 
 // Spec returns the pull spec of an image in the history of a stream's tag, as OpenShift 3.11
-// resolves it. The pull spec names the stream's repository in the cluster's registry, which serves
-// the image from there, if
+// resolves it. The pull spec refers to the stream's repository in the cluster's registry, which
+// then serves the image, if
 //   - the tag's reference policy is Local, or
 //   - the tag copies an image of the cluster's registry from another stream. Pods that pull the
-//     image then need no permission in the other project. `oc tag --reference` prevents this.
+//     image then require no permission in the other project. `oc tag --reference` prevents this.
 //
 // Otherwise, the pull spec is the location in the event.
 func Spec(stream *imagev1.ImageStream, tag string, event imagev1.TagEvent) string {

@@ -37,8 +37,7 @@ func Complete(image, verified *imagev1.Image) (*imagev1.Image, bool) {
 	return next, !apiequality.Semantic.DeepEqual(image, next)
 }
 
-// knowsMore reports whether the content of a verified record must replace the content of a stored
-// record.
+// knowsMore reports whether a verified record's content must replace a stored record's content.
 func knowsMore(image, verified *imagev1.Image) bool {
 	before, err := Metadata(image)
 	if err != nil {

@@ -2,7 +2,7 @@ package record
 
 import "testing"
 
-// FuzzParseReference checks that a reference that is reassembled from its parsed parts identifies
+// FuzzParseReference checks that a reference that is reassembled from its parsed parts refers to
 // the same image.
 func FuzzParseReference(f *testing.F) {
 	for _, seed := range []string{

@@ -6,8 +6,8 @@ import imagev1 "github.com/openshift/api/image/v1"
 // The body of the POST request is a GarbageRequest, and the response is a Garbage.
 const GarbagePath = "/admin/garbage"
 
-// GarbageRequest selects content to delete. The registry deletes the content only if neither an
-// Image object nor a remaining manifest refers to it.
+// GarbageRequest selects content to delete. The registry deletes content only if neither an Image
+// object nor a remaining manifest refers to it.
 type GarbageRequest struct {
 	// Images lists images that have been deleted from the API server or, with DryRun, that would be
 	// deleted.
@@ -25,16 +25,16 @@ type GarbageImage struct {
 	Digest string `json:"digest"`
 	// Repositories lists the repositories that can contain the image, as <project>/<stream>.
 	Repositories []string `json:"repositories,omitempty"`
-	// Blobs lists the digests of the image's layers, its configuration, and the manifests in an
-	// index.
+	// Blobs lists the digests of the image's layers and its configuration or, for an index, of the
+	// manifests in the index.
 	Blobs []string `json:"blobs,omitempty"`
 }
 
-// Garbage is the content that has been deleted or, with DryRun, that would be deleted.
+// Garbage lists the content that has been deleted or, with DryRun, that would be deleted.
 type Garbage struct {
 	Manifests []GarbageLink `json:"manifests,omitempty"`
 	Layers    []GarbageLink `json:"layers,omitempty"`
-	// Blobs lists the digests of the deleted blobs.
+	// Blobs lists the digests of deleted blobs.
 	Blobs []string `json:"blobs,omitempty"`
 	// Uploads lists the directories and files of interrupted pushes.
 	Uploads []string `json:"uploads,omitempty"`

@@ -1,12 +1,12 @@
-// Package record creates an image's record, an object of image.openshift.io, from the manifest and
-// configuration in a registry. A push and an import create the same record.
+// Package record creates an image's record, which is an Image object of image.openshift.io, from
+// the manifest and configuration in a registry. A push and an import create the same record.
 //
 // It supports OCI and Docker schema 2 manifests and indexes. Source: OpenShift Container Platform
 // 3.9 Architecture, image stream mappings and image metadata; OCI image specification 1.1.
 package record
 
 import (
-	// Registers the algorithms sha384 and sha512, which digests of an image's content can use.
+	// Registers sha384 and sha512. Image content can have digests that use these algorithms.
 	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
@@ -27,15 +27,15 @@ import (
 
 // Image annotations.
 const (
-	// Managed, if "true", means that the cluster's registry has the image.
+	// Managed, if "true", means that the image is stored in the cluster's registry.
 	Managed = "openshift.io/image.managed"
 	// ManifestStored, if "true", means that the manifest is stored in the registry and not in the
 	// record.
 	ManifestStored = "image.openshift.io/manifestBlobStored"
 	// LayersOrder is the order of the layers. "ascending" means that the lowest layer is first.
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
-	// ChildrenProven, if "true", means that the client that imported or pushed an index also had
-	// all images of the index. Otherwise, only the names of the images are shown, because the
+	// ChildrenProven, if "true", means that the client that imported or pushed an index had access
+	// to all images of the index. Otherwise, users see only the names of the images, because the
 	// author of the index might not be able to read them.
 	ChildrenProven = "slipway.openshift.io/children-proven"
 	// ReferenceClaimed, if "true", means that the DockerImageReference comes from a user's mapping
@@ -43,9 +43,9 @@ const (
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
-// ProjectLabel is the label of a record that holds the name of the project that created the record.
-// Image stream resources do not show the label, because readers of a shared image might not be
-// allowed to learn the project's name.
+// ProjectLabel is the label of an image record whose value is the name of the project that created
+// the record. Image stream resources do not show the label, because readers of a shared image might
+// not be allowed to learn the project's name.
 const ProjectLabel = "slipway.openshift.io/project"
 
 // metadataVersion is the version of the metadata format.
@@ -59,7 +59,7 @@ type Content struct {
 	Manifest  []byte
 	// Config is the configuration blob. An index has no configuration.
 	Config []byte
-	// Largest is the size of an index's largest image, in bytes, which becomes the size of the
+	// Largest is the size of the largest image in an index, in bytes, which becomes the size of the
 	// index. 0 means unknown.
 	Largest int64
 }
@@ -68,7 +68,7 @@ type Content struct {
 // manifests and configurations have hundreds of values.
 const maxValues = 10_000
 
-// check rejects content whose decoding would need much more memory than its size.
+// check rejects content that requires much more memory when decoded than its size.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)
@@ -82,13 +82,14 @@ func (c Content) check() error {
 // Digest returns an image's name, which is the SHA-256 digest of its manifest.
 func Digest(manifest []byte) string { return digest.FromBytes(manifest).String() }
 
-// HasDigest reports whether content has the digest id, which can use any registered algorithm.
+// HasDigest reports whether id is the digest of content. The digest can use any registered
+// algorithm.
 func HasDigest(content []byte, id string) bool {
 	parsed, err := digest.Parse(id)
 	return err == nil && parsed.Algorithm().FromBytes(content) == parsed
 }
 
-// IsIndex reports whether a media type is an index type.
+// IsIndex reports whether a media type is the type of an index.
 func IsIndex(mediaType string) bool { return types.MediaType(mediaType).IsIndex() }
 
 // ConfigDigest returns the digest of the configuration in an image's manifest.
@@ -136,7 +137,7 @@ func checkDigests(descriptors []ocispec.Descriptor) error {
 }
 
 // Of returns an image's record. The caller sets DockerImageReference. Of returns an error for a
-// Docker schema 1 manifest and for an invalid manifest. Errors never contain text of the content.
+// Docker schema 1 manifest and for an invalid manifest. Errors never include text from the content.
 func Of(c Content) (*imagev1.Image, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -162,9 +163,9 @@ func Of(c Content) (*imagev1.Image, error) {
 	return nil, fmt.Errorf("image %q has a manifest of an unknown type: push an image or index of OCI or of Docker schema 2", image.Name)
 }
 
-// checkType rejects a manifest that can also be decoded as another type. The media type is not part
-// of the digest, so the same digest would identify different images. Invalid manifests are reported
-// by other checks.
+// checkType rejects a manifest that can also be decoded as a manifest of another type. The media
+// type is not part of the digest, so the same digest would identify different images. Other checks
+// report invalid manifests.
 func checkType(c Content) error {
 	var fields struct {
 		MediaType string          `json:"mediaType"`

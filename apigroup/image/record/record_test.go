@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/jsonlimit"
 )
 
-// content returns an image's content as a registry stores it.
+// content returns an image's content in the form in which a registry stores it.
 func content(t *testing.T, image v1.Image) Content {
 	t.Helper()
 	manifest, err := image.RawManifest()

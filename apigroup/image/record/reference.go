@@ -34,8 +34,8 @@ func ParseReference(text string) (Reference, error) {
 	return parsed, nil
 }
 
-// Name returns the registry and the repository.
+// Name returns the registry and the repository, separated by a slash.
 func (r Reference) Name() string { return r.Registry + "/" + r.Repository }
 
-// AtDigest returns a reference to a digest in the same repository.
+// AtDigest returns a reference to the given digest in the same repository.
 func (r Reference) AtDigest(digest string) string { return r.Name() + "@" + digest }

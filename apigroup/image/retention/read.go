@@ -18,8 +18,8 @@ import (
 	"k8s.io/client-go/tools/pager"
 )
 
-// Read lists images before streams, and streams before the objects that refer to them. It thus
-// finds the references of objects that are created while it reads.
+// Read lists images before streams, and streams before the objects that refer to them, so it finds
+// the references of objects that are created while it reads.
 func (k Rules) Read(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, now time.Time) (s State, err error) {
 	list, err := images.Images().List(ctx, metav1.ListOptions{})
 	if err != nil {

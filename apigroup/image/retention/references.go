@@ -15,12 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// References holds the images and tags to which objects refer, and the objects that refer to them.
+// References contains the images and tags to which objects refer, and the objects that refer to
+// them.
 type References struct {
 	// Images maps digests, and Tags maps tags in the form <project>/<stream>:<tag>, to the
 	// referring objects.
 	Images, Tags map[string][]Owner
-	// Invalid holds errors about references that cannot be parsed.
+	// Invalid contains errors about references that cannot be parsed.
 	Invalid []error
 }
 
@@ -104,9 +105,9 @@ func (r *References) AddSpec(owner Owner, namespace string, spec *corev1.PodSpec
 	}
 }
 
-// addName records an image of a pod. An image with a tag counts as an image stream tag whatever its
-// registry, because the cluster's registry has several names, and streams with local lookup can be
-// named without a registry.
+// addName records an image of a pod. An image with a tag counts as an image stream tag regardless
+// of its registry, because the cluster's registry has several names, and images in streams with
+// local lookup have names without a registry.
 func (r *References) addName(owner Owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return

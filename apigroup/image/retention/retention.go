@@ -1,4 +1,4 @@
-// Package retention decides which images pruning removes: the images that are not referenced and
+// Package retention selects the images that pruning removes: the images that are not referenced and
 // that no rule keeps. `oc adm prune images` removes them, and the web console shows a preview.
 package retention
 
@@ -21,7 +21,7 @@ type Rules struct {
 	Namespace string        // prune only the history of this project, or of all if empty
 }
 
-// State holds the images of the cluster and the references to them.
+// State contains the cluster's images and the references to them.
 type State struct {
 	Images     []imagev1.Image
 	Streams    []imagev1.ImageStream
@@ -29,19 +29,19 @@ type State struct {
 	Limits     map[string]int64 // maximum size of an image in bytes, by project
 }
 
-// Garbage holds the unreferenced images, and the image streams whose history contains them.
+// Garbage contains the unreferenced images, and the image streams whose history contains them.
 type Garbage struct {
 	Images  []imagev1.Image
 	Streams []Shorter
 }
 
-// Shorter is an image stream from whose history the unreferenced images have been removed.
+// Shorter is an image stream whose history no longer contains the unreferenced images.
 type Shorter struct {
 	Stream           *imagev1.ImageStream
 	Updated, Deleted []string // tags with a shorter history, and tags without any
 }
 
-// Find returns the garbage. It keeps an image as long as an object, or a retained entry in a tag's
+// Find returns the garbage. It keeps an image while an object, or a retained entry in a tag's
 // history, refers to it.
 func (k Rules) Find(s State, now time.Time) (existing Garbage) {
 	byName := map[string]*imagev1.Image{}
@@ -121,7 +121,7 @@ func (k Rules) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.OverSize || now.Sub(image.CreationTimestamp.Time) >= k.Younger
 }
 
-// mark adds the images that a stream keeps to stays.
+// mark adds the images that a stream keeps to the set stays.
 func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.Namespace != "" && k.Namespace != stream.Namespace || !k.OverSize && now.Sub(stream.CreationTimestamp.Time) < k.Younger
@@ -193,8 +193,8 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less Shorter, 
 	return less, len(less.Updated)+len(less.Deleted) > 0
 }
 
-// InRegistry returns the manifests and blobs of images that are to be removed from the cluster's
-// registry.
+// InRegistry returns the manifests and blobs of the images, which are to be removed from the
+// cluster's registry.
 func InRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {

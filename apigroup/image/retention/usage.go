@@ -10,14 +10,14 @@ import (
 // Usage lists the objects that use the cluster's images, and the images that pruning would remove.
 type Usage struct {
 	Images []ImageUsage `json:"images"`
-	// Invalid lists the references that cannot be parsed. If there are any, pruning removes
-	// nothing.
+	// Invalid lists the references that cannot be parsed. If the list is not empty, pruning does
+	// not remove anything.
 	Invalid []string `json:"invalid"`
 }
 
 // ImageUsage lists an image's tags, as PROJECT/STREAM:TAG, and the objects that use the image. The
-// tags are those with the image in their history. The objects refer to the image itself or to a tag
-// whose newest image it is.
+// tags are all tags whose history contains the image. The objects refer to the image itself or to a
+// tag whose newest image it is.
 type ImageUsage struct {
 	Name     string   `json:"name"`
 	Size     int64    `json:"size"` // bytes
@@ -52,8 +52,8 @@ func (k Rules) Usage(s State, now time.Time) Usage {
 	return usage
 }
 
-// tags returns, for each image, the tags whose history contains the image, and the users of the
-// tags whose newest image it is.
+// tags returns two maps from each image: to the tags whose history contains the image, and to the
+// users of the tags whose newest image it is.
 func (s State) tags() (tags, users map[string]map[string]bool) {
 	tags, users = map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, stream := range s.Streams {

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// now is the current time in the tests. All objects are one day old.
+// now returns the current time in the tests. All objects are one day old.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
 func dayOld(namespace, name string) metav1.ObjectMeta {
@@ -21,7 +21,7 @@ func dayOld(namespace, name string) metav1.ObjectMeta {
 
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// newState returns images with the numbers 1 to 4, whose size in bytes is their number, and a
+// newState returns a State with the images 1 to 4, each with its number as its size in bytes, and a
 // stream with the tag latest, whose history contains the images 3 and 2.
 func newState() State {
 	s := State{References: NewReferences()}

@@ -31,14 +31,15 @@ type Importer struct {
 	// Directory is the directory with the files that define signature stores. It is optional.
 	// Without signature stores, the importer is a no-op.
 	Directory string
-	// Outbound connects to the servers to which a store redirects. The stores themselves are
-	// configured by the administrator and can have any address.
+	// Outbound connects to the servers to which a store redirects. The administrator configures the
+	// stores themselves, so they can have any address.
 	Outbound *outbound.Dialer
 }
 
 const (
-	// retryInterval is the interval between checks of an image. storePollInterval is the interval
-	// between checks of a directory that does not define any stores.
+	// retryInterval is the interval between attempts to find an image's signatures.
+	// storePollInterval is the interval between checks of a directory that does not define any
+	// stores.
 	retryInterval, storePollInterval = time.Hour, 10 * time.Second
 )
 
@@ -74,7 +75,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() {})
 }
 
-// reconcile adds the missing signatures from an image's store to the image.
+// reconcile adds signatures from an image's signature store that the image does not have yet.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -106,14 +107,14 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 }
 
 // identity returns the distinguishing part of a signature's name: 32 characters that are derived
-// from the signature's content, so that a signature is imported only once.
+// from the signature's content, so a signature is imported only once.
 func identity(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:16])
 }
 
-// signatures returns an image's signatures from its store, up to the first missing signature. If a
-// signature cannot be read, it returns the signatures before it and an error.
+// signatures returns an image's signatures in its store, up to the first missing signature. If a
+// signature cannot be read, it returns the preceding signatures and an error.
 func (i *Importer) signatures(ctx context.Context, stores *signaturestore.Stores, image *imagev1.Image) ([][]byte, error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
