@@ -8,7 +8,7 @@ import (
 	networkv1 "github.com/openshift/api/network/v1"
 )
 
-// FuzzEgressNetworkPolicy checks that nodes can write every accepted rule into an nft script.
+// FuzzEgressNetworkPolicy checks that every accepted rule can be written into an nft script.
 func FuzzEgressNetworkPolicy(f *testing.F) {
 	f.Add("Allow", "1.2.3.0/24", "")
 	f.Add("Deny", "", "*.example.com")

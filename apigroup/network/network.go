@@ -3,7 +3,7 @@
 // egress firewalls of projects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 8; the wire types are
-// those of github.com/openshift/api/network/v1.
+// defined in github.com/openshift/api/network/v1.
 package network
 
 import (
@@ -19,8 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// Feature returns the API group. network is the content of the ClusterNetwork "default". dualStack
-// holds the pods' IPv6 networks, if pods have IPv6 addresses.
+// Feature returns the API group network.openshift.io for registration in the API server. network is
+// the content of the ClusterNetwork "default". dualStack contains the pods' IPv6 networks, if pods
+// have IPv6 addresses.
 func Feature(network networkv1.ClusterNetwork, dualStack dualstack.Networks) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,
@@ -65,8 +66,8 @@ func hostSubnets(dualStack dualstack.Networks) apiserver.Served {
 	}
 }
 
-// subnets returns a host's subnet. If the node has an IPv6 subnet, which is not a field of the
-// type, subnets appends it.
+// subnets returns a host's subnet. If the node also has an IPv6 subnet, for which the type has no
+// field, subnets appends it.
 func subnets(s *networkv1.HostSubnet, dualStack dualstack.Networks) string {
 	subnet, err := netip.ParsePrefix(s.Subnet)
 	if err != nil || s.Annotations[networkv1.NodeUIDAnnotation] == "" || !dualStack.Subnet(subnet).IsValid() {

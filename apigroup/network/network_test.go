@@ -103,7 +103,8 @@ func TestNetNamespaces(t *testing.T) {
 	check(t, "default", validateNetNamespace(namespace("default", 10, ""), nil, ""), "netid")
 }
 
-// namespace returns a NetNamespace that requests a change, or no change if change is empty.
+// namespace returns a NetNamespace whose annotation requests change. If change is empty, it has no
+// annotation.
 func namespace(name string, id uint32, change string) *networkv1.NetNamespace {
 	n := &networkv1.NetNamespace{NetName: name, NetID: id}
 	n.Name = name

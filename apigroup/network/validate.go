@@ -119,8 +119,8 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 	for i, ip := range namespace.EgressIPs {
 		errs = append(errs, address(string(ip), field.NewPath("egressIPs").Index(i))...)
 	}
-	// An unchanged request is valid, so that the object can still be updated after the plugin has
-	// changed.
+	// A request that is already stored is valid, so that the object can still be updated after the
+	// network plugin has changed.
 	text, requested := namespace.Annotations[networkv1.ChangePodNetworkAnnotation]
 	if !requested || old != nil && old.Annotations[networkv1.ChangePodNetworkAnnotation] == text {
 		return errs

@@ -1,7 +1,7 @@
 // Package oauth serves the API group oauth.openshift.io: OAuth clients, the grants that users give
 // to clients, authorization codes and access tokens.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are those of
+// Source: OpenShift Container Platform 3.9 Architecture, 4.7.7. The wire types are defined in
 // github.com/openshift/api/oauth/v1.
 package oauth
 
@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group.
+// Feature returns the API group oauth.openshift.io for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: oauthv1.GroupVersion,
@@ -124,7 +124,7 @@ func tokenColumns() []apiserver.Column[*oauthv1.OAuthAccessToken] {
 }
 
 // end formats the expiration time of an object that expires the given number of seconds after its
-// creation. 0 means that the object never expires.
+// creation. If seconds is 0, the object never expires.
 func end(created time.Time, seconds int64) string {
 	if seconds == 0 {
 		return "never"

@@ -76,7 +76,7 @@ func TestValidateTokenRejectsInvalidAndChangedTokens(t *testing.T) {
 	if errs := validateToken(t.Context(), unlimited, nil); len(errs) > 0 {
 		t.Errorf("a token without scopes: %v", errs)
 	}
-	// The object in a request has TypeMeta, whereas the stored object does not.
+	// The object in a request contains TypeMeta, whereas the stored object does not.
 	typed := token()
 	typed.TypeMeta = metav1.TypeMeta{APIVersion: "oauth.openshift.io/v1", Kind: "OAuthAccessToken"}
 	if errs := validateToken(t.Context(), typed, token()); len(errs) > 0 {

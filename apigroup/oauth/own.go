@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io, which users use to list
-// and revoke their own access tokens. It excludes tokens that are stored under the token itself
+// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io, with which users list
+// and revoke their own access tokens. It excludes tokens whose object name is the token itself
 // instead of a hash.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
@@ -75,7 +75,7 @@ func requester(ctx context.Context) (user.Info, error) {
 	return u, nil
 }
 
-// mine reports whether a token belongs to a user and is stored under a hash.
+// mine reports whether a token belongs to a user and its object name is a hash.
 func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
 	return strings.HasPrefix(token.Name, hashPrefix) && u.GetUID() != "" && token.UserName == u.GetName() && token.UserUID == u.GetUID()
 }
@@ -146,7 +146,7 @@ func (o *own) List(ctx context.Context, options *internalversion.ListOptions) (r
 	return list, nil
 }
 
-// Watch sends change events for the user's tokens.
+// Watch returns a stream of change events for the user's tokens.
 func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	u, err := requester(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *own) Watch(ctx context.Context, options *internalversion.ListOptions) (
 }
 
 // visible converts an event for a user, and reports whether the user is allowed to see it. It
-// unwraps objects, because the store wraps objects that several watchers share.
+// unwraps the object, because the store wraps objects that it sends to several watchers.
 func visible(event watch.Event, u user.Info) (watch.Event, bool) {
 	if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 		event.Object = wrapped.GetObject()

@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// minTokenName is the minimum length of a code's or token's name. Shorter names could be
+	// minTokenName is the minimum length of the name of a code or token. Shorter names could be
 	// guessed.
 	minTokenName = 32
-	// hashPrefix is the name prefix of a token that is stored under its hash. The hash has
-	// hashLength characters.
+	// hashPrefix is the prefix of the name of a token object whose name is the token's hash. The
+	// hash has hashLength characters.
 	hashPrefix = "sha256~"
 	hashLength = 43
 	// minInactivity is the minimum inactivity timeout for tokens, in seconds, as in OpenShift 3.

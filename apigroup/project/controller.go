@@ -18,16 +18,17 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controller creates a project's missing service accounts for builds and deployments, grants them
-// their roles, and removes Slipway's finalizer from projects that are being deleted.
+// Controller creates a project's missing service accounts for builds and deployments, binds the
+// service accounts to their roles, and removes Slipway's finalizer from projects that are being
+// deleted.
 //
 // Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and
 // 10.2.3 (local role bindings).
 type Controller struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Accounts holds the names of the service accounts that each project gets
-	// (serviceAccountConfig.managedNames).
+	// Accounts contains the names of the service accounts that the controller creates in each
+	// project (serviceAccountConfig.managedNames).
 	Accounts []string
 
 	client     kubernetes.Interface
@@ -64,12 +65,12 @@ func (c *Controller) controller() controller.Controller {
 const (
 	// workers is the number of projects that are reconciled at the same time.
 	workers = 4
-	// minBackoff is short, because most errors are conflicts with other clients.
+	// minBackoff is short, because most errors are conflicts with other clients' updates.
 	minBackoff = 5 * time.Millisecond
 )
 
-// namespaceOfDeleted returns the namespace of a service account that each project must have, if the
-// cache does not contain the account.
+// namespaceOfDeleted returns the namespace of a service account that every project must have. It
+// returns no key if the cache still contains the account.
 func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	account, ok := object.(*corev1.ServiceAccount)
 	if !ok || !slices.Contains(c.Accounts, account.Name) {
@@ -106,7 +107,7 @@ func (c *Controller) Reconcile(ctx context.Context, name string) error {
 	return c.bind(ctx, namespace)
 }
 
-// unexpected reports whether err was caused by something other than a race with another client or
+// unexpected reports whether err was caused by anything other than a race with another client or
 // with a deletion.
 func unexpected(err error) bool {
 	return err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) &&
@@ -117,7 +118,7 @@ func unexpected(err error) bool {
 // once, so that an administrator can remove them.
 const rolesAnnotation = "slipway.openshift.io/default-roles"
 
-// bind creates a new project's role bindings, once.
+// bind creates a new project's role bindings. It does so only once for each project.
 func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) error {
 	if namespace.Annotations[rolesAnnotation] == "true" {
 		return nil

@@ -14,8 +14,7 @@ const (
 	requesterAnnotation   = projectv1.ProjectRequesterAnnotation
 )
 
-// fromNamespace converts a namespace to a project. The project does not share data with the
-// namespace.
+// fromNamespace converts a namespace to a project. The project shares no memory with the namespace.
 func fromNamespace(namespace *corev1.Namespace) *projectv1.Project {
 	source := namespace.DeepCopy()
 	return &projectv1.Project{

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// FuzzExpand checks that a value in a project request never extends beyond a single string of the
+// FuzzExpand checks that a value from a project request never extends beyond a single string of the
 // template's objects.
 func FuzzExpand(f *testing.F) {
 	f.Add("A shop", `{"apiVersion":"v1","kind":"Project","metadata":{"name":"${NAME}","annotations":{"a":"x${NAME}y"}}}`)

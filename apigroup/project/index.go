@@ -32,11 +32,11 @@ func (v viewers) any(subjects []subject) bool {
 	return slices.ContainsFunc(subjects, func(s subject) bool { _, ok := v[s]; return ok })
 }
 
-// index maps subjects to the namespaces that they are allowed to see, so that the cost of a list
-// depends on the number of namespaces visible to the user and not on the total number of
-// namespaces. It also sends changes to watchers. Its clock gives every change a higher version than
-// the previous change. The clock starts at the store's versions, so that clients can use its value
-// as resourceVersion.
+// index maps subjects to the namespaces that they are allowed to see, so the cost of a list depends
+// on the number of namespaces visible to the user and not on the total number of namespaces. It
+// also sends changes to watchers. Each change has a higher version than the previous change, and at
+// least the resourceVersion of the object that caused it, so clients can use the version as a
+// resourceVersion.
 type index struct {
 	mutex             sync.Mutex
 	namespaces        map[string]*entry
@@ -99,7 +99,7 @@ func (i *index) remove(name string, version uint64) {
 	i.record(before, nil, version)
 }
 
-// file updates the namespace sets of the subjects.
+// file updates the sets of namespaces that subjects are allowed to see.
 func (i *index) file(name string, before, after *entry) {
 	if before != nil {
 		for s := range before.viewers {
@@ -119,7 +119,7 @@ func (i *index) file(name string, before, after *entry) {
 	}
 }
 
-// record advances the clock and sends the change to the watchers whose users are affected.
+// record advances the clock and sends the change to the watchers of the affected users.
 func (i *index) record(before, after *entry, version uint64) {
 	i.clock = max(i.clock+1, version)
 	next := change{i.clock, before, after}
@@ -147,15 +147,15 @@ func (i *index) record(before, after *entry, version uint64) {
 	}
 }
 
-// reset makes the current state the start of the history. It must be called before clients can
-// watch.
+// reset clears the history, so that it starts at the current state. It must be called before
+// clients can watch.
 func (i *index) reset() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	i.history, i.truncated = nil, i.clock
 }
 
-// list returns the namespaces in a view, sorted by name, and the list's version.
+// list returns the namespaces in a view, sorted by name, and the version of the list.
 func (i *index) list(v view) ([]*corev1.Namespace, uint64) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
@@ -182,7 +182,7 @@ func (i *index) visible(v view) []*corev1.Namespace {
 	return slices.SortedFunc(maps.Values(visible), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// view defines the namespaces that are visible to a request.
+// view defines the namespaces that are visible to the user of a request.
 type view struct {
 	// all means that the user is allowed to see every namespace.
 	all      bool

@@ -155,7 +155,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 	}
 }
 
-// BenchmarkList measures a list request of a user who can see 10 of 10,000 projects.
+// BenchmarkList measures list requests of a user who is allowed to see 10 of 10,000 projects.
 func BenchmarkList(b *testing.B) {
 	i := newIndex()
 	for n := range uint64(10000) {

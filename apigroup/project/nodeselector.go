@@ -45,7 +45,7 @@ func (n *nodeSelector) ValidateInitialization() error {
 	return nil
 }
 
-// Admit adds the project's node selector to the pod's node selector. It rejects a pod if the two
+// Admit adds the project's node selector to the pod's node selector. It rejects a pod if these
 // selectors conflict, because a node must match both.
 func (n *nodeSelector) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, selector, err := n.selectorOf(a)
@@ -75,7 +75,7 @@ func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ adm
 
 // selectorOf returns a request's pod and the project's node selector: the selector in the project's
 // annotation, even if it is empty, or otherwise the cluster's selector. It rejects a pod whose
-// selector has a different value for one of the keys.
+// selector contains a different value for any key of the project's selector.
 func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[string]string, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil

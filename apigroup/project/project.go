@@ -1,5 +1,5 @@
 // Package project serves the API group project.openshift.io: projects, which are the namespaces
-// visible to a user, and project requests, with which users create projects.
+// visible to a user, and project requests, which create projects for users.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster
 // Administration, chapter 6.
@@ -17,7 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group with its admission plugins.
+// Feature returns the API group project.openshift.io with its admission plugins for registration in
+// the API server.
 func Feature(settings *Settings) apiserver.Feature {
 	f := &feature{settings: settings}
 	return apiserver.Feature{
@@ -38,14 +39,15 @@ func Feature(settings *Settings) apiserver.Feature {
 	}
 }
 
-// feature is the state that the group's resources and admission plugins share.
+// feature contains the state that the group's resources and admission plugins share.
 type feature struct {
 	settings *Settings
 	deps     apiserver.Deps
 	observer *observer
 }
 
-// hooks creates the index of visible projects. The server is ready only when the index is complete.
+// hooks creates the index of visible projects. The server becomes ready only when the index is
+// complete.
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	f.deps = deps
 	var err error

@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the resource projects: the namespaces visible to a user. Changes are authorized on
-// the project, and then sent to the namespace through the API server, so that namespace admission
-// applies too.
+// projects is the resource projects: the namespaces visible to a user. A change is authorized on
+// the project. It is then sent to the namespace through the API server, so that namespace admission
+// also applies.
 type projects struct {
 	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor
@@ -56,11 +56,11 @@ func newProjects(observer *observer, visibility *visibility, client kubernetes.I
 // NewList creates an empty list.
 func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
 
-// ShortNames returns no names, because `oc project` is a command.
+// ShortNames returns no short names, because `oc project` is a command of the client.
 func (p *projects) ShortNames() []string { return nil }
 
-// Get returns a project. The request is authorized in the project's namespace, so that the
-// project's members can read it.
+// Get returns a project. The request is authorized in the project's namespace, so the project's
+// members can read the project.
 func (p *projects) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *projects) List(ctx context.Context, options *internalversion.ListOption
 	return list, nil
 }
 
-// Watch sends change events for the projects that the user is allowed to see.
+// Watch returns a stream of change events for the projects that the user is allowed to see.
 func (p *projects) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	v, err := p.visibility.of(ctx, options)
 	if err != nil {

@@ -49,8 +49,8 @@ var (
 // NewList creates an empty status.
 func (r *requests) NewList() runtime.Object { return &metav1.Status{} }
 
-// List succeeds if the user is allowed to request projects. Otherwise it fails with the configured
-// message.
+// List succeeds if the user is allowed to request projects. Otherwise, it returns the configured
+// message as an error.
 func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (runtime.Object, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
@@ -117,9 +117,9 @@ func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 	return errs
 }
 
-// reserved reports whether a name is reserved for the platform: it is the name of one of the
-// platform's projects, or it resembles the names of the platform's users and groups, which begin
-// with `system:`.
+// reserved reports whether a name is reserved for the platform: the name belongs to one of the
+// platform's projects, or resembles the names of the platform's users and groups, which begin with
+// `system:`.
 func reserved(name string) bool {
 	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
 		return true
@@ -202,8 +202,8 @@ func (r *requests) createAll(ctx context.Context, name string, objects []*unstru
 	return nil
 }
 
-// waitVisible waits up to 10 seconds until the user can see the project, because clients use it
-// immediately. It returns the project.
+// waitVisible waits up to 10 seconds until the user can see the project, because clients use the
+// project immediately. It returns the project.
 func (r *requests) waitVisible(ctx context.Context, name string, u user.Info) runtime.Object {
 	project := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {

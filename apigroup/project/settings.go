@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Options holds the administrator's settings (projectConfig in a MasterConfig).
+// Options contains the administrator's settings (projectConfig in a MasterConfig).
 type Options struct {
 	// RequestTemplate is the template for requested projects, as `<namespace>/<name>`. "" means
 	// standard.Template.
@@ -18,10 +18,10 @@ type Options struct {
 	DefaultNodeSelector string
 }
 
-// Settings holds Options that can change while the server runs.
+// Settings stores Options, which can change while the server is running.
 type Settings struct{ current atomic.Pointer[parsed] }
 
-// parsed holds validated Options.
+// parsed contains validated Options.
 type parsed struct {
 	Options
 	nodeSelector map[string]string

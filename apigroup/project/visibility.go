@@ -20,7 +20,7 @@ type visibility struct {
 	authorizer authorizer.Authorizer
 }
 
-// of returns the view of a request.
+// of returns the view for a request.
 func (s *visibility) of(ctx context.Context, options *internalversion.ListOptions) (view, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {
@@ -39,8 +39,8 @@ func (s *visibility) of(ctx context.Context, options *internalversion.ListOption
 	return v, nil
 }
 
-// scoped returns a function that restricts the namespaces visible to a token with scopes, or nil if
-// there is no restriction.
+// scoped returns a function that restricts the namespaces visible to a token with scopes. It
+// returns nil if no restriction applies.
 func scoped(scopes []string) func(namespace string) bool {
 	if len(scopes) == 0 {
 		return nil

@@ -18,8 +18,8 @@ import (
 )
 
 // newProjects returns the ledger of a cluster with the projects `a` and `b`. Project `a` has the
-// label team=red, and both projects have the annotation that names alice. The quota `red` selects
-// the label, and the quota `alice` selects the annotation.
+// label team=red, and both projects have the annotation that contains alice. The quota `red`
+// selects the label, and the quota `alice` selects the annotation.
 func newProjects(t *testing.T) *ledger {
 	t.Helper()
 	const requester = "openshift.io/requester"

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// checkInterval is how often the counter checks whether quotas must be recounted.
+	// checkInterval is the interval between checks of whether quotas must be recounted.
 	checkInterval = time.Second
-	// recountInterval is how often the counter recounts a quota even if nothing indicates a change.
+	// recountInterval is the interval between recounts of a quota for which no change was observed.
 	recountInterval = 10 * time.Second
 )
 
@@ -41,8 +41,8 @@ type counter struct {
 	evaluators func() []quota.Evaluator
 	objects    func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
 
-	// inFlight holds the reservations that a count must include, whether or not their objects have
-	// already been stored.
+	// inFlight contains the reservations that a count must include, whether or not their objects
+	// have already been stored.
 	inFlight reservations
 	settling settling
 
@@ -106,7 +106,8 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	return err
 }
 
-// due reports whether a quota must be recounted. If so, it records the time of the recount.
+// due reports whether a quota must be recounted, and records the time if so. same means that the
+// quota's status matches its spec and its namespaces.
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

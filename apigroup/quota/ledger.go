@@ -32,7 +32,7 @@ func newLedger(stores map[schema.GroupResource]*registry.Store, namespaces corel
 
 func resource() schema.GroupResource { return quotav1.Resource("clusterresourcequotas") }
 
-// all returns the quotas from the API server's cache. Callers must not modify them.
+// all returns the quotas in the API server's cache. Callers must not modify them.
 func (l *ledger) all(ctx context.Context) ([]quotav1.ClusterResourceQuota, error) {
 	store, ok := l.stores[resource()]
 	if !ok { // the server is still starting
@@ -81,7 +81,7 @@ func (l *ledger) selected(of *quotav1.ClusterResourceQuota) ([]string, error) {
 	return names, nil
 }
 
-// read returns a quota from storage.
+// read returns a quota from the store.
 func (l *ledger) read(ctx context.Context, name string) (*quotav1.ClusterResourceQuota, error) {
 	object, err := l.stores[resource()].Get(clusterWide(ctx), name, &metav1.GetOptions{})
 	if err != nil {
@@ -144,8 +144,8 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	return l.write(ctx, item)
 }
 
-// locks serializes requests in different projects that reserve usage of the same quota. Without
-// locks, all requests but one would have to retry.
+// locks serializes requests that reserve usage of the same quota in different projects. Without
+// locks, all requests but one would have to be retried.
 type locks struct {
 	mu    sync.Mutex
 	locks map[string]*sync.Mutex

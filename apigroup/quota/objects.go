@@ -36,17 +36,17 @@ func newObjects(deps apiserver.Deps) (*objects, error) {
 	return &objects{mapper, deps.Dynamic, names}, nil
 }
 
-// hasUsage reports whether quotas can limit more than the number of a resource's objects, in which
-// case the counter needs complete objects.
+// hasUsage reports whether quotas can limit more than the number of a resource's objects. If so,
+// the counter requires complete objects.
 func hasUsage(resource schema.GroupResource) bool {
 	return slices.Contains([]schema.GroupResource{
 		corev1.Resource("pods"), corev1.Resource("services"), corev1.Resource("persistentvolumeclaims"), resourcev1.Resource("resourceclaims"),
 	}, resource)
 }
 
-// list returns a resource's objects in a namespace. It returns them as their Go types if hasUsage
-// is true for the resource, and otherwise only their metadata. A resource that is not served has no
-// objects.
+// list returns a resource's objects in a namespace: as their Go types if hasUsage is true for the
+// resource, and otherwise only their metadata. If the API server does not serve the resource, list
+// returns no objects.
 func (o *objects) list(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error) {
 	version, err := o.mapper.ResourceFor(resource.WithVersion(""))
 	if meta.IsNoMatchError(err) {

@@ -29,8 +29,8 @@ const evaluators = 10
 // image streams.
 const ownEvaluators = 2
 
-// quotaPlugin is the admission plugin that enforces cluster quotas. Kubernetes' evaluator does the
-// accounting, and gets the quotas from the ledger.
+// quotaPlugin is the admission plugin that enforces cluster quotas. Kubernetes' evaluator
+// calculates the usage, and reads the quotas from the ledger.
 type quotaPlugin struct {
 	*admission.Handler
 	feature *feature
@@ -81,7 +81,7 @@ func isReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// Validate reserves a request's usage. It rejects the request if its usage would exceed a quota.
+// Validate reserves a request's usage. It rejects the request if the usage would exceed a quota.
 func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetNamespace() == "" || a.GetKind().GroupKind() == corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind() ||
 		isReview(a.GetResource().GroupResource()) {

@@ -2,7 +2,7 @@
 // projects selected by labels or annotations, and the view of these quotas in a project.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18. The wire types are
-// those of github.com/openshift/api/quota/v1.
+// defined in github.com/openshift/api/quota/v1.
 package quota
 
 import (
@@ -33,8 +33,8 @@ type Rules interface {
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group, with the admission plugin and the counter. severalServers means
-// that other API servers also reserve usage.
+// Feature returns the API group quota.openshift.io, with the admission plugin and the counter, for
+// registration in the API server. severalServers means that other API servers also reserve usage.
 func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	f := &feature{}
 	if severalServers {
@@ -59,8 +59,8 @@ func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	}
 }
 
-// feature is the state that the plugin and the counter share. Its fields are set before the server
-// listens.
+// feature contains the state that the plugin and the counter share. Its fields are set before the
+// server accepts requests.
 type feature struct {
 	configuration atomic.Pointer[quota.Configuration]
 	ledger        atomic.Pointer[ledger]

@@ -9,7 +9,7 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// reservations holds the reservations of requests whose objects might not have been stored yet.
+// reservations contains the reservations of requests whose objects might not have been stored yet.
 type reservations struct {
 	mu     sync.Mutex
 	active map[*reservation]bool

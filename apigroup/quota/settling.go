@@ -22,15 +22,14 @@ type settling struct {
 	versions map[string]version
 }
 
-// version is a resource version and the time at which this server first saw it.
+// version is a resource version and the time at which this server first observed it.
 type version struct {
 	resource string
 	since    time.Time
 }
 
-// keep returns the usage that a count stores: the counted usage, but not less than the previous
-// usage if the quota has changed within the period. more reports whether the count must be
-// repeated.
+// keep returns the usage that a count stores: the counted usage or, if the quota has changed within
+// the period, at least the previous usage. more reports whether the count must be repeated.
 func (s *settling) keep(name, resourceVersion string, now time.Time, counted, previous corev1.ResourceList) (usage corev1.ResourceList, more bool) {
 	if s.settled(name, resourceVersion, now) {
 		return counted, false

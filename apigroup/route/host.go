@@ -61,9 +61,9 @@ func (h *hosts) validate(ctx context.Context, route, old *routev1.Route) field.E
 	return slices.Concat(validate(ctx, route, old), h.permitted(ctx, route, old), h.unreserved(route, old))
 }
 
-// unreserved checks that a tenant's route does not have the host of the API server, the console or
-// the registry. Browsers send cookies to all ports of a host, so the tenant would get the sessions
-// of users who open the route.
+// unreserved checks that a tenant's route does not use the host of the API server, the console or
+// the registry. Browsers send a host's cookies to all of its ports, so the tenant would receive the
+// session cookies of users who open the route.
 func (h *hosts) unreserved(route, old *routev1.Route) field.ErrorList {
 	if isPlatform(route.Namespace) || old != nil && old.Spec.Host == route.Spec.Host && old.Spec.Subdomain == route.Spec.Subdomain {
 		return nil
@@ -92,8 +92,8 @@ func isPlatform(namespace string) bool {
 }
 
 // permitted checks the user's permissions on routes/custom-host: the verb create for new routes and
-// for certificates, and the verb update for host changes. Without the permission, a route's host
-// cannot change, so no user can hijack the host of a newer route.
+// for certificates, and the verb update for host changes. Without the permission, a user cannot
+// change a route's host, and therefore cannot use an old route to hijack the host of a newer route.
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")
 	if old == nil {
@@ -113,7 +113,7 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
 	}
-	// An old route would otherwise claim the domain of all newer routes.
+	// Otherwise, an old route could become a wildcard route and claim the hosts of newer routes.
 	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy {
 		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}
@@ -134,8 +134,8 @@ func certificates(tls *routev1.TLSConfig) [4]string {
 
 func hasCertificates(tls *routev1.TLSConfig) bool { return certificates(tls) != [4]string{} }
 
-// may reports whether the user is allowed a verb on routes/custom-host. The server's own requests
-// have no user and are always allowed.
+// may reports whether the user is allowed to use a verb on routes/custom-host. The server's own
+// requests have no user and are always allowed.
 func (h *hosts) may(ctx context.Context, verb string, route *routev1.Route) bool {
 	user, ok := request.UserFrom(ctx)
 	if !ok {

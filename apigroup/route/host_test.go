@@ -11,8 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// hostsWith returns a server's hosts, and the context of a user who is allowed the given verbs on
-// routes/custom-host.
+// hostsWith returns a server's hosts, and the context of a user who is allowed to use the given
+// verbs on routes/custom-host.
 func hostsWith(verbs ...string) (*hosts, context.Context) {
 	decide := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetResource() == "routes" && a.GetSubresource() == "custom-host" && a.GetNamespace() == "shop" && slices.Contains(verbs, a.GetVerb()) {

@@ -16,11 +16,11 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// IngressAdmission is the name of the plugin that applies the rules for route hosts to Ingress
-// objects, because routes are created from them. A user who sets a host needs the permission to
-// choose route hosts. Hosts are immutable unless the configuration sets allowHostnameChanges. A
-// user who names a secret must be allowed to read the secret, because its content becomes part of a
-// route.
+// IngressAdmission is the name of the admission plugin that applies the rules for route hosts to
+// Ingress objects, because routes are created from them. A user who sets a host requires permission
+// to choose route hosts. Hosts are immutable unless the configuration sets allowHostnameChanges. A
+// user who specifies a secret must be allowed to read the secret, because its content becomes part
+// of a route.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2.
 const IngressAdmission = "openshift.io/IngressAdmission"
@@ -56,7 +56,7 @@ func (p *ingressAdmission) ValidateInitialization() error {
 }
 
 // Validate rejects hosts and secrets that the user is not allowed to choose. It accepts values that
-// the old object already has.
+// the old object already contains.
 func (p *ingressAdmission) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ingress, ok := a.GetObject().(*networkingv1.Ingress)
 	if !ok || a.GetSubresource() != "" {

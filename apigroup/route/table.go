@@ -24,7 +24,7 @@ func columns() []apiserver.Column[*routev1.Route] {
 	}
 }
 
-// host returns the host that routers have admitted. If no router has admitted a host, it returns
+// host returns the host that routers have admitted. If no router has admitted the route, it returns
 // the requested host, or the reason why the host was rejected.
 func host(route *routev1.Route) any {
 	ingresses := route.Status.Ingress
@@ -52,7 +52,8 @@ func condition(ingress *routev1.RouteIngress) *routev1.RouteIngressCondition {
 	return nil
 }
 
-// services returns the backends. If there are several backends, it adds each backend's share.
+// services returns the backends. If a route has several backends, services adds each backend's
+// share.
 func services(route *routev1.Route) any {
 	targets := append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...)
 	if len(targets) == 1 {

@@ -24,7 +24,7 @@ import (
 
 // Allocator allocates ranges to every namespace: a block of user IDs, which are also used as group
 // IDs, and an SELinux level. On startup, it reads the allocated blocks from the namespaces'
-// annotations, so no block is lost or allocated twice.
+// annotations, so a restart does not lose a block or allocate it twice.
 type Allocator struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
@@ -49,8 +49,8 @@ type Allocator struct {
 // Name returns the component's name.
 func (a *Allocator) Name() string { return "allocator" }
 
-// Run allocates ranges until ctx is done. It calls ready when all namespaces that existed at
-// startup have their ranges.
+// Run allocates ranges until ctx is done. It calls ready when ranges have been allocated to all
+// namespaces that existed at startup.
 func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	if err := a.prepare(); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 const minBackoff = 5 * time.Millisecond
 
 // reconcileAll first records the blocks of all namespaces, and then allocates the missing ranges.
-// If this fails for a namespace, the controller retries.
+// If the allocation fails for a namespace, the controller retries it.
 func (a *Allocator) reconcileAll(ctx context.Context) error {
 	namespaces, err := a.namespaces.List(labelselector.Everything())
 	if err != nil {

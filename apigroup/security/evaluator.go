@@ -22,15 +22,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// evaluator finds the constraints that apply to a pod. It is shared by the admission plugins and
-// the reviews.
+// evaluator finds the constraints that apply to a pod. The admission plugins and the reviews share
+// it.
 type evaluator struct {
 	stores     map[schema.GroupResource]*registry.Store
 	namespaces corelisters.NamespaceLister
 	authorizer authorizer.Authorizer
 }
 
-// use stores the API server's dependencies. The stores are filled in later.
+// use stores the API server's dependencies. The API server adds the stores to deps.Stores later.
 func (e *evaluator) use(deps apiserver.Deps) {
 	e.stores = deps.Stores
 	e.namespaces = deps.Informers.Core().V1().Namespaces().Lister()
@@ -56,7 +56,7 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 
 // usable returns the constraints that at least one of the subjects is allowed to use in the
 // namespace, because the constraint lists the user or one of the user's groups, or because a role
-// allows the subject the verb `use`.
+// grants the subject the verb `use`.
 func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
 	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
 		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })
@@ -111,13 +111,12 @@ func (e *evaluator) candidates(ctx context.Context, namespace string,
 	return e.usable(ctx, all, namespace, subjects), ns, nil
 }
 
-// allocationTimeout is the maximum time that requests wait until a new namespace's ranges are
-// allocated.
+// allocationTimeout is how long a request waits for the allocation of a new namespace's ranges.
 const allocationTimeout = 5 * time.Second
 
 // namespaceWithRanges waits until a namespace's ranges are allocated, and returns the namespace.
-// After allocationTimeout, it returns the namespace without ranges, and the constraints that need
-// ranges reject the pod.
+// After allocationTimeout, it returns the namespace without ranges, and the constraints that
+// require ranges reject the pod.
 func (e *evaluator) namespaceWithRanges(ctx context.Context, name string) (ns *corev1.Namespace, err error) {
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, allocationTimeout, true, func(context.Context) (bool, error) {
 		ns, err = e.namespaces.Get(name)
@@ -136,6 +135,6 @@ func account(namespace string, pod *corev1.Pod) user.Info {
 		name = "default"
 	}
 	info := serviceaccount.UserInfo(namespace, name, "")
-	// In requests, service accounts also belong to the group system:authenticated.
+	// In requests, service accounts are also members of the group system:authenticated.
 	return &user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)}
 }

@@ -18,8 +18,8 @@ import (
 
 // podPlugin is the admission plugin that checks pods. It evaluates the constraints that the user
 // and the pod's service account are allowed to use, and completes the pod with the first constraint
-// that accepts it. It rejects a pod that no constraint accepts. Later changes to a pod must also be
-// accepted.
+// that accepts it. It rejects a pod that no constraint accepts. A constraint must also accept later
+// changes to a pod.
 type podPlugin struct {
 	*admission.Handler
 	evaluator *evaluator
@@ -60,8 +60,8 @@ func (c *podPlugin) Admit(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// Validate checks a new pod again after other plugins have changed it, and checks every change to a
-// pod's spec.
+// Validate checks a new pod again after other plugins have changed it. It also checks every change
+// to a pod's spec.
 func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := checked(a)
 	if !ok {
@@ -84,8 +84,8 @@ func (c *podPlugin) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// checked returns a request's pod, and reports whether constraints apply to it. They do not apply
-// to mirror pods, which are already running.
+// checked returns a request's pod, and reports whether constraints apply to it. Constraints do not
+// apply to mirror pods, which are already running.
 func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" && a.GetSubresource() != "ephemeralcontainers" {
 		return nil, false
@@ -98,16 +98,16 @@ func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	return pod, !isMirror || !slices.Contains(a.GetUserInfo().GetGroups(), user.NodesGroup)
 }
 
-// unchanged reports whether an update changes nothing that constraints check.
+// unchanged reports whether an update changes none of the fields that constraints check.
 func unchanged(old, pod *corev1.Pod) bool {
 	return equality.Semantic.DeepEqual(old.Spec, pod.Spec) &&
 		old.Annotations[securityv1.ValidatedSCCAnnotation] == pod.Annotations[securityv1.ValidatedSCCAnnotation]
 }
 
-// subjects returns the request's user and the pod's service account. If presets have changed a new
-// pod, only the service account counts, because the pod's author did not write the presets.
-// Otherwise, project members could use the permissions of an administrator who creates a pod in the
-// project.
+// subjects returns the request's user and the pod's service account. If PodPresets have changed a
+// new pod, it returns only the service account, because the pod's author did not write the
+// PodPresets. Otherwise, project members could use the permissions of an administrator who creates
+// a pod in the project.
 func (c *podPlugin) subjects(a admission.Attributes, pod *corev1.Pod) []user.Info {
 	own := account(a.GetNamespace(), pod)
 	if a.GetOperation() == admission.Create && podpreset.Applied(pod.Annotations) {

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints returns the resource securitycontextconstraints. Its table has the columns of `oc get
-// scc` in OpenShift 3.
+// constraints returns the resource securitycontextconstraints. Its table contains the columns of
+// `oc get scc` in OpenShift 3.
 func constraints() apiserver.Served {
 	type column = apiserver.Column[*scc.Constraints]
 	return apiserver.Resource[*scc.Constraints]{

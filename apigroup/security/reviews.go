@@ -151,13 +151,13 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 }
 
 // notAssignable is a review's reason if the subjects are allowed to use constraints but none of
-// these constraints accepts the pod. It is the same as in OpenShift 3.11, because programs read it.
-// A warning contains the explanation.
+// these constraints accepts the pod. The text is the same as in OpenShift 3.11, because programs
+// read it. A warning contains the explanation.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
 // subjectOf returns the user of a template's service account, without the groups to which all users
-// belong: as in OpenShift 3.11, a review of an account shows only what the account itself is
-// granted.
+// belong: as in OpenShift 3.11, the review of a service account considers only permissions of the
+// account itself.
 func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	name := template.Spec.ServiceAccountName
 	if name == "" {

@@ -1,6 +1,6 @@
 // Package standard contains the default template for requested projects. The server uses it if the
 // administrator has not configured a template, and `oc adm create-bootstrap-project-template`
-// prints it as a starting point.
+// prints it as a starting point for a custom template.
 package standard
 
 import (
@@ -29,8 +29,8 @@ const (
 	DescriptionAnnotation = "openshift.io/description"
 )
 
-// Template returns the template, which contains the project and a binding that grants the user the
-// role admin in the project.
+// Template returns the template, which contains the project and a role binding that grants the user
+// the role admin in the project.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{
 		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},

@@ -2,8 +2,8 @@
 // host and path of an Ingress, which owns the Route. It updates the Route when the Ingress, its
 // services or its secrets change, and writes the routers' addresses to the Ingress status.
 //
-// Source: OpenShift 3.11 Cluster Administration, 8.2. Fields that OpenShift 3.11's Ingress has are
-// translated as in OpenShift 3.11.
+// Source: OpenShift 3.11 Cluster Administration, 8.2. Fields that already exist in OpenShift 3.11's
+// Ingress are translated in the same way as in OpenShift 3.11.
 package ingress
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClassController is the controller name in the IngressClasses that the router serves. The router
-// also serves Ingress objects without a class.
+// ClassController is the controller name in IngressClasses whose Ingress objects the router serves.
+// The router also serves Ingress objects without a class.
 const ClassController = "openshift.io/ingress-to-route"
 
 // Controller is the component that creates routes for Ingress objects.
@@ -94,8 +94,8 @@ func (c *Controller) controller() controller.Controller {
 	}
 }
 
-// naming returns a function that maps an object to the keys of the Ingress objects in the same
-// namespace that refer to it.
+// naming returns a function that maps an object to the keys of the Ingress objects that are in the
+// same namespace and refer to it.
 func (c *Controller) naming(refers func(*networkingv1.Ingress, string) bool) func(any) []controller.Key {
 	return func(object any) (keys []controller.Key) {
 		meta, ok := object.(metav1.Object)

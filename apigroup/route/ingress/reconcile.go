@@ -24,11 +24,11 @@ import (
 // NotServed is the reason of events about a part of an Ingress for which no route can be created.
 const NotServed = "NotServed"
 
-// NotAdmitted is the reason of events about routes of an Ingress that a router rejects.
+// NotAdmitted is the reason of events about an Ingress's routes that a router rejects.
 const NotAdmitted = "NotAdmitted"
 
-// notServedInterval is the interval between attempts to serve the parts that could not be served,
-// for example because of a quota.
+// notServedInterval is the interval between attempts to create routes for parts of an Ingress for
+// which the previous attempt failed, for example because of a quota.
 const notServedInterval = 5 * time.Minute
 
 // reconcile updates an Ingress's routes. Kubernetes deletes the routes of a deleted Ingress.
@@ -115,11 +115,11 @@ func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.R
 	return routes, nil
 }
 
-// classAnnotation is the annotation that holds an Ingress's class in older Kubernetes versions.
+// classAnnotation is the annotation that contains an Ingress's class in older Kubernetes versions.
 const classAnnotation = "kubernetes.io/ingress.class"
 
-// serves reports whether the router serves an Ingress, because the Ingress either has no class or
-// has one of the router's classes.
+// serves reports whether the router serves an Ingress: the Ingress either has no class or has one
+// of the router's classes.
 func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	name := ingress.Annotations[classAnnotation]
 	if ingress.Spec.IngressClassName != nil {
@@ -132,8 +132,8 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	return err == nil && exists && class.(*networkingv1.IngressClass).Spec.Controller == ClassController
 }
 
-// sources returns the functions that get the objects to which an Ingress refers. If a secret cannot
-// be read, the functions store the error in *readErr.
+// sources returns the functions that look up the objects to which an Ingress refers. If a secret
+// cannot be read, the functions store the error in *readErr.
 func (c *Controller) sources(ctx context.Context, namespace string, readErr *error) sources {
 	return sources{
 		domain: c.Domain,
@@ -175,8 +175,8 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 				err = c.checkOwner(ctx, ingress, want)
 			}
 		case current.Spec.Host != want.Spec.Host:
-			// Routes claim hosts by their age, and anyone can set an owner reference, so a route
-			// with a different host must be a new route.
+			// The oldest route of a host claims the host, and any user can set an owner reference,
+			// so a route with a different host must be a new route.
 			err = c.replace(ctx, current, want)
 		case differ(current, want):
 			changed := current.DeepCopy()

@@ -70,7 +70,8 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 	}
 }
 
-// Routes claim hosts by their age, and anyone can set an owner reference to an Ingress.
+// The oldest route of a host claims the host, and any user can set an owner reference to an
+// Ingress.
 func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
 	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1"}}
 	want := routeOf(front, "new.example.com", networkingv1.HTTPIngressPath{Path: "/"}, routev1.RouteSpec{Host: "new.example.com", Path: "/"})

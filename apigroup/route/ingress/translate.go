@@ -20,8 +20,8 @@ import (
 // this annotation.
 const PathType = "router.slipway.io/path-type"
 
-// sources holds the functions with which a translation gets the objects to which an Ingress refers.
-// They return nil if an object does not exist.
+// sources contains the functions with which a translation looks up the objects to which an Ingress
+// refers. They return nil if an object does not exist.
 type sources struct {
 	service func(name string) *corev1.Service
 	secret  func(name string) *corev1.Secret
@@ -40,9 +40,9 @@ type translation struct {
 // translate returns an Ingress's routes, sorted by name. notes lists the parts that are not served,
 // with the reasons.
 //
-// A rule without a host gets the host that would be generated for a route with the Ingress's name.
-// The default backend serves the paths of a host that have no other backend. If there are no rules,
-// it serves the generated host, because an Ingress cannot claim hosts that it does not name.
+// A rule without a host applies to the host that would be generated for a route with the Ingress's
+// name. The default backend serves the paths of a host that have no other backend. If there are no
+// rules, it serves the generated host, because an Ingress cannot claim hosts that it does not name.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
@@ -183,13 +183,14 @@ func portText(port networkingv1.ServiceBackendPort) string {
 	return fmt.Sprint(port.Number)
 }
 
-// forRouters returns the prefixes of the annotations that an Ingress passes on to its routes.
+// forRouters returns the prefixes of the annotations that the controller copies from an Ingress to
+// its routes.
 func forRouters() []string {
 	return []string{"haproxy.router.openshift.io/", "router.openshift.io/", "route.openshift.io/"}
 }
 
-// maxPrefix is the maximum length of the Ingress's name within the names of its routes, which can
-// have at most 63 characters.
+// maxPrefix is the maximum length to which the Ingress's name is truncated in the names of its
+// routes, which can have at most 63 characters.
 const maxPrefix = 50
 
 // routeOf returns a route. The route's name is derived from its host and path, so duplicates result

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// resolved is a constraint combined with a namespace's ranges.
+// resolved is a constraint in which a namespace's ranges have replaced missing values.
 type resolved struct {
 	*Constraints
 	runAsUser          securityv1.RunAsUserStrategyOptions
@@ -19,7 +19,8 @@ type resolved struct {
 }
 
 // resolve takes the user range, the SELinux level and the groups from the namespace, unless the
-// constraint sets them. If the namespace lacks a required value, the error names the annotation.
+// constraint sets them. If the namespace lacks a required value, the error contains the name of the
+// annotation.
 func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 	r := &resolved{
 		Constraints: c, runAsUser: c.RunAsUser, seLinux: c.SELinuxContext.SELinuxOptions,
@@ -140,7 +141,7 @@ func contains(ranges []securityv1.IDRange, id int64) bool {
 	return false
 }
 
-// format formats ranges as `1000-1009, 5-5` for messages.
+// format returns ranges as text for messages, for example `1000-1009, 5-5`.
 func format(ranges []securityv1.IDRange) string {
 	texts := make([]string, 0, len(ranges))
 	for _, r := range ranges {

@@ -17,7 +17,8 @@ const descriptionAnnotation = "kubernetes.io/description"
 //
 // Source: the seven constraints in OpenShift 3.11 Cluster Administration, 15.2, with the values
 // from its two tables, and the constraint that 3.11's monitoring adds. All constraints allow
-// `projected`, which only the second table lists. The strict constraints also drop NET_RAW.
+// `projected`, which only the second table lists. Unlike in OpenShift 3.11, the strict constraints
+// also drop NET_RAW.
 func BuiltIn(infrastructure string) []*Constraints {
 	return []*Constraints{
 		anyuid(), hostAccess(), hostMountAnyuid(infrastructure), hostNetwork(),
@@ -25,7 +26,7 @@ func BuiltIn(infrastructure string) []*Constraints {
 	}
 }
 
-// base returns the strictest constraint. The other constraints loosen it.
+// base returns the strictest constraint. The other constraints are based on it and allow more.
 func base(name, description string) *Constraints {
 	c := &Constraints{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "SecurityContextConstraints"},
@@ -33,7 +34,8 @@ func base(name, description string) *Constraints {
 			Name: name, Annotations: map[string]string{descriptionAnnotation: description},
 		},
 		AllowedCapabilities: []corev1.Capability{}, DefaultAddCapabilities: []corev1.Capability{},
-		// In OpenShift 3.11, programs with file capabilities can open raw sockets.
+		// NET_RAW is not in OpenShift 3.11's list. With NET_RAW, programs with file capabilities
+		// can open raw sockets.
 		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID", "NET_RAW"},
 		Volumes: []securityv1.FSType{
 			securityv1.FSTypeConfigMap, securityv1.FSTypeDownwardAPI, securityv1.FSTypeEmptyDir,

@@ -184,8 +184,8 @@ func (r *resolved) checkPorts(ports []corev1.ContainerPort, at *field.Path) (err
 	return errs
 }
 
-// checkHosts rejects hosts in probes and hooks, because the node connects to these hosts, even to
-// its own loopback addresses.
+// checkHosts rejects hosts in probes and hooks: the kubelet connects to these hosts, which can be
+// the node's own loopback addresses.
 func (r *resolved) checkHosts(hosts []namedHost, at *field.Path) (errs field.ErrorList) {
 	if r.AllowHostNetwork {
 		return nil

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dropAll in requiredDropCapabilities stands for all capabilities.
+// dropAll represents all capabilities in requiredDropCapabilities.
 const dropAll corev1.Capability = "ALL"
 
 // complete sets the fields that the pod does not set and for which the constraint has a value. It
@@ -68,7 +68,7 @@ func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.Pod
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		context.RunAsUser = new(*r.runAsUser.UIDRangeMin)
 	case securityv1.RunAsUserStrategyMustRunAsNonRoot:
-		// The user is taken from the image, and the node rejects root.
+		// The image determines the user, and the kubelet rejects root.
 		if _, nonRoot := effectiveUser(context, pod); nonRoot == nil {
 			context.RunAsNonRoot = new(true)
 		}
@@ -96,7 +96,8 @@ func (r *resolved) completeCapabilities(original *corev1.Capabilities) *corev1.C
 	return result
 }
 
-// union adds a capability to a set. If the set changes, union sorts it.
+// union adds a capability to a set and sorts the set. If the set already contains the capability,
+// union returns the set unchanged.
 func union(set []corev1.Capability, capability corev1.Capability) []corev1.Capability {
 	if slices.Contains(set, capability) {
 		return set
@@ -106,8 +107,8 @@ func union(set []corev1.Capability, capability corev1.Capability) []corev1.Capab
 	return set
 }
 
-// effectiveUser returns a container's user and whether the user must not be root. The container's
-// values take precedence over the pod's values.
+// effectiveUser returns a container's user, and whether the container must not run as root. The
+// container's values take precedence over the pod's values.
 func effectiveUser(context *corev1.SecurityContext, pod *corev1.PodSecurityContext) (user *int64, nonRoot *bool) {
 	if pod != nil {
 		user, nonRoot = pod.RunAsUser, pod.RunAsNonRoot
