@@ -1,6 +1,6 @@
 // Package node adds the OutOfDisk condition to Node objects. OpenShift 3 clients read this
-// condition, but Kubernetes no longer sets it. OutOfDisk has the status of DiskPressure, which
-// keeps pods away.
+// condition, but Kubernetes no longer sets it. OutOfDisk has the same status as DiskPressure, which
+// prevents the scheduler from placing pods on the node.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.1 and 16.2.2.
 package node
@@ -22,7 +22,7 @@ const Name = "slipway.io/OutOfDisk"
 // OutOfDisk is the condition type of a node that has no space for more pods.
 const OutOfDisk corev1.NodeConditionType = "OutOfDisk"
 
-// Feature returns the plugin.
+// Feature returns the admission plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -31,7 +31,7 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// plugin is the admission plugin.
+// plugin is the admission plugin that adds the condition.
 type plugin struct{ *admission.Handler }
 
 var _ admission.MutationInterface = plugin{}

@@ -8,9 +8,9 @@ import (
 )
 
 // newAffinity returns the CrossNamespacePodAffinity plugin, which restricts affinity and
-// anti-affinity to pods of other projects. A running pod that excludes all other pods keeps the
-// scheduler from placing any of them on its node. The selected node also reveals which pods other
-// projects run there.
+// anti-affinity to pods of other projects. A running pod whose anti-affinity selects all other pods
+// prevents the scheduler from placing any of them on its node. In addition, the node that the
+// scheduler selects reveals where other projects' pods run.
 //
 // Source: Kubernetes, resource quotas, cross-namespace pod affinity quota.
 func newAffinity() *reserved {

@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints is the PodNodeConstraints plugin: only users who may bind pods (create pods/binding)
-// may set a node name, or a node selector with a blacklisted label. It also checks pod templates in
-// objects whose controllers create pods.
+// constraints is the PodNodeConstraints plugin: only users who are allowed to bind pods (create
+// pods/binding) can set a node name, or a node selector with a blacklisted label. The plugin also
+// checks pod templates in objects whose controllers create pods.
 type constraints struct {
 	*admission.Handler
 	blacklist  []string
@@ -56,7 +56,7 @@ func (c *constraints) ValidateInitialization() error {
 }
 
 // Validate rejects a node name, or a node selector with a blacklisted label, unless the user or the
-// pod's service account may bind pods.
+// pod's service account is allowed to bind pods.
 func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil

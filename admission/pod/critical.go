@@ -12,8 +12,8 @@ const criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 // clusterCritical is the priority class of pods that are critical for the cluster.
 const clusterCritical = "system-cluster-critical"
 
-// critical is the CriticalPod plugin. A new pod with the annotation in a platform namespace gets
-// the priority class system-cluster-critical, unless the pod specifies a class. In other
+// critical is the CriticalPod plugin. It sets the priority class of a new pod with the annotation
+// in a platform namespace to system-cluster-critical, unless the pod specifies a class. In other
 // namespaces, the annotation has no effect, because any user can set it.
 //
 // Source: OpenShift 3.11 Cluster Administration, 16.6.2.1. Kubernetes removed the conversion in
@@ -24,7 +24,7 @@ var _ admission.MutationInterface = critical{}
 
 func newCritical() critical { return critical{admission.NewHandler(admission.Create)} }
 
-// Admit sets the priority class.
+// Admit sets the pod's priority class.
 func (critical) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil || pod.Spec.PriorityClassName != "" || !platformNamespace(a.GetNamespace()) {

@@ -19,7 +19,7 @@ import (
 const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
 // duration is the RunOnceDuration plugin. It caps the active deadline of a run-once pod
-// (restartPolicy Never or OnFailure) at its project's limit or, if the project has none, at the
+// (restartPolicy Never or OnFailure) at its project's limit or, if the project has no limit, at the
 // cluster-wide limit. It keeps a pod's shorter deadline.
 type duration struct {
 	*admission.Handler

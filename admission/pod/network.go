@@ -14,8 +14,8 @@ import (
 )
 
 // network is the PodNetwork plugin. It checks the annotations that configure a pod's network: the
-// bandwidth limits and the request for a macvlan device. A pod gets a macvlan device only if it has
-// a privileged container, which requires a security context constraint that allows privileged
+// bandwidth limits and the request for a macvlan device. It allows a macvlan device only for a pod
+// with a privileged container, which requires a security context constraint that allows privileged
 // containers. In OpenShift 3.11, a pod with this annotation but no privileged container never
 // started.
 type network struct{ *admission.Handler }
@@ -24,8 +24,8 @@ var _ admission.ValidationInterface = network{}
 
 func newNetwork() network { return network{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate rejects pods with invalid annotations. An update may keep invalid annotations that an
-// earlier version accepted.
+// Validate rejects pods with invalid annotations. In an update, it accepts invalid annotations that
+// the pod already has, because an earlier version accepted them.
 func (network) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {
@@ -58,7 +58,8 @@ func (network) Validate(_ context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// isPrivileged reports whether a pod has a privileged container. A pod's containers are immutable.
+// isPrivileged reports whether a pod has a privileged container. The result never changes, because
+// a pod's containers are immutable.
 func isPrivileged(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
 		return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged

@@ -1,8 +1,8 @@
-// Package pod contains admission plugins that validate and default pods by the cluster
-// administrator's rules: how long run-once pods may be active (RunOnceDuration), which users may
-// select nodes (PodNodeConstraints), and how CPU and memory requests are derived from limits
-// (ClusterResourceOverride). Each of these plugins is enabled if the configuration contains it
-// (admissionConfig.pluginConfig).
+// Package pod contains admission plugins that validate and default pods according to the cluster
+// administrator's rules: RunOnceDuration limits how long run-once pods can be active,
+// PodNodeConstraints restricts which users can select nodes, and ClusterResourceOverride derives
+// CPU and memory requests from limits. Each of these plugins is enabled if the configuration
+// contains it (admissionConfig.pluginConfig).
 //
 // SystemPriority, which reserves the system priority classes for the platform, and
 // CrossNamespacePodAffinity, which restricts affinity to other projects' pods, are enabled unless
@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The names of the plugins in the configuration.
+// Names of the plugins in the configuration.
 const (
 	RunOnceDuration         = "RunOnceDuration"
 	PodNodeConstraints      = "PodNodeConstraints"
@@ -35,7 +35,7 @@ const (
 	CrossNamespacePodAffinity = "openshift.io/CrossNamespacePodAffinity"
 )
 
-// Feature returns the plugins.
+// Feature returns the plugins for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
 		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {

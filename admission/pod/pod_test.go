@@ -86,7 +86,7 @@ func TestInvalidConfigurationsFail(t *testing.T) {
 	}
 }
 
-// binders returns an authorizer that lets the named users bind pods.
+// binders returns an authorizer that allows the named users to bind pods.
 func binders(names ...string) authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if slices.Contains(names, a.GetUser().GetName()) && a.GetVerb() == "create" && a.GetResource() == "pods" && a.GetSubresource() == "binding" {

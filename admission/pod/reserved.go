@@ -15,8 +15,8 @@ import (
 )
 
 // reserved is a plugin that restricts a pod property that affects all other users' pods. Only pods
-// in platform namespaces, or in a namespace with a ResourceQuota that covers the property, may have
-// it.
+// in platform namespaces, or in a namespace with a ResourceQuota that covers the property, are
+// allowed to have the property.
 type reserved struct {
 	*admission.Handler
 	name string
@@ -53,8 +53,8 @@ func newPriority() *reserved {
 	})
 }
 
-// systemPriority is the name prefix of Kubernetes' system priority classes. No other class may have
-// this prefix.
+// systemPriority is the name prefix of Kubernetes' system priority classes. No other class is
+// allowed to have this prefix.
 const systemPriority = "system-"
 
 // SetExternalKubeInformerFactory stores the quota lister.

@@ -19,7 +19,8 @@ import (
 // PluginName is the name of the admission plugin in the server configuration.
 const PluginName = "SecurityContextConstraint"
 
-// Feature returns the API group with its admission plugins.
+// Feature returns the API group security.openshift.io with its admission plugins for registration
+// in the API server.
 func Feature() apiserver.Feature {
 	evaluator := &evaluator{}
 	return apiserver.Feature{

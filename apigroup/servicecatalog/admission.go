@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// of reports whether a request concerns one of the given resources of the API group.
+// of reports whether a request changes one of the given resources of the API group.
 func of(a admission.Attributes, resources ...string) bool {
 	if a.GetResource().Group != v1beta1.GroupName || a.GetSubresource() != "" {
 		return false
@@ -26,7 +26,8 @@ func of(a admission.Attributes, resources ...string) bool {
 	return false
 }
 
-// defaultPlan sets the plan of an instance whose class has only one plan.
+// defaultPlan is the admission plugin that sets the plan of an instance whose class has only one
+// plan.
 type defaultPlan struct {
 	*admission.Handler
 	catalog *catalog
@@ -72,7 +73,7 @@ func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admis
 }
 
 // missingPlan returns a function that sets the plan reference in the form (name, external name or
-// external ID) in which the class is referenced. It returns nil if the plan is already set or the
+// external ID) that the class reference uses. It returns nil if the plan is already set or the
 // class is not set.
 func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	switch {
@@ -92,7 +93,7 @@ func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	return nil
 }
 
-// planChange rejects plan changes if the class does not allow them.
+// planChange is the admission plugin that rejects plan changes if the class does not allow them.
 type planChange struct {
 	*admission.Handler
 	catalog *catalog
@@ -118,7 +119,8 @@ func (p *planChange) Validate(ctx context.Context, a admission.Attributes, _ adm
 	return admission.NewForbidden(a, fmt.Errorf("The Service Class %v does not allow plan changes.", class.externalName)) //nolint:revive,staticcheck // the text of release 0.3
 }
 
-// brokerAuth rejects a broker if the requesting user is not allowed to read its credentials secret.
+// brokerAuth is the admission plugin that rejects a broker if the requesting user is not allowed to
+// read the broker's credentials secret.
 type brokerAuth struct {
 	*admission.Handler
 	authorizer authorizer.Authorizer
@@ -145,7 +147,7 @@ func (b *brokerAuth) ValidateInitialization() error {
 	return nil
 }
 
-// Validate checks that the user may get the secrets that the broker references.
+// Validate checks that the user is allowed to get the secrets that the broker references.
 func (b *brokerAuth) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !of(a, "clusterservicebrokers", "servicebrokers") {
 		return nil

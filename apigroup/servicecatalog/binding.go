@@ -38,7 +38,7 @@ func bindings() apiserver.Served {
 	}
 }
 
-// prepareBinding sets the defaults and the user info. Clients cannot set the user info.
+// prepareBinding sets defaults and the user info. Clients cannot set the user info.
 func prepareBinding(ctx context.Context, binding, old *v1beta1.ServiceBinding) {
 	spec := &binding.Spec
 	if old != nil {

@@ -112,7 +112,7 @@ func validateInstance(_ context.Context, instance, old *v1beta1.ServiceInstance)
 	return errs
 }
 
-// classOf returns the class fields of a plan reference.
+// classOf returns a plan reference that contains only the class fields of p.
 func classOf(p *v1beta1.PlanReference) v1beta1.PlanReference {
 	return v1beta1.PlanReference{
 		ClusterServiceClassExternalName: p.ClusterServiceClassExternalName, ClusterServiceClassExternalID: p.ClusterServiceClassExternalID,
@@ -121,7 +121,8 @@ func classOf(p *v1beta1.PlanReference) v1beta1.PlanReference {
 	}
 }
 
-// way is one of the six ways to reference a class and a plan.
+// way contains the names and values of the class and plan fields in one of the six forms of a plan
+// reference.
 type way struct{ classKey, class, planKey, plan string }
 
 func ways(p *v1beta1.PlanReference) []way {

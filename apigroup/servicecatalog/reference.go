@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// reference is the instance subresource that changes only the class and plan references.
+// reference is the subresource of instances that changes only the class and plan references.
 type reference struct{ store *registry.Store }
 
 var _ rest.Patcher = &reference{}
@@ -27,7 +27,7 @@ func newReference(store *registry.Store) *reference {
 // New creates an empty instance.
 func (r *reference) New() runtime.Object { return r.store.New() }
 
-// Destroy is a no-op, because the resource owns the shared connection.
+// Destroy is a no-op, because the main resource owns the shared connection.
 func (r *reference) Destroy() {}
 
 // Get reads the instance.
@@ -46,7 +46,7 @@ func (r *reference) ConvertToTable(ctx context.Context, object, options runtime.
 	return r.store.ConvertToTable(ctx, object, options)
 }
 
-// referenceStrategy changes only the references.
+// referenceStrategy allows changes only to the references.
 type referenceStrategy struct{ rest.RESTUpdateStrategy }
 
 // PrepareForUpdate reverts every other change.

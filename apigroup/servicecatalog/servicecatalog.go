@@ -2,7 +2,7 @@
 // brokers, the classes and plans that they offer, and users' instances and bindings.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, chapter 6. The fields, defaults and checks
-// are those of service catalog release 0.3.
+// are the same as in service catalog release 0.3.
 package servicecatalog
 
 import (
@@ -29,11 +29,12 @@ const (
 	UniqueExternalID           = "UniqueExternalID"
 )
 
-// Feature returns the API group and its admission plugins.
+// Feature returns the API group servicecatalog.k8s.io with its admission plugins for registration
+// in the API server.
 func Feature() apiserver.Feature {
 	catalog := &catalog{}
 	return apiserver.Feature{
-		// The plugins read classes and plans when they serve requests.
+		// The plugins use the stores only when they serve requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			catalog.stores = deps.Stores
 			return apiserver.Hooks{}, nil
@@ -55,7 +56,8 @@ func Feature() apiserver.Feature {
 	}
 }
 
-// addFinalizer keeps the object until the catalog controller has cleaned up.
+// addFinalizer adds the catalog's finalizer, which keeps the object until the catalog controller
+// has cleaned up.
 func addFinalizer(object metav1.Object) {
 	if !slices.Contains(object.GetFinalizers(), v1beta1.Finalizer) {
 		object.SetFinalizers(append(object.GetFinalizers(), v1beta1.Finalizer))

@@ -10,10 +10,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// uniqueID rejects an instance that has the same external ID as another instance in any project. A
-// broker would treat both instances as the same instance. A user who can view a project can see its
-// instance IDs. Without this check, that user could create an instance with such an ID in another
-// project, and use it to bind or delete the original instance.
+// uniqueID is the admission plugin that rejects an instance with the same external ID as another
+// instance in any project. A broker would treat both instances as the same instance. A user who can
+// view a project can see its instance IDs. Without this check, that user could create an instance
+// with such an ID in another project, and use it to bind or delete the original instance.
 type uniqueID struct {
 	*admission.Handler
 	catalog *catalog

@@ -23,10 +23,10 @@ import (
 const (
 	// excludeAnnotation excludes a pod from presets if its value is "true".
 	excludeAnnotation = podpreset.Domain + "/exclude"
-	// conflictAnnotation holds the reason why none of a pod's presets has been applied.
+	// conflictAnnotation contains the reason why none of a pod's presets has been applied.
 	conflictAnnotation = "podpreset.slipway.io/conflict"
-	// platform is the user of Slipway's controllers. platformAccounts is the prefix of the service
-	// accounts that they use to create pods.
+	// platform is the user of Slipway's controllers. platformAccounts is the prefix of the names of
+	// service accounts that they use to create pods.
 	platform         = "system:openshift-master"
 	platformAccounts = "system:serviceaccount:openshift-infra:"
 )
@@ -57,10 +57,10 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 }
 
 // injection is the admission plugin PodPreset. It adds presets to new pods, except pods that
-// Slipway creates itself, such as build pods: with environment variables and files from users, the
-// programs in these pods could be made to pass on permissions that the users do not have. For pods
-// of other authors, the admission plugin for security context constraints ignores the author's
-// permissions if the pod has a preset.
+// Slipway creates itself, such as build pods: the programs in these pods have permissions that
+// users do not have, and environment variables or files from users could cause them to disclose or
+// misuse these permissions. For all other pods with a preset, the admission plugin for security
+// context constraints ignores the permissions of the pod's author.
 type injection struct {
 	*admission.Handler
 	presets *presets
@@ -72,7 +72,7 @@ func newInjection(p *presets) *injection {
 	return &injection{admission.NewHandler(admission.Create), p}
 }
 
-// Admit adds all of a pod's presets or, if any parts conflict, none of them.
+// Admit adds all of a pod's presets. If any parts of them conflict, it adds none of them.
 func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || isPlatform(a.GetUserInfo().GetName()) {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // apply adds presets to a pod and to each of its containers, except init containers. If there are
-// conflicts, it returns all of them and leaves the pod unchanged.
+// conflicts, it returns all conflicts and leaves the pod unchanged.
 func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
 	spec := pod.Spec.DeepCopy()
 	var conflicts []error
@@ -38,8 +38,8 @@ func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
 	return nil
 }
 
-// merge appends the values whose key does not exist yet. It returns an error if a key exists with a
-// different value.
+// merge appends the values whose key does not exist yet. It returns an error if the key exists with
+// a different value.
 func merge[T any](existing, added []T, key func(T) string) ([]T, error) {
 	merged := slices.Clip(existing)
 	for _, value := range added {

@@ -21,7 +21,8 @@ func podPresets(rules Rules) apiserver.Served {
 	type preset = *v1alpha1.PodPreset
 	return apiserver.Resource[preset]{
 		Plural: "podpresets", Namespaced: true,
-		// The preset's parts are added after the pod's own defaults have been set.
+		// A pod's own defaults have been set before the preset's parts are added, so the parts
+		// require defaults too.
 		Default: func(p preset) {
 			template := templateOf(p)
 			rules.DefaultPodTemplate(template)

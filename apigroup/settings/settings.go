@@ -2,7 +2,7 @@
 // variables, volumes and mounts to new pods with certain labels.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.3.1.2 and 6.1.3. Fields, annotations and
-// conflicts are those of Kubernetes 1.11. Kubernetes removed pod presets in 1.20.
+// conflicts are the same as in Kubernetes 1.11. Kubernetes removed pod presets in 1.20.
 package settings
 
 import (
@@ -26,7 +26,8 @@ type Rules interface {
 	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group and its admission plugin.
+// Feature returns the API group settings.k8s.io with its admission plugin for registration in the
+// API server.
 func Feature(rules Rules) apiserver.Feature {
 	presets := &presets{}
 	return apiserver.Feature{

@@ -2,7 +2,7 @@
 // with parameters, the processing of templates, and template instances.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on templates. The wire types are
-// those of github.com/openshift/api/template/v1.
+// defined in github.com/openshift/api/template/v1.
 package template
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group with the template service broker, which offers the templates in the
-// given projects.
+// Feature returns the API group template.openshift.io with the template service broker for
+// registration in the API server. The broker offers the templates in the given projects.
 func Feature(projects []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: brokerHooks(projects), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,

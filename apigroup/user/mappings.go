@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// mappings returns the resource useridentitymappings.user.openshift.io, which is a view of an
-// Identity and its User, which refer to each other. The view is not stored. An identity has one
+// mappings returns the resource useridentitymappings.user.openshift.io. A mapping is a view of an
+// Identity and its User, which refer to each other. Mappings are not stored. An identity has one
 // user, and a user can have many identities.
 func mappings() apiserver.Served {
 	return apiserver.Virtual{Plural: "useridentitymappings", New: func(deps apiserver.Deps) (rest.Storage, error) {
@@ -43,12 +43,12 @@ var (
 	_ rest.SingularNameProvider = &mapping{}
 )
 
-// ConvertToTable returns a mapping as the table that `oc get` prints.
+// ConvertToTable returns a table with the columns that `oc get` prints for mappings.
 func (m *mapping) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	return m.table.ConvertToTable(ctx, object, options)
 }
 
-// read returns an object from one of the two stores.
+// read returns an object from one of the stores.
 func read[T runtime.Object](ctx context.Context, m *mapping, resource, name string) (T, error) {
 	object, err := m.stores[userv1.Resource(resource)].Get(ctx, name, &metav1.GetOptions{})
 	typed, _ := object.(T)
@@ -121,7 +121,7 @@ func (m *mapping) Create(ctx context.Context, object runtime.Object, validate re
 	return m.apply(ctx, identity, user, options.DryRun, func() error { return validate(ctx, object) })
 }
 
-// Update maps an identity to another user.
+// Update maps an identity to a different user.
 func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	identityBefore, previous, err := m.pair(ctx, name)
@@ -173,7 +173,7 @@ func (m *mapping) Delete(ctx context.Context, name string, validate rest.Validat
 	return success, true, m.removeIdentity(ctx, user.Name, name)
 }
 
-// ends returns a mapping's identity and user.
+// ends returns the identity and the user of a mapping.
 func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping) (*userv1.Identity, *userv1.User, error) {
 	var errs field.ErrorList
 	identity, err := read[*userv1.Identity](ctx, m, "identities", desired.Identity.Name)
@@ -200,7 +200,7 @@ func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping)
 }
 
 // apply maps an identity to a user. It updates the user first, because an entry in the user's list
-// has no effect until the identity refers to the user.
+// of identities has no effect until the identity refers to the user.
 func (m *mapping) apply(ctx context.Context, identity *userv1.Identity, user *userv1.User, dryRun []string,
 	admit func() error) (runtime.Object, error) {
 	identity.User = corev1.ObjectReference{Name: user.Name, UID: user.UID}
@@ -222,7 +222,7 @@ func (m *mapping) apply(ctx context.Context, identity *userv1.Identity, user *us
 	return m.Get(ctx, identity.Name, &metav1.GetOptions{})
 }
 
-// removeIdentity removes an identity from a user's list, if the user exists.
+// removeIdentity removes an identity from a user's list of identities, if the user exists.
 func (m *mapping) removeIdentity(ctx context.Context, name, identity string) error {
 	user, err := read[*userv1.User](ctx, m, "users", name)
 	if err != nil {

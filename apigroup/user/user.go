@@ -3,7 +3,7 @@
 // constraints refer to users and groups by name.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.8.1; 3.11 Cluster Administration,
-// chapter 5. The wire types are those of github.com/openshift/api/user/v1.
+// chapter 5. The wire types are defined in github.com/openshift/api/user/v1.
 package user
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group.
+// Feature returns the API group user.openshift.io for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: userv1.GroupVersion,

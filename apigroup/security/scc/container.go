@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container is the part of a container of any type that constraints check.
+// container contains the parts of a container of any type that constraints check.
 type container struct {
 	// list and index locate the container. list is initContainers, containers or
 	// ephemeralContainers.
@@ -18,7 +18,7 @@ type container struct {
 	hosts   []namedHost
 }
 
-// namedHost is a host to which the node connects on behalf of a container.
+// namedHost is a host to which the kubelet connects on behalf of a container.
 type namedHost struct {
 	// field is the field path in the container, such as livenessProbe.httpGet.
 	field []string

@@ -20,8 +20,8 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDecisions evaluates the pods in testdata. The first document in a file lists the constraints,
-// as the names of built-in constraints and as complete constraints. The other documents are pods.
-// The golden file contains the decision for each pod.
+// as names of built-in constraints and as complete constraints. The other documents are pods. The
+// golden file contains the decision for each pod.
 func TestDecisions(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

@@ -19,8 +19,8 @@ const (
 	profileLocal      = "localhost/"
 )
 
-// ProfileNamed returns the profile with the given name, as in a pod's field. It returns nil if the
-// name does not identify exactly one profile.
+// ProfileNamed returns the seccomp profile with the given name in the form that a pod's field
+// requires. It returns nil if the name does not identify exactly one profile.
 func ProfileNamed(name string) *corev1.SeccompProfile {
 	file, local := strings.CutPrefix(name, profileLocal)
 	switch {
@@ -61,7 +61,7 @@ func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 
 // checkSeccomp rejects a profile that the constraint does not list. The container runtime's default
 // profile, which applies to pods without a profile, is also allowed by constraints without a list,
-// such as those of OpenShift 3, and by constraints that allow pods to run without any filter
+// such as OpenShift 3's constraints, and by constraints that allow pods to run without any filter
 // (unconfined).
 func (r *resolved) checkSeccomp(profile *corev1.SeccompProfile, at *field.Path) field.ErrorList {
 	if profile == nil || slices.Contains(r.SeccompProfiles, profileAny) {
@@ -97,8 +97,8 @@ func (r *resolved) checkAppArmor(profile *corev1.AppArmorProfile, at *field.Path
 		profile.Type, corev1.AppArmorProfileTypeRuntimeDefault))}
 }
 
-// safeSysctls returns the sysctls that a kubelet allows every pod to set, because they affect only
-// the pod.
+// safeSysctls returns the sysctls that the kubelet allows every pod to set, because they affect
+// only the pod.
 func safeSysctls() []string {
 	return []string{
 		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range",
@@ -120,8 +120,8 @@ func (r *resolved) checkSysctls(sysctls []corev1.Sysctl, at *field.Path) (errs f
 	return errs
 }
 
-// matches reports whether any of the patterns is equal to name or, if the pattern ends in *,
-// matches a prefix of name.
+// matches reports whether name is equal to any of the patterns or, if a pattern ends in *, begins
+// with the text before the *.
 func matches(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")

@@ -66,7 +66,7 @@ func Decide(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1
 }
 
 // Recheck is like Decide, but for an existing pod. An existing pod's spec is immutable, so a
-// constraint rejects the pod if it would have to complete it.
+// constraint that would complete the pod rejects it.
 func Recheck(constraints []*Constraints, namespace *corev1.Namespace, pod *corev1.Pod, at *field.Path) Decision {
 	return decide(constraints, namespace, pod, at, func(completed *corev1.Pod) bool {
 		return equality.Semantic.DeepEqual(pod.Spec, completed.Spec)

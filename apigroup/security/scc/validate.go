@@ -153,7 +153,7 @@ func validateCapabilities(c *Constraints) (errs field.ErrorList) {
 	return errs
 }
 
-// sysctlPattern matches a sysctl name, optionally with a trailing *.
+// sysctlPattern matches a sysctl's name, optionally with a trailing *.
 var sysctlPattern = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*([a-z0-9]([-_a-z0-9]*[a-z0-9])?|[a-z0-9][-_a-z0-9]*\*|\*)$`)
 
 func validateSysctls(c *Constraints) (errs field.ErrorList) {

@@ -38,8 +38,8 @@ type writer[T metav1.Object] interface {
 	Delete(context.Context, string, metav1.DeleteOptions) error
 }
 
-// apply creates and updates a broker's classes and plans, and marks those that the broker no longer
-// offers.
+// apply creates and updates a broker's classes and plans, and marks classes and plans that the
+// broker no longer offers.
 func (r *reconciler) apply(ctx context.Context, broker *brokerView, offered offers) error {
 	if broker.namespace == "" {
 		classes, plans := map[string]v1beta1.ClusterServiceClassSpec{}, map[string]v1beta1.ClusterServicePlanSpec{}
@@ -63,7 +63,7 @@ func (r *reconciler) apply(ctx context.Context, broker *brokerView, offered offe
 	return errors.Join(applyKind(ctx, r.classKind(), broker, classes), applyKind(ctx, r.planKind(), broker, plans))
 }
 
-// deleteOffers deletes all of a broker's classes and plans.
+// deleteOffers deletes all classes and plans of a broker.
 func (r *reconciler) deleteOffers(ctx context.Context, broker *brokerView) error {
 	if broker.namespace == "" {
 		return errors.Join(deleteKind(ctx, r.clusterPlanKind(), broker), deleteKind(ctx, r.clusterClassKind(), broker))

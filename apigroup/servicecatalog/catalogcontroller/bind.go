@@ -82,8 +82,8 @@ func bindable(target *bindingTarget) error {
 // finishBind creates the secret and records that the binding exists.
 func (r *reconciler) finishBind(ctx context.Context, binding *v1beta1.ServiceBinding, result *osb.Result) error {
 	if err := r.injectSecret(ctx, binding, result.Credentials); err != nil {
-		// The binding exists. The request is repeated, and the response contains the credentials
-		// again.
+		// The broker has created the binding. The next attempt repeats the request, and the
+		// response contains the credentials again.
 		message := fmt.Sprintf("Error injecting bind result: %s", err)
 		return r.showBindProblem(ctx, binding, "ErrorInjectingBindResult", message, err)
 	}

@@ -149,8 +149,7 @@ func (r *reconciler) reconcileBroker(ctx context.Context, key controller.Key) er
 	return requeue(r.untilRelist(broker))
 }
 
-// requeue returns RequeueAfter if the delay is positive. A negative delay means that the object is
-// not requeued.
+// requeue returns RequeueAfter if the delay is positive. Otherwise, the object is not requeued.
 func requeue(delay time.Duration) error {
 	if delay <= 0 {
 		return nil

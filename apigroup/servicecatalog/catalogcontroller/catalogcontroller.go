@@ -1,13 +1,13 @@
 // Package catalogcontroller implements the service catalog controllers. They fetch broker catalogs,
 // provision, update and deprovision instances, and create and delete bindings.
 //
-// Before the controller sends a request that can create or delete something at a broker, it records
+// Before a controller sends a request that can create or delete something at a broker, it records
 // the request in the status of the object. If the controller is interrupted, the next process finds
 // the record and repeats the request with the same ID, so the broker does not create a second
 // instance. If a response leaves open whether the broker has created something, the controller
 // first deletes it (orphan mitigation).
 //
-// Source: Open Service Broker API, version 2.17. Conditions, reasons and events are those of
+// Source: Open Service Broker API, version 2.17. Conditions, reasons and events are the same as in
 // service catalog release 0.3.
 package catalogcontroller
 
@@ -39,7 +39,7 @@ type Controllers struct {
 	Dialer *outbound.Dialer
 	// Domain is the cluster's DNS domain.
 	Domain string
-	// Secret is the key for parameter checksums.
+	// Secret is the key of the keyed hash for parameter checksums.
 	Secret []byte
 	// Timing overrides the default timing. A zero field means the default value.
 	Timing Timing
@@ -79,7 +79,7 @@ func (t Timing) withDefaults() Timing {
 // Name returns the component's name.
 func (*Controllers) Name() string { return "service-catalog" }
 
-// reconciler reconciles all kinds in the API group.
+// reconciler reconciles objects of all kinds in the API group.
 type reconciler struct {
 	kube     kubernetes.Interface
 	client   *catalogclient.Client
@@ -98,7 +98,7 @@ type reconciler struct {
 	clusterPlans, plans, instances, bindings         cache.SharedIndexInformer
 }
 
-// Run reconciles until ctx is done. It calls ready when the caches are synced.
+// Run reconciles objects until ctx is done. It calls ready when the caches have synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	client, err := catalogclient.New(c.Deps.Config)
 	if err != nil {
@@ -181,8 +181,8 @@ func (r *reconciler) manager() (controller.Manager, error) {
 	}, nil
 }
 
-// waitingInstances returns the keys of instances whose references are not resolved yet. A class or
-// plan change might make the references resolvable.
+// waitingInstances returns the keys of instances whose references are not resolved yet. A change of
+// a class or plan might make the references resolvable.
 func (r *reconciler) waitingInstances(any) (keys []controller.Key) {
 	objects, _ := r.instances.GetIndexer().ByIndex(byClass, "") // the index exists
 	for _, object := range objects {

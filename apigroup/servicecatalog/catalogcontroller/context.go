@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/osb"
 )
 
-// The ConfigMap that holds the cluster ID, which is sent to brokers.
+// The ConfigMap that contains the cluster ID, which is sent to brokers.
 const (
 	clusterInfo    = "cluster-info"
 	clusterInfoKey = "id"
@@ -25,7 +25,7 @@ type clusterID struct {
 	id string
 }
 
-// clusterID returns the cluster ID. If the ConfigMap that holds the ID is missing, clusterID
+// clusterID returns the cluster ID. If the ConfigMap that contains the ID does not exist, clusterID
 // creates it.
 func (r *reconciler) clusterID(ctx context.Context) (string, error) {
 	r.cluster.mu.Lock()
@@ -56,8 +56,8 @@ func (r *reconciler) clusterID(ctx context.Context) (string, error) {
 }
 
 // profile returns the context object of a request: the platform, cluster and namespace in the form
-// that the Kubernetes profile defines. It also returns the IDs that earlier API versions require
-// instead.
+// that the Kubernetes profile of the API defines. It also returns the IDs that earlier API versions
+// require instead.
 func (r *reconciler) profile(ctx context.Context, namespace, instance string) (profile map[string]any, cluster, space string, err error) {
 	if cluster, err = r.clusterID(ctx); err != nil {
 		return nil, "", "", err

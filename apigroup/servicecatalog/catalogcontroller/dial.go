@@ -25,8 +25,8 @@ import (
 const builtInHost = "https://kubernetes.default.svc:443"
 
 // builtInPath returns the API server path of a built-in broker, or "" for other brokers. The
-// catalog calls built-in brokers with its own credentials, because they act on behalf of the user
-// that the request names.
+// catalog calls built-in brokers with its own credentials, because these brokers act on behalf of
+// the user that the request identifies.
 func builtInPath(broker *brokerView) string {
 	path := map[string]string{
 		"template-service-broker": "/brokers/template.openshift.io",
@@ -169,7 +169,7 @@ func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, hos
 	return net.JoinHostPort(object.Spec.ClusterIP, port), nil
 }
 
-// redirected sends requests to another address. It keeps the Host header.
+// redirected is a transport that sends requests to a different address and keeps the Host header.
 type redirected struct {
 	http.RoundTripper
 	address string

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// TestAddressesOfBrokers checks which addresses are allowed for brokers of administrators and of
-// projects.
+// TestAddressesOfBrokers checks which addresses are allowed for administrators' and projects'
+// brokers.
 func TestAddressesOfBrokers(t *testing.T) {
 	var host string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -108,7 +108,7 @@ func (f *fixture) register() {
 	})
 }
 
-// order creates an instance in the form in which the API server stores it.
+// order creates an instance in the form in which the API server would store it.
 func (f *fixture) order(name, service string) {
 	f.t.Helper()
 	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{
@@ -120,7 +120,7 @@ func (f *fixture) order(name, service string) {
 	}
 }
 
-// bind creates a binding in the form in which the API server stores it.
+// bind creates a binding in the form in which the API server would store it.
 func (f *fixture) bind(name string) {
 	f.t.Helper()
 	binding := &v1beta1.ServiceBinding{ObjectMeta: metav1.ObjectMeta{
@@ -260,7 +260,7 @@ func TestFaultSchedules(t *testing.T) {
 	}
 }
 
-// TestFinalFailures checks errors that a retry cannot fix.
+// TestFinalFailures checks errors that retries cannot fix.
 func TestFinalFailures(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -305,7 +305,7 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 	f.register()
 	f.waitInstance("early", "Ready")
 	f.waitBinding("early", "Ready")
-	// A secret that belongs to another owner is not replaced.
+	// A secret that belongs to a different owner is not replaced.
 	if _, err := f.deps.Kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "credentials-late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -318,7 +318,8 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 	f.waitBinding("late", "Ready")
 }
 
-// TestRemovedServiceIsDeletedWithLastInstance removes a service from a broker's catalog.
+// TestRemovedServiceIsDeletedWithLastInstance removes a service from a broker's catalog while an
+// instance of it exists.
 func TestRemovedServiceIsDeletedWithLastInstance(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()

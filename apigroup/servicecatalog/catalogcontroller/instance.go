@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// The kinds of schedule entries. A deletion does not wait for the next attempt of a failed
-// operation.
+// Kinds of schedule entries. Deletions have a kind of their own, so they do not wait for the next
+// attempt of a failed operation.
 const (
 	instanceKind       = "instance"
 	instanceDeleteKind = "instance deletion"
@@ -80,8 +80,8 @@ func (r *reconciler) writeInstance(ctx context.Context, instance *v1beta1.Servic
 	return nil
 }
 
-// blockedByBindings reports whether a deleted instance still has bindings, which must be deleted
-// first.
+// blockedByBindings reports whether an instance that is being deleted still has bindings, which
+// must be deleted first.
 func (r *reconciler) blockedByBindings(ctx context.Context, instance *v1beta1.ServiceInstance) (bool, error) {
 	list, err := r.client.Bindings(instance.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.instanceRef.name=" + instance.Name})
 	if err != nil {
@@ -192,7 +192,7 @@ func recordedMaintenance(properties *v1beta1.ServiceInstancePropertiesState) str
 	return properties.MaintenanceVersion
 }
 
-// properties returns the properties that a request sets.
+// properties returns the properties that a request sends.
 func (o *offer) properties(instance *v1beta1.ServiceInstance, p parameters, maintenance string) *v1beta1.ServiceInstancePropertiesState {
 	state := &v1beta1.ServiceInstancePropertiesState{
 		Parameters: p.public, ParameterChecksum: p.checksum, MaintenanceVersion: maintenance, UserInfo: instance.Spec.UserInfo,

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// view returns a ClusterServiceBroker with restrictions.
+// view returns a ClusterServiceBroker with the given restrictions on classes and plans.
 func view(classes, plans []string) *brokerView {
 	broker := &v1beta1.ClusterServiceBroker{ObjectMeta: metav1.ObjectMeta{Name: "broker"}}
 	broker.Spec.CatalogRestrictions = &v1beta1.CatalogRestrictions{ServiceClass: classes, ServicePlan: plans}

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// update changes an instance's spec in the form in which the API server stores it.
+// update changes an instance's spec in the form in which the API server would store it, and waits
+// until the instance is ready again.
 func (f *fixture) update(name string, change func(*v1beta1.ServiceInstanceSpec)) {
 	f.t.Helper()
 	instance := f.instance(name)
@@ -51,7 +52,8 @@ func TestInstanceGetsNewVersionOnRequest(t *testing.T) {
 	if got := version("first"); got != "1.0.0" {
 		t.Errorf("the instance has version %q, want 1.0.0", got)
 	}
-	// The broker refuses the version in the fetched catalog. The relist is triggered manually, too.
+	// The broker rejects the version in the fetched catalog. The controller then fetches the
+	// catalog again.
 	f.broker.SetVersion("2.0.0")
 	f.order("second", "db")
 	f.waitInstance("second", "Ready")

@@ -58,7 +58,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 		r.showDashboard(ctx, offer, instance)
 		return r.finish(ctx, instance, "ProvisionedSuccessfully", "The instance was provisioned successfully")
 	}
-	// The broker must delete whatever a failed provision request has left behind.
+	// The broker must delete any remains of a failed provision request.
 	p := &problem{terminal: true, ambiguous: true}
 	refused, message := "ProvisionCallFailed", "Error provisioning: "+orElse(state.Description, "the operation failed")
 	if status.CurrentOperation == v1beta1.OperationUpdate {

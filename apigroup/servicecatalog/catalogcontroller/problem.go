@@ -51,7 +51,7 @@ func classify(err error) *problem {
 	return p
 }
 
-// judge returns what a broker's response means for a request that creates something.
+// judge interprets a broker's error response to a request that creates something.
 func judge(response *osb.Error) (terminal, definite, ambiguous bool) {
 	switch code := response.StatusCode; {
 	case code == http.StatusBadRequest:

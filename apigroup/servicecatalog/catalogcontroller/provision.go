@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// order is a provision or update request, without the connection to the broker.
+// order contains a provision or update request, without the connection to the broker.
 type order struct {
 	*offer
 	parameters parameters
@@ -26,8 +26,8 @@ type order struct {
 	repeated bool
 }
 
-// prepare resolves the objects and parameters that a request needs. If one of them is missing, the
-// error is a *problem.
+// prepare resolves the objects and parameters that a request requires. If one of them is missing,
+// the error is a *problem.
 func (r *reconciler) prepare(ctx context.Context, instance *v1beta1.ServiceInstance) (*order, error) {
 	o, err := r.resolve(ctx, instance)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *reconciler) failProvision(ctx context.Context, instance *v1beta1.Servic
 	return r.failed(ctx, instance, p, "ProvisionCallFailed", "ErrorCallingProvision", message, retryDelay(err))
 }
 
-// refresh requests a relist if the broker refuses a plan's maintenance version, so that the next
+// refresh requests a relist if the broker rejects a plan's maintenance version, so that the next
 // attempt uses the current version.
 func (r *reconciler) refresh(ctx context.Context, order *order, err error) error {
 	var response *osb.Error

@@ -207,7 +207,8 @@ func (r *reconciler) findPlan(ctx context.Context, instance *v1beta1.ServiceInst
 	return only(matches, "ReferencesNonexistentServicePlan", "plan", by)
 }
 
-// only returns the single match. No match or several matches are an error.
+// only returns the single match. It returns an error if there is no match or there are several
+// matches.
 func only(matches []string, reason, kind string, by fields.Selector) (name string, err error) {
 	switch len(matches) {
 	case 0:

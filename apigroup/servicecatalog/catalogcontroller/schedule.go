@@ -68,8 +68,8 @@ func (s *schedule) fail(kind string, object metav1.Object, atLeast time.Duration
 	return delay
 }
 
-// poll schedules the next poll of an operation that started at start. The interval doubles, unless
-// the broker requests a specific interval.
+// poll schedules the next poll of an operation that started at start. The interval doubles with
+// each poll, unless the broker requests a specific interval.
 func (s *schedule) poll(kind string, object metav1.Object, start *metav1.Time, requested time.Duration) time.Duration {
 	delay := s.timing.MinBackoff
 	if start != nil {

@@ -62,8 +62,8 @@ func (r *reconciler) ejectSecret(ctx context.Context, binding *v1beta1.ServiceBi
 	return ignoreNotFound(secrets.Delete(ctx, existing.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}))
 }
 
-// secretData returns the secret's data after applying the transforms: one key for each credential.
-// Strings are stored unchanged, other values as JSON.
+// secretData returns the secret's data after the transforms: one key for each credential. Strings
+// are stored unchanged, and other values as JSON.
 func (r *reconciler) secretData(ctx context.Context, binding *v1beta1.ServiceBinding, credentials map[string]any) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	for key, value := range credentials {
@@ -131,7 +131,7 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 		return nil, fmt.Errorf("jsonPathExpression %q: %w", *add.JSONPathExpression, err)
 	}
 	value := limitedBuffer{rest: maxSecret}
-	// Do not return the error, because it can contain credentials.
+	// The error is not returned, because it can contain credentials.
 	switch err := expression.Execute(&value, credentials); {
 	case errors.Is(err, errTooLarge):
 		return nil, errTooLarge
@@ -142,7 +142,7 @@ func addedValue(add *v1beta1.AddKeyTransform, credentials map[string]any) ([]byt
 }
 
 // maxSecret is the maximum size of a secret's data, in bytes. It is the API server's limit. It is
-// checked after each transform, so many transforms need no more memory than one transform.
+// checked after each transform, so many transforms require no more memory than one transform.
 const maxSecret = corev1.MaxSecretSize
 
 var errTooLarge = fmt.Errorf("the secret would have more than %d bytes", maxSecret)

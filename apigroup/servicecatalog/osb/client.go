@@ -24,7 +24,8 @@ const (
 	maxCatalogBytes  = 16 << 20 // of brokers of the administrator
 	maxResponseBytes = 1 << 20
 	maxErrorText     = 1024
-	// maxValues and maxCatalogValues are the maximum number of JSON values in a response.
+	// maxValues and maxCatalogValues are the maximum number of JSON values in a response and in a
+	// catalog.
 	maxValues, maxCatalogValues = 10_000, 500_000
 	// maxRetryAfter is the maximum delay that a broker can request.
 	maxRetryAfter = 20 * time.Minute
@@ -240,8 +241,8 @@ func isAccepted(r request, response *http.Response) bool {
 	return false
 }
 
-// badBody returns the status code for the error that reports a successful response with an invalid
-// body. Any code except 200 means that the broker might have created something.
+// badBody returns the status code of the error for a successful response with an invalid body. Any
+// code except 200 means that the broker might have created something.
 func badBody(code int) int {
 	if code == http.StatusOK {
 		return http.StatusBadGateway
@@ -307,7 +308,7 @@ func retryAfter(header http.Header) time.Duration {
 	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
 }
 
-// shorten truncates a broker's text that is shown to users.
+// shorten truncates a broker's text before it is shown to users.
 func shorten(text string) string {
 	if len(text) <= maxErrorText {
 		return text

@@ -1,5 +1,5 @@
 // Package osb implements a client for the Open Service Broker API, version 2.17. Brokers that
-// implement older 2.x versions work too, because later versions only add optional fields.
+// implement older 2.x versions also work, because later versions only add optional fields.
 //
 // Brokers are not trusted: responses have a maximum size, requests have a timeout, and redirects
 // are not followed.
@@ -73,7 +73,7 @@ type Schema struct {
 	Parameters json.RawMessage `json:"parameters"`
 }
 
-// Maintenance identifies the version of the software that a plan provisions.
+// Maintenance contains the version of the software that a plan provisions.
 type Maintenance struct {
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
@@ -182,7 +182,7 @@ func orNone(text string) string {
 	return text
 }
 
-// Gone reports whether the response says that the broker does not have the instance or binding.
+// Gone reports whether the response means that the broker does not have the instance or binding.
 func (e *Error) Gone() bool { return e.StatusCode == http.StatusGone }
 
 // Ambiguous reports whether the broker might have created something that must be deleted. This is

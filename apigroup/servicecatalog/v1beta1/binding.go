@@ -68,7 +68,7 @@ type ServiceBindingStatus struct {
 	// OrphanMitigationInProgress reports that the catalog is deleting a binding that a failed
 	// request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
-	// UnbindStatus reports whether the broker must be called before the object is deleted.
+	// UnbindStatus reports whether the broker must delete the binding before the object is deleted.
 	UnbindStatus DeletionStatus `json:"unbindStatus"`
 	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`

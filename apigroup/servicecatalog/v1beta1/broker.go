@@ -8,8 +8,9 @@ import (
 // or binding is deleted.
 const Finalizer = "kubernetes-incubator/service-catalog"
 
-// AbandonAnnotation, with the value "true", makes the catalog delete an instance or a binding
-// without contacting its broker. The instance or binding might continue to exist at the broker.
+// AbandonAnnotation, with the value "true", causes the catalog to delete the object of an instance
+// or binding without contacting the broker. The instance or binding might continue to exist at the
+// broker.
 const AbandonAnnotation = "servicecatalog.k8s.io/abandon"
 
 // ClusterServiceBroker is an Open Service Broker API server that offers services in all namespaces.
@@ -70,7 +71,7 @@ type CommonServiceBrokerSpec struct {
 	RelistDuration *metav1.Duration `json:"relistDuration,omitempty"`
 	// RelistRequests is a counter. Increase it to fetch the catalog immediately.
 	RelistRequests int64 `json:"relistRequests"`
-	// CatalogRestrictions limits which classes and plans are offered.
+	// CatalogRestrictions limits the classes and plans that are offered.
 	CatalogRestrictions *CatalogRestrictions `json:"catalogRestrictions,omitempty"`
 }
 

@@ -67,7 +67,7 @@ type CommonServiceClassSpec struct {
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
 	// Tags are the tags in the broker's catalog.
 	Tags []string `json:"tags,omitempty"`
-	// Requires lists the permissions that the service needs on its platform.
+	// Requires lists the permissions that the service requires on its platform.
 	Requires []string `json:"requires,omitempty"`
 	// DefaultProvisionParameters contains default parameters for instances.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`

@@ -2,12 +2,11 @@
 // classes and plans, service instances and bindings.
 //
 // Source: the service catalog of OpenShift 3.7 to 3.11, whose last release is 0.3. The field names
-// and values are those of release 0.3, so that its client and manifests work.
+// and values are the same as in release 0.3, so that its client and manifests work.
 //
 // After changing the types, run `go generate` in this folder.
 //
-// +k8s:deepcopy-gen=package
-// +k8s:openapi-gen=true
+// +k8s:deepcopy-gen=package +k8s:openapi-gen=true
 package v1beta1
 
 //go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.37.2 --go-header-file /dev/null --output-file zz_generated.deepcopy.go .

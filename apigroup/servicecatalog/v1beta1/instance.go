@@ -99,13 +99,15 @@ type ServiceInstanceStatus struct {
 	ExternalProperties *ServiceInstancePropertiesState `json:"externalProperties,omitempty"`
 	// ProvisionStatus reports whether the instance exists.
 	ProvisionStatus ProvisionStatus `json:"provisionStatus"`
-	// DeprovisionStatus reports whether the broker must be called before the object is deleted.
+	// DeprovisionStatus reports whether the broker must delete the instance before the object is
+	// deleted.
 	DeprovisionStatus DeletionStatus `json:"deprovisionStatus"`
 	// DefaultProvisionParameters contains the default parameters that were used.
 	DefaultProvisionParameters *runtime.RawExtension `json:"defaultProvisionParameters,omitempty"`
 	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`
-	// UserSpecifiedPlanName and UserSpecifiedClassName are the names that tables show.
+	// UserSpecifiedPlanName and UserSpecifiedClassName are the plan and class names that tables
+	// show.
 	UserSpecifiedPlanName  string `json:"userSpecifiedPlanName"`
 	UserSpecifiedClassName string `json:"userSpecifiedClassName"`
 }

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodPreset contains settings that the API server adds to new pods of its project with certain
-// labels.
+// PodPreset contains settings that the API server adds to new pods with certain labels in the
+// PodPreset's project.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type PodPreset struct {

@@ -24,7 +24,7 @@ type actor struct {
 	objects   dynamic.Interface
 }
 
-// actor returns a request's originator with clients.
+// actor returns the originator of a request, with clients that have the originator's permissions.
 func (b *broker) actor(r *http.Request) (*actor, error) {
 	u, err := osbserver.Originator(r, b.authorizer)
 	if err != nil {
@@ -47,8 +47,9 @@ func (b *broker) actor(r *http.Request) (*actor, error) {
 	return a, nil
 }
 
-// may checks the permission to perform a verb on a TemplateInstance. This permission also governs
-// the broker's records, because users have no permissions on them.
+// may checks that a user is allowed to use a verb on a TemplateInstance. This permission also
+// applies to the broker's record of the instance, because users have no permissions on the records
+// themselves.
 func (b *broker) may(r *http.Request, u user.Info, verb, namespace, name string) error {
 	decision, _, err := b.authorizer.Authorize(r.Context(), authorizer.AttributesRecord{
 		User: u, Verb: verb, APIGroup: templatev1.GroupName, APIVersion: templatev1.GroupVersion.Version,

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// exposing returns the resources of the objects that can expose values, by kind. Routes with the
-// legacy name of their kind are stored in their current API group.
+// exposing maps the kinds of objects that can expose values to the objects' resources. Routes with
+// the legacy name of their kind are stored in their current API group.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{
@@ -113,7 +113,8 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 	return values, nil
 }
 
-// expose adds the values that an object exposes to values. It base64-decodes the data of a Secret.
+// expose adds the values that an object exposes to the map values. It base64-decodes the data of a
+// Secret.
 func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {

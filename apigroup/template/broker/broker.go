@@ -1,6 +1,6 @@
 // Package broker implements the template service broker. It offers templates as services of the
 // Open Service Broker API, creates TemplateInstances on behalf of the users that the platform
-// names, and returns the values that the objects of these instances expose.
+// identifies, and returns the values that the objects of these instances expose.
 //
 // The broker stores its state in the API. Each instance has a BrokerTemplateInstance and, in the
 // user's project, a TemplateInstance and a Secret with the parameter values. All three objects have
@@ -8,8 +8,8 @@
 // the previous request failed.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 6.2 Template Service Broker, and Open
-// Service Broker API, version 2.13. The paths, annotations and checks are those of the broker in
-// OpenShift 3.11.
+// Service Broker API, version 2.13. The paths, annotations and checks are the same as in the broker
+// of OpenShift 3.11.
 package broker
 
 import (
@@ -36,8 +36,8 @@ const Root = "/brokers/template.openshift.io/"
 // broker serves requests from platforms.
 type broker struct {
 	namespaces []string
-	// loopback and client have all permissions. For actions on behalf of a user, the broker uses the
-	// clients of an actor.
+	// loopback and client have all permissions. For actions on behalf of a user, the broker uses an
+	// actor's clients.
 	loopback   *rest.Config
 	client     templateclient.Interface
 	authorizer authorizer.Authorizer
@@ -67,8 +67,8 @@ func New(deps apiserver.Deps, namespaces []string) (http.Handler, error) {
 	return mux, nil
 }
 
-// change updates a record with edit. edit returns false if it has not changed the record. After a
-// conflict, edit is called again.
+// change applies edit to a record and updates the record. If edit returns false, change updates
+// nothing. After a conflict, it calls edit again.
 func (b *broker) change(ctx context.Context, record *templatev1.BrokerTemplateInstance,
 	edit func(*templatev1.BrokerTemplateInstanceSpec) bool) error {
 	records := b.client.TemplateV1().BrokerTemplateInstances()

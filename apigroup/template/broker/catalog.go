@@ -35,7 +35,7 @@ const (
 	customLabels = "customLabelParam"
 )
 
-// catalog returns the services.
+// catalog returns the catalog of services.
 func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	templates, err := b.templates(r.Context())
 	if err != nil {

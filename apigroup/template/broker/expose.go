@@ -14,7 +14,7 @@ import (
 )
 
 // Prefixes of the annotations that expose a value. The rest of the annotation's name is the name of
-// the credential. The annotation's value is a JSONPath template for the object.
+// the credential. The annotation's value is a JSONPath template that is evaluated for the object.
 const (
 	exposePrefix       = "template.openshift.io/expose-"
 	base64ExposePrefix = "template.openshift.io/base64-expose-"
@@ -29,8 +29,8 @@ const (
 	maxExposed     = 1 << 20
 )
 
-// exposed adds the values that an object's annotations expose to values. With base64ExposePrefix, a
-// value can contain arbitrary bytes, and is base64-encoded.
+// exposed adds the values that an object's annotations expose to the map values. With
+// base64ExposePrefix, a value can contain arbitrary bytes, and is base64-encoded.
 func exposed(values, annotations map[string]string, content any) error {
 	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {
 		name, plain := strings.CutPrefix(annotation, exposePrefix)
@@ -65,8 +65,8 @@ func size(values map[string]string) (bytes int) {
 	return bytes
 }
 
-// evaluate evaluates a JSONPath template. The result has at most limit bytes. Missing values are
-// empty. If an expression has more than one value, evaluate returns an error.
+// evaluate evaluates a JSONPath template. The result contains at most limit bytes. Missing values
+// are empty. If an expression has more than one value, evaluate returns an error.
 func evaluate(template string, content any, encode bool, limit int) (string, error) {
 	path, err := singlepath.Parse("expose", template)
 	if err != nil {

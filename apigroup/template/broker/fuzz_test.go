@@ -16,7 +16,7 @@ import (
 )
 
 // FuzzRequest checks that a platform's request is either rejected or decoded, and that a platform
-// without impersonation permission cannot name a privileged user.
+// without impersonation permission cannot specify a privileged user.
 func FuzzRequest(f *testing.F) {
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiJ9", `{"service_id":"a","parameters":{"A":"b"},"context":{"namespace":"shop"}}`)
 	f.Add("2.13", "application/json", "kubernetes eyJ1c2VybmFtZSI6ImFubiIsImdyb3VwcyI6WyJzeXN0ZW06bWFzdGVycyJdfQ==", "{}")

@@ -59,7 +59,7 @@ func newCatalogue(t *testing.T) *catalogue {
 	return c
 }
 
-// ask sends a request, verifies the status code, and returns the response body.
+// ask sends a request, verifies the response's status code, and returns the response body.
 func (c *catalogue) ask(method, path, body string, code int) string {
 	c.t.Helper()
 	r := httptest.NewRequest(method, Root+"v2/service_instances/"+id+path, strings.NewReader(body))

@@ -21,8 +21,8 @@ type target struct {
 	record *templatev1.BrokerTemplateInstance
 }
 
-// target returns the instance to which a request refers. The user must be allowed the given verbs
-// on the instance's TemplateInstance.
+// target returns the instance to which a request refers. The user must be allowed to use the given
+// verbs on the instance's TemplateInstance.
 func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -60,8 +60,8 @@ func (b *broker) instance(ctx context.Context, record *templatev1.BrokerTemplate
 	return instance, nil
 }
 
-// deprovision deletes an instance's TemplateInstance, which also deletes its objects. It then
-// deletes the record.
+// deprovision deletes an instance's TemplateInstance, which also causes the deletion of its
+// objects. It then deletes the record.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	if err := osbserver.Incomplete(r); err != nil {
 		return osbserver.Response{}, err

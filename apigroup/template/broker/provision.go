@@ -96,7 +96,8 @@ func (p *provisionRequest) validate() error {
 	return nil
 }
 
-// template returns the requested template, as the user sees it, with the user's labels added.
+// template returns the requested template with the user's labels added. It reads the template with
+// the user's permissions.
 func (b *broker) template(ctx context.Context, actor *actor, body provisionRequest) (*templatev1.Template, error) {
 	templates, err := b.templates(ctx)
 	if err != nil {
@@ -121,7 +122,7 @@ func (b *broker) template(ctx context.Context, actor *actor, body provisionReque
 	return template, nil
 }
 
-// label adds labels in the form `a=b, c` to a template. It replaces blanks within a label with
+// label adds labels in the form `a=b, c` to a template. It replaces spaces within a label with
 // underscores.
 func label(template *templatev1.Template, list string) {
 	if template.ObjectLabels == nil {
@@ -135,7 +136,7 @@ func label(template *templatev1.Template, list string) {
 	}
 }
 
-// record creates or returns the record of an instance.
+// record creates an instance's record, or returns the existing record.
 func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.BrokerTemplateInstance, error) {
 	records := b.client.TemplateV1().BrokerTemplateInstances()
 	created, err := records.Create(ctx, &templatev1.BrokerTemplateInstance{
@@ -179,7 +180,7 @@ func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemp
 	return osbserver.Busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
 }
 
-// values creates or returns the Secret with an instance's parameter values.
+// values creates the Secret with an instance's parameter values, or returns the existing Secret.
 func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateInstance, parameters map[string]string) (*corev1.Secret, error) {
 	data := make(map[string][]byte, len(parameters))
 	for name, value := range parameters {
@@ -203,7 +204,7 @@ func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateIns
 	return existing, nil
 }
 
-// instance creates or returns the TemplateInstance.
+// instance creates the TemplateInstance, or returns the existing TemplateInstance.
 func (a *actor) instance(ctx context.Context, record *templatev1.BrokerTemplateInstance,
 	template *templatev1.Template) (*templatev1.TemplateInstance, error) {
 	instances := a.templates.TemplateV1().TemplateInstances(record.Spec.TemplateInstance.Namespace)

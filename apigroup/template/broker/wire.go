@@ -1,6 +1,6 @@
 package broker
 
-// The request and response bodies of the Open Service Broker API that are specific to templates.
+// Request and response bodies of the Open Service Broker API that are specific to templates.
 
 // service is a template in the catalog. Its ID is the template's UID.
 type service struct {
@@ -24,7 +24,7 @@ type plan struct {
 	Schemas     planSchemas  `json:"schemas"`
 }
 
-// planMetadata holds the parameter order in the format that OpenShift 3's web console expects.
+// planMetadata contains the parameter order in the format that OpenShift 3's web console expects.
 type planMetadata struct {
 	Schemas struct {
 		ServiceInstance struct {

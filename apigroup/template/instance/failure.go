@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 )
 
-// failure is a permanent error: retrying would not help.
+// failure is a permanent error: retries would not succeed.
 type failure struct{ cause error }
 
 func (f *failure) Error() string { return f.cause.Error() }

@@ -4,7 +4,7 @@
 // that it can continue after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker.
-// The conditions, annotations and checks are those of OpenShift 3.11.
+// The conditions, annotations and checks are the same as in OpenShift 3.11.
 package instance
 
 import (
@@ -35,7 +35,7 @@ type Instances struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
 	// Secret is the secret from which generated values are derived, together with an instance's
-	// UID. An interrupted instance thus gets the same values again.
+	// UID. If an instance is interrupted, the next attempt therefore generates the same values.
 	Secret []byte
 }
 
@@ -45,8 +45,8 @@ func (*Instances) Name() string { return "template-instances" }
 // minBackoff is the backoff after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
-// namespaceWorkers is the number of instances that are reconciled concurrently in one project. An
-// instance with many objects takes a long time.
+// namespaceWorkers is the number of instances that are reconciled concurrently in one project. It
+// prevents instances with many objects, which take a long time, from delaying other projects.
 const namespaceWorkers = 2
 
 // Run reconciles instances until ctx is done. It calls ready when its cache has synced.

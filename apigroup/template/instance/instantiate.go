@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/manifest"
 )
 
-// item is a template's object and its resource.
+// item contains an object of a template and the object's resource.
 type item struct {
 	object  *unstructured.Unstructured
 	mapping *meta.RESTMapping
@@ -38,7 +38,7 @@ func (w item) resource(client dynamic.Interface) dynamic.ResourceInterface {
 }
 
 // instantiate creates all objects of an instance. If the requester is not allowed to create one of
-// the objects, it creates none.
+// the objects, instantiate creates no objects.
 func (l *reconciler) instantiate(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	requester := instance.Spec.Requester
 	if requester == nil || requester.Username == "" {
@@ -173,7 +173,7 @@ func (l *reconciler) mapping(object *unstructured.Unstructured) (*meta.RESTMappi
 	return mapping, err
 }
 
-// create creates an object, or returns the object that this instance has created before an
+// create creates an object, or returns the object that this instance created before an
 // interruption.
 func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner types.UID, item item) (*unstructured.Unstructured, error) {
 	created, err := item.resource(client).Create(ctx, item.object, metav1.CreateOptions{})
@@ -183,7 +183,7 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 	existing, getErr := item.resource(l.objects).Get(ctx, item.object.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsMethodNotSupported(getErr):
-		// The resource cannot be read, as is the case for project requests.
+		// Objects of the resource cannot be read, as is the case for project requests.
 		return nil, classify(err)
 	case getErr != nil:
 		return nil, getErr
@@ -194,8 +194,8 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 }
 
 // owns reports whether an object was created for an instance. The response to a create request can
-// be a different object: a review has no UID and is not stored, and a DeploymentConfigRollback
-// returns an existing configuration.
+// be an object that was not created: a review has no UID and is not stored, and a
+// DeploymentConfigRollback returns an existing configuration.
 func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)
 }

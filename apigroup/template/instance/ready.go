@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// waitForReady is the older of two annotations that make an instance ready only when the annotated
-// object is ready. The newer annotation is defined in openshift/api.
+// waitForReady is the older of two annotations that mark objects that must be ready before an
+// instance is ready. The newer annotation is defined in openshift/api.
 const waitForReady = "template.openshift.io/wait-for-ready"
 
 // state is an object's readiness.
@@ -34,17 +34,18 @@ const (
 	failed
 )
 
-// An instance whose objects are not ready is checked again after the time for which it has been
-// waiting, divided by intervalShare, within the bounds minInterval and maxInterval.
+// An instance whose objects are not ready is checked again after an interval. The interval is the
+// time for which the instance has been waiting, divided by intervalShare, within the bounds
+// minInterval and maxInterval.
 const (
 	minInterval, maxInterval = time.Second, 30 * time.Second
 	intervalShare            = 20
 )
 
-// readyTimeout is the time within which an instance's objects must become ready, as in OpenShift 3.
+// readyTimeout is the maximum time until an instance's objects are ready, as in OpenShift 3.
 const readyTimeout = time.Hour
 
-// await checks whether an instance's objects are ready.
+// await checks whether the objects for which an instance waits are ready.
 func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	all, waiting := true, ""
 	for _, entry := range instance.Status.Objects {

@@ -37,7 +37,7 @@ func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateIn
 }
 
 // forget deletes the template service broker's record of an instance, and with it the parameter
-// values. The platform might never ask the broker about the instance again.
+// values. The platform might never send the broker another request for the instance.
 func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	for _, owner := range instance.OwnerReferences {
 		if owner.Kind != "BrokerTemplateInstance" {
@@ -45,7 +45,7 @@ func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateIn
 		}
 		records := l.client.TemplateV1().BrokerTemplateInstances()
 		record, err := records.Get(ctx, owner.Name, metav1.GetOptions{})
-		// Users can choose owners. A record of another instance must be kept.
+		// Users can set any owner. A record of a different instance must be kept.
 		if err == nil && (record.UID != owner.UID || record.Spec.TemplateInstance.Namespace != instance.Namespace ||
 			record.Spec.TemplateInstance.Name != instance.Name) {
 			continue

@@ -30,8 +30,8 @@ func (kinds) Reset() {}
 
 var review = schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"}
 
-// at returns a reconciler for a server that has the given objects. The server's access reviews have
-// no result.
+// at returns a reconciler for a server that contains the given objects. The server does not support
+// reading access reviews.
 func at(instance *templatev1.TemplateInstance, objects ...runtime.Object) *reconciler {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for _, kind := range []schema.GroupVersionKind{review, batchv1.SchemeGroupVersion.WithKind("Job"), corev1.SchemeGroupVersion.WithKind("Secret")} {
@@ -71,8 +71,7 @@ func TestUnstoredObjectsAreIgnored(t *testing.T) {
 	}
 }
 
-// The platform never asks the broker about an instance whose TemplateInstance has been deleted by a
-// user.
+// A user can delete a TemplateInstance without a request from the platform to the broker.
 func TestRemoveDeletesRecordOfBroker(t *testing.T) {
 	instance := newInstance(time.Now())
 	l := at(instance)

@@ -1,8 +1,8 @@
-// Package process replaces the parameters in templates. It has no side effects, so that the API
-// server and the client can share it.
+// Package process replaces the parameters in templates. It has no side effects, so the API server
+// and the client can share it.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.8 Templates. The syntax of parameters
-// and generators is that of OpenShift 3.11.
+// and generators is the same as in OpenShift 3.11.
 package process
 
 import (
@@ -20,13 +20,13 @@ import (
 // Template generates missing parameter values, and replaces the parameter references in every
 // object. It replaces ${NAME} within a string with the value. It replaces a string that consists
 // only of ${{NAME}} with the value as JSON, so that the value can be, for example, a number.
-// Objects get the template's labels and lose a literal namespace. Template returns an error if a
-// required parameter has no value, or if the inserted values exceed 16 MiB in total, counting each
-// reference.
+// Template adds the template's labels to the objects, and removes their namespace unless it
+// contains a reference. It returns an error if a required parameter has no value, or if the
+// inserted values exceed 16 MiB in total, counting each reference.
 func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
 
-// Seeded is like Template, but the generated values depend only on the parameters' seeds: the same
-// seeds generate the same values. Seeds must be kept as secret as the values.
+// Seeded is like Template, but the generated values depend only on the parameters' seeds: equal
+// seeds generate equal values. Seeds must be kept as secret as the values.
 func Seeded(template *templatev1.Template, seed func(parameter string) [32]byte) (errs field.ErrorList) {
 	values := map[string]string{}
 	for i := range template.Parameters {
@@ -80,7 +80,7 @@ func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (s
 }
 
 // maxInserted is the maximum total size of the values that are inserted into a template, in bytes.
-// Without this limit, a few short strings could fill all memory.
+// Without this limit, a template with a few short strings could exhaust the memory.
 const maxInserted = 16 << 20
 
 var errTooLarge = errors.New("references to parameters would enlarge the objects to more than 16 MiB; use smaller values or fewer references")
@@ -122,8 +122,8 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 }
 
 // stripNamespace removes a namespace that does not contain a reference such as ${NAME}, because
-// objects are created in the namespace in which the template is used. As in OpenShift 3, a
-// reference such as ${{NAME}} does not count.
+// objects are created in the namespace in which the template is used. As in OpenShift 3, it also
+// removes a namespace that contains only a reference such as ${{NAME}}.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
 	if namespace, ok := metadata["namespace"].(string); ok && !reference.MatchString(namespace) {
@@ -151,7 +151,7 @@ var (
 	full      = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// Replace replaces every parameter reference with the same string.
+// Replace replaces every parameter reference in text with the string by.
 func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
 
 // fill replaces references in every string of a JSON value, including object keys.
