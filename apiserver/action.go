@@ -46,8 +46,8 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 	return typed, nil
 }
 
-// RejectDryRun returns an error if a request is a dry run. It is called by actions whose result
-// depends on what they store, such as the number of the next build.
+// RejectDryRun returns an error if a request is a dry run. Actions call it if their result depends
+// on what they store, such as the number of the next build.
 func RejectDryRun(options *metav1.CreateOptions) error {
 	if options != nil && len(options.DryRun) > 0 {
 		return apierrors.NewBadRequest("this request cannot be a dry run: send it without dryRun")

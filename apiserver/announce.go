@@ -18,18 +18,18 @@ import (
 )
 
 // Clients use discovery to find the path for a manifest's kind. Therefore, the core group announces
-// the kinds that OpenShift 3 had without a group, so that clients can resolve `apiVersion: v1,
+// the kinds that OpenShift 3 served without a group, so that clients can resolve `apiVersion: v1,
 // kind: Route`.
 
-// announcedPrefix is prepended to the names of these resources in discovery. A name that a user
-// types, as in `get routes`, thus still refers to the resource in its group. The announced
-// resources have no verbs, categories and short names, because code that processes all resources
-// with a certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`)
-// must see each object only once.
+// announcedPrefix is prepended to the names of these resources in discovery, so a name that a user
+// types, as in `get routes`, still refers to the resource in its group. The announced resources
+// have no verbs, categories or short names, because code that processes all resources with a
+// certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`) must
+// see each object only once.
 const announcedPrefix = "oapi-"
 
-// Announce adds the kinds without a group to the discovery of the core group, which core serves. It
-// must be called once, after Link and before the server listens.
+// Announce adds the kinds without a group to the discovery of the core group. core is the server of
+// the core group. Announce must be called once, after Link and before the server accepts requests.
 func (s *Server) Announce(core *genericserver.GenericAPIServer) error {
 	resources, err := coreResources(core)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *Server) kindOf(storage rest.Storage) string {
 }
 
 // Serve wraps the front server's API. For clients that do not request aggregated discovery, it
-// serves the core group's discovery itself.
+// serves the discovery document of the core group itself.
 func (s *Server) Serve(next http.Handler) http.Handler {
 	core := discovery.NewAPIVersionHandler(s.codecs, legacyVersion, discovery.APIResourceListerFunc(func() []metav1.APIResource { return s.announced }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

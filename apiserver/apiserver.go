@@ -2,13 +2,13 @@
 // embedded Kubernetes API server. A request passes that server's authentication, authorization,
 // admission, audit and flow control, and is then served in the same process, without a network hop.
 //
-// A package describes what it adds as a Feature: API groups, whose resources are data (Resource),
-// admission plugins, and hooks for authentication, authorization and handlers. Server turns
-// features into a generic API server, which delegates every other request to the next server in the
-// chain. Objects are stored in the cluster's etcd as protobuf, in the only version of their wire
-// type in github.com/openshift/api. If a group has Slipway's own types, its objects are stored as
-// JSON. The same Go type is registered under its version and as the internal version, so Slipway
-// needs neither conversion nor generated code.
+// A package describes what it adds to the API server as a Feature: API groups, whose resources are
+// data (Resource), admission plugins, and hooks for authentication, authorization and handlers.
+// Server turns features into a generic API server, which delegates every other request to the next
+// server in the chain. Objects are stored in the cluster's etcd as protobuf, in the only version of
+// their wire type in github.com/openshift/api. If a group has Slipway's own types, its objects are
+// stored as JSON. The same Go type is registered under its version and as the internal version, so
+// Slipway requires neither conversion nor generated code.
 package apiserver
 
 import (
@@ -51,8 +51,8 @@ type Group struct {
 	// Legacy registers the kinds that OpenShift 3 also had without a group, as `apiVersion: v1`
 	// (github.com/openshift/api/<group>/v1.DeprecatedInstallWithoutGroup). It is optional.
 	Legacy func(*runtime.Scheme) error
-	// Definitions returns the OpenAPI definitions of a group's wire types, if they are Slipway's
-	// own types. These types have no protobuf form: they are stored and served as JSON. The
+	// Definitions returns the OpenAPI definitions of a group's wire types, if the types are
+	// Slipway's own. These types have no protobuf form: they are stored and served as JSON. The
 	// definitions for other groups are in github.com/openshift/api.
 	Definitions common.GetOpenAPIDefinitions
 	// Prepare registers types that a Resource cannot express, such as query parameters. It is
@@ -64,18 +64,18 @@ type Group struct {
 }
 
 // Deps provides the clients and informers that storage, hooks and handlers can use. They are ready
-// before the server listens.
+// before the server accepts requests.
 type Deps struct {
 	// Scheme contains the wire types of all features' groups.
 	Scheme *runtime.Scheme
-	// Getter returns a resource's storage options, for a registry.Store that Resource does not
-	// create.
+	// Getter returns a resource's storage options. It is required only for a registry.Store that
+	// Resource does not create.
 	Getter generic.RESTOptionsGetter
 	// Informers is the shared informer factory for built-in Kubernetes types. Listers obtained from it
 	// use the API server's own informer caches.
 	Informers informers.SharedInformerFactory
-	// Loopback connects to this server as system:masters. It works only once the server listens, so
-	// it must be used only in requests and in post-start hooks.
+	// Loopback connects to this server as system:masters. It works only after the server has
+	// started to accept requests, so it must be used only in requests and in post-start hooks.
 	Loopback *rest.Config
 	// Kube and Dynamic are clients that use Loopback without a client-side rate limit.
 	Kube    kubernetes.Interface
@@ -83,10 +83,10 @@ type Deps struct {
 	// Authorizer combines the server's authorizer with the authorizers of all features. It must be
 	// used only in requests, not in Hooks.
 	Authorizer authorizer.Authorizer
-	// Stores holds the stores of all Resources, for in-process access that bypasses admission and
-	// authorization. The store of "things/status" changes only the status. The map is filled while
-	// groups are created: Hooks must not read it, but the hooks that it returns can read it when
-	// they serve a request.
+	// Stores contains the stores of all Resources, for in-process access that bypasses admission
+	// and authorization. The store of "things/status" changes only the status. The map is filled
+	// while groups are created: the function Hooks must not read it, but the hooks that it returns
+	// can read it when they serve a request.
 	Stores map[schema.GroupResource]*registry.Store
 }
 
@@ -100,45 +100,45 @@ type Admission struct {
 	// plugin runs before the first policy or webhook plugin, so that policies and webhooks see its
 	// changes.
 	Before string
-	// New creates the plugin. The plugin gets clients, informers and the authorizer through the
+	// New creates the plugin. The plugin receives clients, informers and the authorizer through the
 	// interfaces in k8s.io/apiserver/pkg/admission/initializer. If the plugin and the feature's
 	// Hooks share state, the feature must pass the state to both.
 	New admission.Factory
-	// Live means that the plugin's configuration can change while the server runs, which recreates
-	// the plugin. A live plugin can use only the authorizer and the namespace informer. Optional
-	// means that a live plugin is disabled unless the configuration contains it.
+	// Live means that the plugin's configuration can change while the server is running. A change
+	// recreates the plugin. A live plugin can use only the authorizer and the namespace informer.
+	// Optional means that a live plugin is disabled unless the configuration contains it.
 	Live, Optional bool
 }
 
 // Hooks are a feature's additions to the server other than groups and admission plugins. Every
 // field is optional.
 type Hooks struct {
-	// Authenticators run in order, before those of Kubernetes. An authenticator that does not
-	// recognize a request's credentials returns false. Users that it accepts are added to the group
-	// system:authenticated.
+	// Authenticators run in order, before Kubernetes' authenticators. An authenticator that does
+	// not recognize a request's credentials returns false. Users that it accepts are added to the
+	// group system:authenticated.
 	Authenticators []authenticator.Request
-	// Authorizers run before those of Kubernetes. DecisionNoOpinion passes a request on. Other
-	// decisions are final.
+	// Authorizers run before Kubernetes' authorizers. DecisionNoOpinion passes a request on to the
+	// next authorizer. Other decisions are final.
 	Authorizers []union.NamedAuthorizer
 	// Filters run before authentication, in this order.
 	Filters []func(http.Handler) http.Handler
-	// Requests can correct the request info that was read from the path. They run before any other
-	// code uses the request info.
+	// Requests can correct the request info that was parsed from the path. They run before any
+	// other code uses the request info.
 	Requests []func(*request.RequestInfo)
-	// Conceal removes secrets from a request's path, so that they do not reach the logs or the
-	// audit log. The request info is read from the complete path.
+	// Conceal removes secrets from a request's path, so that they do not appear in the logs or the
+	// audit log. The request info is parsed from the complete path.
 	Conceal []func(path string) string
-	// LongRunning reports whether a request has no timeout, in addition to upstream's long-running
-	// requests.
+	// LongRunning reports whether a request has no timeout. Upstream's long-running requests never
+	// have a timeout.
 	LongRunning func(*request.RequestInfo) bool
 	// Handlers serve paths outside /api and /apis.
 	Handlers []Handler
-	// PostStart hooks run when the server listens. The server is ready when all hooks have
+	// PostStart hooks run when the server accepts requests. The server is ready when all hooks have
 	// returned.
 	PostStart map[string]genericserver.PostStartHookFunc
 }
 
-// Handler serves a path or, if the path has a trailing slash, everything below it.
+// Handler serves a path or, if the path has a trailing slash, all paths below it.
 type Handler struct {
 	Path string
 	// Public handlers authenticate users themselves. Priority and fairness and audit treat their

@@ -20,15 +20,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
-// A request needs a priority and fairness seat only while the server works on it. A client that
-// sends a body slowly, or not at all, must not occupy a seat. Therefore, the server receives bodies
-// first.
+// A request requires a priority and fairness seat only while the server works on it. A client that
+// sends a body slowly, or not at all, must not occupy a seat. Therefore, the server receives the
+// body first.
 
-// Limits on bodies that are received before their requests get seats: sizes in bytes, and numbers
+// Limits on bodies that are received before their requests have seats: sizes in bytes, and numbers
 // of concurrent bodies per tenant.
 const (
 	smallBody = 64 << 10 // has no further limit
-	// largeBody exceeds what upstream and webhooks accept.
+	// largeBody exceeds the maximum size of bodies that upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
 )
@@ -36,13 +36,14 @@ const (
 const (
 	// bodyTimeout is the maximum time that a client can take to send a body.
 	bodyTimeout = 30 * time.Second
-	// seatTimeout is the maximum time that a request then waits for its seat.
+	// seatTimeout is the maximum time that a request waits for its seat after its body has been
+	// received.
 	seatTimeout = 15 * time.Second
 )
 
 type bodyKey struct{}
 
-// body is a request's body, the beginning of which might already have been received.
+// body is a request's body. The beginning of the body might already have been received.
 type body struct {
 	io.ReadCloser
 	request *http.Request
@@ -65,7 +66,7 @@ func Receive(next http.Handler) http.Handler {
 	})
 }
 
-// Read first reads from the received beginning, and then from the rest.
+// Read reads from the received beginning, and then from the rest of the body.
 func (b *body) Read(p []byte) (int, error) {
 	if b.begin.Len() > 0 {
 		return b.begin.Read(p)
@@ -76,9 +77,9 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// ReceiveFirst wraps priority and fairness so that request bodies are received before the requests
-// queue for seats. Upstream reads a body only after its request has a seat. Long-lived connections
-// do not need seats, and their bodies are streamed.
+// ReceiveFirst wraps priority and fairness so that a request's body is received before the request
+// queues for a seat. Upstream reads a body only after its request has a seat. Long-lived
+// connections do not require seats, and their bodies are streamed.
 func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
 	return receiveFirst{seats, c}
 }
@@ -98,14 +99,14 @@ func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDige
 		return
 	}
 	defer f.costs.receive(ctx, b)()
-	// The time that the client takes to send the body does not count as waiting time.
+	// The time that the client takes to send the body does not count toward seatTimeout.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), seatTimeout)
 	defer cancel()
 	defer context.AfterFunc(b.request.Context(), cancel)()
 	f.Interface.Handle(ctx, digest, note, estimate, queue, execute)
 }
 
-// receive receives a body, unless it is larger than any body that is accepted. If receiving fails,
+// receive receives a body, unless it is larger than any body that is accepted. If an error occurs,
 // reading the body returns the error. The caller must call release when the request is finished.
 func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 	release = func() {}
@@ -142,7 +143,7 @@ func (c *Costs) sender(ctx context.Context, b *body) string {
 	return tenant
 }
 
-// fill receives the body until begin holds size bytes, or the body is complete.
+// fill receives the body until begin contains size bytes or the body is complete.
 func (b *body) fill(size int) {
 	_, err := io.CopyN(&b.begin, b.ReadCloser, int64(size-b.begin.Len()))
 	if errors.Is(err, os.ErrDeadlineExceeded) {

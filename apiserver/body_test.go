@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// oneSeat is priority and fairness with a single seat. taken counts the requests that got the seat.
+// oneSeat is a priority and fairness implementation with a single seat. taken counts the requests
+// that have occupied the seat.
 type oneSeat struct {
 	flowcontrol.Interface
 	seat  chan struct{}
@@ -38,8 +39,8 @@ func (s oneSeat) Handle(ctx context.Context, _ flowcontrol.RequestDigest, _ func
 	}
 }
 
-// newSeats returns a server whose requests need the only seat. The server responds with the request
-// body.
+// newSeats returns a server whose requests require the only seat. The server responds with the
+// request body.
 func newSeats(t *testing.T, costs *Costs) (*httptest.Server, oneSeat) {
 	t.Helper()
 	seats := oneSeat{seat: make(chan struct{}, 1), taken: make(chan struct{}, 1_000)}

@@ -16,7 +16,7 @@ import (
 )
 
 // Limits on a tenant's concurrent costly requests. Priority and fairness counts requests, but a
-// list can need a hundred megabytes of memory, and a patch can take seconds.
+// list can require a hundred megabytes of memory, and a patch can take seconds.
 const (
 	maxCostlyLists, maxWaitingLists   = 2, 20
 	maxCostlyWrites, maxWaitingWrites = 1, 8
@@ -28,7 +28,7 @@ const (
 // object.
 const costlyValues, costlyPatchValues = 1_000, 200
 
-// Costs limits costly requests. Its zero value is not valid; use NewCosts.
+// Costs limits costly requests. Create it with NewCosts; the zero value is not valid.
 type Costs struct {
 	tenantOf                       func(*http.Request) string
 	lists, writes, lasting, bodies shares
@@ -47,8 +47,8 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 }
 
 // boundLists limits lists that the API server copies in memory for each request. Other lists are
-// encoded object by object from a cache that all requests share. Indented JSON is an exception, so
-// tenants get lists without indentation.
+// encoded object by object from a cache that all requests share. Lists in indented JSON are an
+// exception, so tenants receive lists without indentation.
 func (c *Costs) boundLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -77,8 +77,8 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 	})
 }
 
-// isCopied reports whether the API server needs a copy of a list, which is the case for tables and
-// YAML, which it encodes as a whole, and for past states, which it reads from etcd.
+// isCopied reports whether the API server must copy a list: tables and YAML, which it encodes as a
+// whole, and past states, which it reads from etcd.
 func isCopied(accept []string, query url.Values) bool {
 	for _, media := range accept {
 		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// asked returns a user's request, and a response recorder.
+// asked returns a user's request and a response recorder.
 func asked(name, verb, target, media, body string) (*httptest.ResponseRecorder, *http.Request) {
 	method := map[string]string{"list": http.MethodGet, "patch": http.MethodPatch, "create": http.MethodPost, "deletecollection": http.MethodDelete}[verb]
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -55,7 +55,7 @@ func TestCostlyRequestsOfTenantAreLimited(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := userCosts()
-			// nested handles a request, and sends further requests before that request is finished.
+			// nested handles a request, and sends further requests while that request is in flight.
 			// It returns the number of handled requests.
 			var nested func(user string, depth int) int
 			nested = func(user string, depth int) (handled int) {

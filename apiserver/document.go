@@ -30,8 +30,8 @@ import (
 // Document serves the OpenAPI documents of a server's groups. It must be called after the groups
 // have been installed. The server's configuration must set SkipOpenAPIInstallation: upstream's
 // service creates every document at startup and keeps it forever, as a model and as text, 60 MiB in
-// total, although clients rarely request documents. Document creates version 3 documents on
-// request. It creates the version 2 document, which recent clients do not read, for the first
+// total, although clients rarely request documents. Document creates a version 3 document on
+// request. It creates the version 2 document, which recent clients do not read, on the first
 // request and keeps it. It returns an error if the program has no Go build ID.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
@@ -70,9 +70,9 @@ const documentsPath = "/openapi/v3"
 // documents serves the version 3 documents.
 type documents struct {
 	config *common.OpenAPIV3Config
-	// services holds the documented services by path, such as "apis/apps/v1".
+	// services contains the documented services by path, such as "apis/apps/v1".
 	services map[string]*restful.WebService
-	// hashes holds the documents' hashes by path.
+	// hashes contains the documents' hashes by path.
 	hashes map[string]string
 	// paths is the list of all documents, as JSON.
 	paths []byte
@@ -159,7 +159,7 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	d.document(path).HandleGroupVersion(w, r)
 }
 
-// immutable marks successful responses as unchanged for a year.
+// immutable allows clients to cache successful responses for a year.
 type immutable struct{ http.ResponseWriter }
 
 func (w immutable) WriteHeader(code int) {

@@ -39,7 +39,7 @@ func newDocuments(t *testing.T, program string, resources ...string) *documents 
 	return d
 }
 
-// address returns the URL of the document in the list.
+// address returns the document's URL in the list.
 func address(t *testing.T, d *documents) string {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -27,12 +27,12 @@ const (
 	// objects have a few thousand values.
 	maxValues = 20_000
 	// maxLooseValues is the limit for cluster-scoped objects, such as groups with many users, and
-	// for custom resources, whose values need little memory after decoding.
+	// for custom resources, whose values require little memory after decoding.
 	maxLooseValues = 200_000
 )
 
-// Bound limits the cost of requests: long-running requests, lists that need much memory, and
-// bodies. It rejects requests whose body has so many values that decoding would need far more
+// Bound limits the cost of requests: long-running requests, lists that require much memory, and
+// bodies. It rejects requests whose body has so many values that decoding would require far more
 // memory than the body. It must run after authentication. Bodies that are passed on without
 // decoding, and members of system:masters, are exempt.
 func (c *Costs) Bound(next http.Handler) http.Handler {
@@ -47,7 +47,8 @@ func (c *Costs) Bound(next http.Handler) http.Handler {
 	})))
 }
 
-// turn permits a request to be processed. A tenant can have only a few costly requests at a time.
+// turn is a request's permission to be processed. A tenant can have only a few costly requests at a
+// time.
 type turn struct {
 	costs   *Costs
 	ctx     context.Context // of the request
@@ -58,7 +59,7 @@ type turn struct {
 	ended   bool
 }
 
-// wait waits until a request can be processed whose complete body has the given number of values.
+// wait waits until a request can be processed. values is the number of values in its complete body.
 func (t *turn) wait(values int) error {
 	if t.tenant == "" || values < t.least {
 		return nil
@@ -89,7 +90,7 @@ func (t *turn) end() {
 
 // bodyCheck returns a function that is called with the pieces of a request's body, and with nil at
 // the end of the body. The function returns an error if the body would be too large after decoding.
-// At the end of the body, it waits for the turn of a costly request. bodyCheck returns nil if the
+// At the end of the body of a costly request, it waits for the turn. bodyCheck returns nil if the
 // request has no limit.
 func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error {
 	info, ok := request.RequestInfoFrom(r.Context())
@@ -125,7 +126,8 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 	return turn.atMost(limit, (&jsonBody{}).count)
 }
 
-// counts holds the limited quantities in a body: values, and field paths in metadata.managedFields.
+// counts contains the limited quantities in a body: values, and field paths in
+// metadata.managedFields.
 type counts struct{ values, paths int }
 
 // jsonBody counts values and field paths in JSON.
@@ -138,7 +140,7 @@ func (b *jsonBody) count(piece []byte) counts {
 	return counts{b.values.Count(piece), b.paths.count(piece)}
 }
 
-// atMost returns a check that compares the result of count with a limit.
+// atMost returns a check that compares the values that count returns with limit.
 func (t *turn) atMost(limit int, count func(piece []byte) counts) func(piece []byte) error {
 	return func(piece []byte) error {
 		counted := count(piece)
@@ -166,7 +168,7 @@ func errTooManyValues(limit int) error {
 	return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body has more than %d values; divide it into several objects", limit))
 }
 
-// maxExpanded is the maximum size of a YAML body including the values of its aliases, in bytes. It
+// maxExpanded is the maximum size of a YAML body, in bytes, including the values of its aliases. It
 // is the same as upstream's limit on the body.
 const maxExpanded = 3 << 20
 

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzLegacyPath checks that authorization sees a path without a group as the request that is
-// served, with the same namespace, resource and name, and with the resource's group.
+// FuzzLegacyPath checks that authorization attributes for a path without a group match the request
+// that is served: they contain the same namespace, resource and name, and the resource's group.
 func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",

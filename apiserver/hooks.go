@@ -47,15 +47,15 @@ func (s *Server) hook(features []Feature) error {
 	return nil
 }
 
-// Authorizer combines the server's authorizer with the authorizers of all features. It is meant for
-// code that gets it before it is complete: hooks and admission plugins. Upstream's authorizer alone
-// would ignore token scopes. New sets it.
+// Authorizer combines the server's authorizer with the authorizers of all features. Hooks and
+// admission plugins receive it before New sets the embedded authorizer. Upstream's authorizer alone
+// would ignore token scopes.
 type Authorizer struct{ authorizer.Authorizer }
 
-// Secure prepends the features' authenticators and authorizers to those of a configuration, and
-// removes the permissions that the features' authorizers deny from the configuration's rule
-// resolver. A bearer token takes precedence over a client certificate. Secure returns an error if
-// two authorizers have the same name.
+// Secure prepends the features' authenticators and authorizers to a configuration's authenticators
+// and authorizers. It also removes permissions that the features' authorizers deny from the
+// configuration's rule resolver. A bearer token takes precedence over a client certificate. Secure
+// returns an error if two authorizers have the same name.
 func (s *Server) Secure(config *genericserver.Config) error {
 	if len(s.hooks.Authenticators) > 0 {
 		request := group.NewAuthenticatedGroupAdder(authentication.New(s.hooks.Authenticators...))
@@ -77,7 +77,7 @@ func (s *Server) Secure(config *genericserver.Config) error {
 }
 
 // Filter wraps the API server's whole handler chain in the features' filters. Requests for public
-// handlers use a separate chain, which public returns.
+// handlers use a separate chain, which the function public returns.
 func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	handlers := 0
@@ -92,8 +92,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	if handlers > 0 {
 		handler := public(mux)
 		filtered = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The multiplexer is used only for matching. It would redirect paths that are not
-			// clean, but the chain must serve such paths.
+			// The multiplexer is used only to match paths. It would redirect paths that are not
+			// clean, but the chain must serve these paths.
 			if _, pattern := mux.Handler(r); pattern != "" {
 				handler.ServeHTTP(w, r)
 				return
@@ -127,7 +127,7 @@ func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	return nil
 }
 
-// Correct adds the features' Requests and LongRunning hooks to a configuration.
+// Correct adds the features' Requests and LongRunning hooks to a server configuration.
 func (s *Server) Correct(config *genericserver.Config) {
 	resolver := config.RequestInfoResolver
 	if resolver == nil {

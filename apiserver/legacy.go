@@ -20,9 +20,9 @@ import (
 )
 
 // Before OpenShift 3.6, resources had no groups: they were served below /oapi, in version v1 of the
-// empty group. Those paths still work and serve the same objects with the old apiVersion.
-// Authorization, admission and audit see these requests in the resource's group, so that roles and
-// quotas do not need to name the empty group.
+// empty group. These paths still work and serve the same objects with the old apiVersion. In these
+// requests, authorization, admission and audit see the resource's group, so roles and quotas do not
+// have to name the empty group.
 
 // legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
@@ -33,7 +33,7 @@ const corePath = "/api/v1"
 // legacyVersion is the version of kinds without a group.
 var legacyVersion = schema.GroupVersion{Version: "v1"}
 
-// legacy holds the resources that are also served without a group, and their groups.
+// legacy contains the resources that are also served without a group, and their groups.
 type legacy struct {
 	storage map[string]rest.Storage
 	groups  map[string]string
@@ -78,13 +78,13 @@ func (s *Server) Resolve(config *genericserver.Config) {
 	config.RequestInfoResolver = resolver{genericserver.NewRequestInfoResolver(config), &s.legacy}
 }
 
-// resolver sets the group of requests below /oapi.
+// resolver replaces the empty group of requests below /oapi with the resource's group.
 type resolver struct {
 	request.RequestInfoResolver
 	legacy *legacy
 }
 
-// NewRequestInfo returns the request info with the group.
+// NewRequestInfo returns the request info with the resource's group.
 func (r resolver) NewRequestInfo(req *http.Request) (*request.RequestInfo, error) {
 	info, err := r.RequestInfoResolver.NewRequestInfo(req)
 	if err == nil && info.IsResourceRequest && "/"+info.APIPrefix == legacyPrefix {
@@ -140,7 +140,7 @@ func resourceIndex(parts []string) int {
 	return first
 }
 
-// legacyAdmission sets the group of requests below /oapi for admission.
+// legacyAdmission sets the resource's group in the admission attributes of requests below /oapi.
 type legacyAdmission struct {
 	admission.Interface
 	legacy *legacy
@@ -175,7 +175,7 @@ func (l legacyAdmission) withGroup(a admission.Attributes) admission.Attributes 
 	return namedAttributes{a, group}
 }
 
-// namedAttributes holds the attributes of a request below /oapi, with the resource's group.
+// namedAttributes contains the attributes of a request below /oapi, with the resource's group.
 type namedAttributes struct {
 	admission.Attributes
 	group string
@@ -188,8 +188,8 @@ func (n namedAttributes) GetResource() schema.GroupVersionResource {
 	return resource
 }
 
-// GetKind returns the kind in its group. It returns a kind of another group, such as Scale,
-// unchanged.
+// GetKind returns the kind in its group. If the kind belongs to a different group, as Scale does,
+// GetKind returns it unchanged.
 func (n namedAttributes) GetKind() schema.GroupVersionKind {
 	kind := n.Attributes.GetKind()
 	if kind.Group == "" {

@@ -23,12 +23,12 @@ type PluginConfig struct {
 	Content []byte
 }
 
-// LivePlugins are the features' admission plugins whose configuration can change while the server
-// runs.
+// LivePlugins contains the features' admission plugins whose configuration can change while the
+// server is running.
 type LivePlugins struct{ plugins []*livePlugin }
 
-// MakeLive wraps the features' Live plugins. Until Prepare replaces them, the plugins use configs,
-// which maps plugin names to configurations.
+// MakeLive wraps the features' Live plugins. configs maps plugin names to configurations. The
+// plugins use configs until Prepare replaces the configurations.
 func MakeLive(features []Feature, configs map[string]PluginConfig) *LivePlugins {
 	l := &LivePlugins{}
 	for _, feature := range features {
@@ -52,7 +52,7 @@ func (l *LivePlugins) Names() (names []string) {
 	return names
 }
 
-// Prepare recreates all plugins with new configurations. Requests use the new plugins once apply
+// Prepare recreates all plugins with new configurations. Requests use the new plugins after apply
 // has been called. If Prepare returns an error, nothing changes.
 func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), err error) {
 	var next []admission.Interface
@@ -90,7 +90,7 @@ var (
 	_ initializer.WantsExternalKubeInformerFactory = &livePlugin{}
 )
 
-// start is the factory that the server calls once.
+// start is the plugin factory, which the server calls once.
 func (p *livePlugin) start(io.Reader) (admission.Interface, error) {
 	plugin, err := p.build(p.config)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *livePlugin) build(configs map[string]PluginConfig) (admission.Interface
 	return p.New(content)
 }
 
-// recreate builds and initializes the plugin while the server runs.
+// recreate builds and initializes the plugin while the server is running.
 func (p *livePlugin) recreate(configs map[string]PluginConfig) (admission.Interface, error) {
 	plugin, err := p.build(configs)
 	if err != nil || plugin == nil {
@@ -155,12 +155,12 @@ func (p *livePlugin) SetAuthorizer(a authorizer.Authorizer) {
 // SetExternalKubeInformerFactory stores the API server's informers and passes them on.
 func (p *livePlugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	p.informers = factory
-	// The informer must run, because a plugin that needs it might be enabled later.
+	// The informer must run, because a plugin that requires it might be enabled later.
 	factory.Core().V1().Namespaces().Informer()
 	initialize(p.active(), nil, factory)
 }
 
-// ValidateInitialization checks that the plugin has received the dependencies that it needs.
+// ValidateInitialization checks that the plugin has received the dependencies that it requires.
 func (p *livePlugin) ValidateInitialization() error {
 	if validator, ok := p.active().(admission.InitializationValidator); ok {
 		return validator.ValidateInitialization()

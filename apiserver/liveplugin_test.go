@@ -13,7 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// rejecter rejects every request with the text of its configuration. It requires an authorizer.
+// rejecter is a plugin that rejects every request with the text of its configuration. It requires
+// an authorizer.
 type rejecter struct {
 	*admission.Handler
 	text       string

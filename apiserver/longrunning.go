@@ -8,11 +8,11 @@ import (
 )
 
 // maxLongRunning is the maximum number of a tenant's long-running requests: watches, and
-// connections to pods and services. Each needs about 40 KiB. Priority and fairness counts a watch
-// only while it starts, and never counts connections.
+// connections to pods and services. Each of them requires about 40 KiB. Priority and fairness
+// counts a watch only while it starts, and never counts connections.
 const maxLongRunning = 2_000
 
-// lasting lists the subresources whose requests can last as long as the client wants.
+// lasting lists the subresources whose requests can last as long as the client keeps them open.
 var lasting = []string{"attach", "exec", "log", "portforward", "proxy"}
 
 // boundLongRunning limits long-running requests.

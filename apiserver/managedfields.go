@@ -6,8 +6,8 @@ package apiserver
 const maxPaths = 20_000
 
 // paths counts the JSON strings that can be field paths: keys such as `f:name` and `k:{...}`. It
-// also counts strings that begin with an escape sequence, which can represent the same keys. The
-// zero value is ready for use.
+// also counts strings that begin with an escape sequence, because they can represent the same keys.
+// The zero value is ready for use.
 type paths struct {
 	found            int
 	inString, escape bool
@@ -15,7 +15,7 @@ type paths struct {
 	first            byte // of the string
 }
 
-// count adds a piece and returns the number of paths found so far.
+// count adds a piece of the body and returns the number of paths in the body so far.
 func (p *paths) count(piece []byte) int {
 	for _, char := range piece {
 		switch {

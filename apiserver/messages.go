@@ -13,8 +13,9 @@ type messages struct {
 	counts counts
 }
 
-// count adds a piece of the body. To bound its cost, it parses the body again only if the body's
-// size has doubled or if the piece is empty, which marks the end of the body.
+// count adds a piece of the body and returns the counts. To limit its cost, it parses the body
+// again only if the body's size has doubled or if the piece is empty, which marks the end of the
+// body.
 func (m *messages) count(piece []byte) counts {
 	const first = 16 << 10
 	before := len(m.body)
@@ -26,7 +27,7 @@ func (m *messages) count(piece []byte) counts {
 	return m.counts
 }
 
-// maxDepth is the maximum nesting depth that elements follows. Kubernetes messages have fewer
+// maxDepth is the maximum nesting depth to which elements descends. Kubernetes messages have fewer
 // levels.
 const maxDepth = 40
 
@@ -37,8 +38,8 @@ const (
 
 // elements counts a message's length-delimited fields whose field number has occurred before or is
 // 64 or higher, including the fields of nested messages: protobuf encodes a list as a repeated
-// field. It stops where the bytes are not a message. It must accept at least what Kubernetes'
-// decoders accept: anything that it does not count must not be decodable.
+// field. It stops at the first byte that does not belong to a message. It must accept at least what
+// Kubernetes' decoders accept: anything that it does not count must not be decodable.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
 	if depth == maxDepth {
@@ -90,8 +91,8 @@ func eachField(message []byte, visit func(number uint64, content []byte)) {
 	}
 }
 
-// varint decodes a protobuf varint. n is its length in bytes, or 0 if text does not begin with a
-// complete varint. Like generated decoders, varint drops bits that do not fit.
+// varint decodes a protobuf varint. n is the varint's length in bytes, or 0 if text does not begin
+// with a complete varint. Like generated decoders, varint drops bits that do not fit.
 func varint(text []byte) (value uint64, n int) {
 	const maxBytes = 10
 	for n < min(len(text), maxBytes) {

@@ -16,7 +16,7 @@ func newObject[T runtime.Object]() T { return reflect.New(reflect.TypeFor[T]().E
 func newList(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.Object {
 	list, err := scheme.New(kind)
 	if err != nil {
-		// The test that serves every group checks that this cannot happen.
+		// The test that serves every group checks that this error cannot occur.
 		panic(fmt.Sprintf("create %s: %v", kind, err))
 	}
 	return list
@@ -24,7 +24,7 @@ func newList(scheme *runtime.Scheme, kind schema.GroupVersionKind) runtime.Objec
 
 // eachItem calls do for each object in a list.
 func eachItem[T Object](list runtime.Object, do func(T)) {
-	// EachListItem cannot fail, because the callback never fails and every wire list type has
+	// EachListItem cannot return an error: the callback never does, and every wire list type has
 	// items.
 	_ = meta.EachListItem(list, func(item runtime.Object) error {
 		do(item.(T))

@@ -13,8 +13,8 @@ import (
 )
 
 // describe sets the OpenAPI v2 and v3 configuration. The definitions of Slipway's wire types are
-// named by Go paths, whereas those of Kubernetes since 1.35 have friendly names
-// (io.k8s.api.core.v1.Pod). describe converts both to the friendly form, including references.
+// named by Go paths. Since 1.35, Kubernetes' definitions have friendly names
+// (io.k8s.api.core.v1.Pod). describe converts all names to the friendly form, including references.
 // Otherwise, server-side apply and `explain` could not find referenced types.
 func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	namer := openapi.NewDefinitionNamer(s.external)
@@ -34,10 +34,11 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	s.config.OpenAPIV3Config = v3
 }
 
-// operation returns the ID and the tags of a route's operation. Upstream names a subresource's
-// operation after the parent's kind and the subresource. A kind whose name is composed of both,
-// such as DeploymentConfigRollback, would get the same ID, and clients reject a document with
-// duplicate IDs. Therefore, operation adds a suffix to the ID.
+// operation returns the ID and the tags of a route's operation. Upstream derives the ID of a
+// subresource's operation from the parent's kind and the name of the subresource. An operation for
+// a kind whose name is composed in the same way, such as DeploymentConfigRollback, would have the
+// same ID, and clients reject a document with duplicate IDs. Therefore, operation adds a suffix to
+// the ID.
 func (s *Server) operation(route *restful.Route) (id string, tags []string, err error) {
 	id, tags, err = openapi.GetOperationIDAndTags(route)
 	_, subresource, ok := strings.Cut(route.Path, "/{name}/")
@@ -53,8 +54,9 @@ func (s *Server) operation(route *restful.Route) (id string, tags []string, err 
 }
 
 // definitions returns the definitions of the served groups' types, of all types to which they
-// refer, and of the generic types (lists, patches, status). The two generators together have four
-// thousand definitions, which the API server would otherwise keep in memory a second time.
+// refer, and of the generic types (lists, patches, status). OpenShift's and Kubernetes' generators
+// together produce four thousand definitions, which the API server would otherwise keep in memory a
+// second time.
 func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {
 	packages := s.packages()
 	return func(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
@@ -98,7 +100,7 @@ func (s *Server) describers() []common.GetOpenAPIDefinitions {
 	return describers
 }
 
-// machinery is the name prefix of the definitions that every API server needs.
+// machinery is the name prefix of the definitions that every API server requires.
 const machinery = "io.k8s.apimachinery."
 
 func addWithDependencies(definitions, all map[string]common.OpenAPIDefinition, name string) {

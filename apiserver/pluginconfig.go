@@ -11,8 +11,8 @@ import (
 
 // DecodeConfig decodes an admission plugin's configuration, which is YAML or JSON, into config. It
 // does not change config if reader is nil or empty, or if the configuration's kind is
-// DefaultAdmissionConfig. It returns an error if the configuration has unknown fields or another
-// kind than kind.
+// DefaultAdmissionConfig. It returns an error if the configuration contains unknown fields or its
+// kind is not kind.
 func DecodeConfig(reader io.Reader, kind string, config any) error {
 	if reader == nil {
 		return nil

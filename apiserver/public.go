@@ -21,8 +21,8 @@ import (
 // Public handlers authenticate users with methods that upstream's chain does not support: forms,
 // cookies, passwords, or a proxy's certificate. Therefore, they have a separate chain: upstream's
 // chain in which every user is system:anonymous, with the same priority and fairness, audit,
-// timeouts and headers. The chain sees only a request's path, so that no code, password or token
-// reaches the audit log.
+// timeouts and headers. The chain sees only a request's path, so no code, password or token reaches
+// the audit log.
 
 // maxPublicBody is the maximum size of a public request body, in bytes.
 const maxPublicBody = 64 << 10
@@ -30,8 +30,8 @@ const maxPublicBody = 64 << 10
 // publicBodyTimeout is the maximum time that a client can take to send the body.
 const publicBodyTimeout = 30 * time.Second
 
-// PublicChain wraps public handlers in a configuration's handler chain, in which every user is
-// system:anonymous and every request is allowed.
+// PublicChain wraps public handlers in a configuration's handler chain. In this chain, every user
+// is system:anonymous and every request is allowed.
 func PublicChain(public http.Handler, config *genericserver.Config) http.Handler {
 	own := *config
 	own.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
@@ -44,11 +44,11 @@ func PublicChain(public http.Handler, config *genericserver.Config) http.Handler
 	return conceal(genericserver.DefaultBuildHandlerChain(reveal(public), &own))
 }
 
-// concealed is the context key of the complete request.
+// concealed is the context key that stores the complete request.
 type concealed struct{}
 
-// conceal passes next a copy of the request without anything that could be a secret or could cause
-// next to trust the client.
+// conceal calls next with a copy of the request without anything that could be a secret or could
+// cause next to trust the client.
 func conceal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A client that sends slowly must not occupy a priority and fairness seat. The response
@@ -80,7 +80,7 @@ func conceal(next http.Handler) http.Handler {
 	})
 }
 
-// reveal passes next the complete request.
+// reveal calls next with the complete request.
 func reveal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		request, ok := r.Context().Value(concealed{}).(*http.Request)
@@ -106,10 +106,10 @@ func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error)
 	return info, err
 }
 
-// wholeURL is the context key of a request's complete URL, if its path is concealed.
+// wholeURL is the context key that stores a request's complete URL if its path is concealed.
 type wholeURL struct{}
 
-// concealPaths hides secrets in paths from next.
+// concealPaths calls next with requests whose paths do not contain secrets.
 func (s *Server) concealPaths(next http.Handler) http.Handler {
 	if len(s.hooks.Conceal) == 0 {
 		return next

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// authorizerNames matches the authorizer names that authorizer unions, both Slipway's and
-// upstream's, prepend to each line of a reason.
+// authorizerNames matches the names that Slipway's and upstream's unions of authorizers prepend to
+// each line of a reason.
 var authorizerNames = regexp.MustCompile(`(?m)^(?:(?:kubernetes|upstream|node-graph|node|rbac): )+`)
 
 // plainReasons removes the authorizer names from an authorizer's reasons. Users see the reasons in
-// errors and reviews, and the internal structure of the server means nothing to them. Decisions
-// with conditions are passed on unchanged.
+// errors and reviews, where the internal structure of the server is meaningless. Decisions with
+// conditions are passed on unchanged.
 type plainReasons struct{ authorizer.Authorizer }
 
 // Authorize returns the authorizer's decision.

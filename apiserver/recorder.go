@@ -13,8 +13,9 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// Recorder applies the API server's authentication and audit policy to another server in this
-// process. If it is nil, or before Use is called, it only serves requests.
+// Recorder applies the API server's authentication and audit policy to the requests of another
+// server in this process. If the Recorder is nil, or before Use is called, requests are served
+// without authentication and audit.
 type Recorder struct {
 	config atomic.Pointer[genericserver.Config]
 }
@@ -22,18 +23,18 @@ type Recorder struct {
 // Use sets the API server's configuration.
 func (r *Recorder) Use(config *genericserver.Config) { r.config.Store(config) }
 
-// Recorded describes a request for the audit log.
+// Recorded describes a request to be recorded in the audit log.
 type Recorded struct {
 	// Token is the user's bearer token, or empty for system:anonymous. The audit log does not
 	// contain the token.
 	Token string
 	// URL is the URL in the audit log.
 	URL *url.URL
-	// Info describes the request. The audit policy selects a rule for it.
+	// Info describes the request. The audit policy uses it to select a rule.
 	Info *request.RequestInfo
 }
 
-// original is the context key of the original request, which the filters do not see.
+// original is the context key that stores the original request, which the filters do not see.
 type original struct{}
 
 // Serve serves a request and records the request's user and result. It calls next if recorded.Token
@@ -59,8 +60,8 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 	filters.WithAuditInit(chain).ServeHTTP(w, recorded.redact(req))
 }
 
-// redact returns the request that the filters see. It has no credentials except the token, and no
-// header that names a user.
+// redact returns the request that the filters see. It contains no credentials except the token, and
+// no header that names a user.
 func (r Recorded) redact(req *http.Request) *http.Request {
 	ctx := context.WithValue(req.Context(), original{}, req)
 	redacted := req.WithContext(request.WithRequestInfo(ctx, r.Info))

@@ -33,7 +33,7 @@ type Served interface {
 }
 
 // Resource is a stored resource. All verbs, patches, server-side apply, watch, selectors and tables
-// follow from its fields. Functions get private copies of objects and can be nil.
+// are derived from its fields. Its functions receive private copies of objects and can be nil.
 type Resource[T Object] struct {
 	// Plural is the resource's name in paths, for example "routes". Singular defaults to the kind
 	// in lower case.
@@ -56,9 +56,10 @@ type Resource[T Object] struct {
 	ValidateStatus func(ctx context.Context, object, old T) field.ErrorList
 	// Warn returns warnings for the client. old is nil on creation.
 	Warn func(object, old T) []string
-	// Fields holds the field selectors in addition to metadata.name and metadata.namespace.
+	// Fields defines the field selectors in addition to metadata.name and metadata.namespace. It
+	// maps their names to functions that return a field's value.
 	Fields map[string]func(T) string
-	// Columns lists the columns of the table that follow the name.
+	// Columns lists the columns of the table that follow the name column.
 	Columns []Column[T]
 	// Status means that the resource has the subresource "status". Only requests to this
 	// subresource change the field Status. The objects have a generation, which is incremented by
@@ -67,17 +68,17 @@ type Resource[T Object] struct {
 	// CreateOnUpdate allows PUT to create an object. Unconditional allows PUT to replace an object
 	// without a resourceVersion.
 	CreateOnUpdate, Unconditional bool
-	// Adjust sets store options that have no field here. It is optional.
+	// Adjust sets store options for which Resource has no field. It is optional.
 	Adjust func(Deps, *registry.Store)
 	// Wrap returns the storage that serves requests instead of the store, for example to resolve
-	// names that are not the names of objects. The storage must embed the Store. Wrap is optional.
+	// names that are not names of objects. The storage must embed the Store. Wrap is optional.
 	Wrap func(Deps, *Store) rest.Storage
 	// Subresources returns additional subresources by name, for example "scale". It is optional.
 	Subresources func(Deps, *registry.Store) (map[string]rest.Storage, error)
 }
 
-// Virtual is a resource, or a subresource as "resource/sub", that is not stored: a view or an
-// action. The methods of the storage that New returns determine its verbs.
+// Virtual is a resource that is not stored: a view or an action. It can also be a subresource, with
+// the name "resource/sub". The methods of the storage that New returns determine its verbs.
 type Virtual struct {
 	Plural string
 	New    func(Deps) (rest.Storage, error)
@@ -125,7 +126,7 @@ func (r Resource[T]) fieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// storage returns the storage of the resource and its subresources, by path.
+// storage returns the storage of the resource and of its subresources, by path.
 func (r Resource[T]) storage(deps Deps, gv schema.GroupVersion) (map[string]rest.Storage, error) {
 	if r.Singular == "" {
 		r.Singular = strings.ToLower(r.kind())
@@ -202,11 +203,11 @@ type Store struct {
 	shortNames, categories []string
 }
 
-// accepted is a resource's group version. The resource also accepts request bodies in the version
-// without a group.
+// accepted is the group version in which a resource accepts request bodies. The resource also
+// accepts bodies in the version without a group.
 type accepted schema.GroupVersion
 
-// AcceptsGroupVersion reports whether an object can be sent in the given version.
+// AcceptsGroupVersion reports whether clients can send an object in the given version.
 func (a accepted) AcceptsGroupVersion(gv schema.GroupVersion) bool {
 	return gv == schema.GroupVersion(a) || gv == legacyVersion
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 )
 
-// limitedRules removes permissions that a feature's authorizer denies from the rules in
+// limitedRules removes the permissions that a feature's authorizer denies from the rules in
 // selfsubjectrulesreviews. Upstream resolves these rules from roles, regardless of the token's
 // scopes.
 type limitedRules struct {
@@ -51,7 +51,7 @@ func (l limitedRules) RulesFor(ctx context.Context, u user.Info, namespace strin
 	return allowed, open, incomplete, err
 }
 
-// parts splits a rule into rules for a single resource of a single group.
+// parts splits a rule into rules for a single resource in a single group.
 func parts(rule authorizer.ResourceRuleInfo) (rules []*authorizer.DefaultResourceRuleInfo) {
 	for _, group := range rule.GetAPIGroups() {
 		for _, resource := range rule.GetResources() {

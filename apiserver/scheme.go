@@ -22,13 +22,14 @@ func isWireType(pkgPath string) bool {
 }
 
 // isDocumented reports whether the OpenAPI definitions of the features' groups include the
-// definitions of a Go package's types, or of a single type.
+// definitions of the types in a Go package, or of a single type.
 func isDocumented(path string) bool {
 	return strings.HasPrefix(path, wireTypes) || strings.HasPrefix(path, ownTypes)
 }
 
-// schemes creates the scheme for serving and storing, in which each wire type is also its internal
-// version, and a scheme with only the external versions, from which OpenAPI names are derived.
+// schemes creates two schemes. serving is for serving and storing objects: each wire type is also
+// its own internal version. external contains only the external versions, from which OpenAPI names
+// are derived.
 func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	serving, external = runtime.NewScheme(), runtime.NewScheme()
 	for _, scheme := range []*runtime.Scheme{serving, external} {
@@ -66,8 +67,8 @@ func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	return serving, external, nil
 }
 
-// registerInternal registers every wire type of gv a second time as the internal version. The
-// generic machinery requests an internal version, and thus gets the same Go type without
+// registerInternal registers every wire type of gv a second time as the internal version. When the
+// generic machinery requests an internal version, it therefore receives the same Go type without
 // conversion.
 func registerInternal(scheme *runtime.Scheme, gv schema.GroupVersion) {
 	internal := schema.GroupVersion{Group: gv.Group, Version: runtime.APIVersionInternal}

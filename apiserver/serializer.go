@@ -36,11 +36,11 @@ func (s storageSerializer) Encode(object runtime.Object, w io.Writer) error {
 // Identifier returns the name of the encoding.
 func (s storageSerializer) Identifier() runtime.Identifier { return "protobuf-or-json" }
 
-// jsonOnly negotiates formats other than protobuf with clients. A client that prefers protobuf gets
-// JSON instead of an error.
+// jsonOnly negotiates formats other than protobuf with clients. A client that prefers protobuf
+// receives JSON instead of an error.
 type jsonOnly struct{ serializer.CodecFactory }
 
-// SupportedMediaTypes returns the formats.
+// SupportedMediaTypes returns all formats except protobuf.
 func (j jsonOnly) SupportedMediaTypes() []runtime.SerializerInfo {
 	return slices.DeleteFunc(slices.Clone(j.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
 		return info.MediaType == runtime.ContentTypeProtobuf

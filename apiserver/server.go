@@ -24,10 +24,10 @@ import (
 type Server struct {
 	groups []Group
 	hooks  Hooks
-	// longRunning holds the features' LongRunning hooks.
+	// longRunning contains the features' LongRunning hooks.
 	longRunning []func(*request.RequestInfo) bool
 	legacy      legacy
-	// announced holds the resources in the core group's discovery.
+	// announced contains the resources in the core group's discovery.
 	announced  []metav1.APIResource
 	authorizer *Authorizer
 
@@ -42,14 +42,14 @@ type Server struct {
 type Base struct {
 	// Config is the embedded API server's configuration. Server copies it and does not change it.
 	Config genericserver.Config
-	// Etcd holds the embedded API server's completed storage options.
+	// Etcd contains the embedded API server's completed storage options.
 	Etcd options.EtcdOptions
 	// Storage, if set, wraps upstream's storage options for the groups.
 	Storage func(generic.RESTOptionsGetter) generic.RESTOptionsGetter
-	// Authorizer is set to the embedded API server's authorizer combined with those of all
-	// features.
+	// Authorizer is set to the combination of the embedded API server's authorizer with all
+	// features' authorizers.
 	Authorizer *Authorizer
-	// Informers holds the embedded API server's informers.
+	// Informers is the embedded API server's informer factory.
 	Informers informers.SharedInformerFactory
 	// Definitions returns Kubernetes' OpenAPI definitions.
 	Definitions common.GetOpenAPIDefinitions
@@ -67,7 +67,8 @@ func New(features []Feature, base Base) (*Server, error) {
 		return nil, err
 	}
 	s.codecs = serializer.NewCodecFactory(s.scheme)
-	// The base's own hooks, and its storage options for its own types, do not apply here.
+	// The embedded API server's own hooks, and the storage options for its own types, do not apply
+	// here.
 	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
 	s.config.RESTOptionsGetter = nil
 	s.config.SkipOpenAPIInstallation = true // Document serves OpenAPI
@@ -120,7 +121,7 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 		}
 		infos = append(infos, info)
 	}
-	// There is a single call for all groups, because each call creates a model of the types that it
+	// A single call installs all groups, because each call creates a model of the types that it
 	// serves.
 	if err := server.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("serve OpenShift's API groups: %w", err)

@@ -11,14 +11,14 @@ import (
 )
 
 // shares limits each tenant's in-flight requests, so that one tenant cannot use all of the API
-// server's memory or CPU time. Further requests wait for their turn.
+// server's memory or CPU time. Additional requests wait for their turn.
 type shares struct {
 	// requests is the maximum number of in-flight requests for each tenant. waiting is the maximum
-	// number of waiting requests. It is small, because a waiting request occupies a priority and
+	// number of waiting requests. It is low, because a waiting request occupies a priority and
 	// fairness seat.
 	requests, waiting int
 	timeout           time.Duration
-	// remedy is the part of the error message after "has too many". The default is the remedy for
+	// remedy is the part of the error message after "has too many". The default is the text for
 	// large requests.
 	remedy string
 
@@ -32,12 +32,12 @@ type share struct {
 	count int
 }
 
-// shareRetrySeconds is the delay after which clients retry a rejected request, in seconds.
+// shareRetrySeconds is the delay in seconds after which clients can retry a rejected request.
 const shareRetrySeconds = 1
 
-// acquire waits until a tenant has fewer requests than the limit. The caller must call release when
-// the request is finished. acquire returns a too-many-requests error if too many requests are
-// waiting, if the timeout expires, or if ctx is done.
+// acquire waits until the number of a tenant's requests is below the limit. The caller must call
+// release when the request is finished. acquire returns a too-many-requests error if too many
+// requests are waiting, if the timeout expires, or if ctx is done.
 func (s *shares) acquire(ctx context.Context, tenant string) (release func(), err error) {
 	remedy := cmp.Or(s.remedy, "large requests at the same time; send them one after the other")
 	busy := apierrors.NewTooManyRequests(fmt.Sprintf("%s has too many %s", tenant, remedy), shareRetrySeconds)

@@ -41,8 +41,8 @@ func newStrategy[T Object](resource Resource[T], scheme *runtime.Scheme, gv sche
 	return plan
 }
 
-// resets returns a field that an endpoint ignores, so field managers cannot own the field through
-// the endpoint.
+// resets returns a set that contains only the given field, which an endpoint ignores, so that field
+// managers cannot own the field through the endpoint.
 func resets(gv schema.GroupVersion, field string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(field)),
@@ -119,12 +119,12 @@ func (s strategy[T]) warn(object, old T) []string {
 	return s.resource.Warn(object, old)
 }
 
-// statusStrategy changes only the status.
+// statusStrategy allows changes only to the status.
 type statusStrategy[T Object] struct{ strategy[T] }
 
 func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	keepField(object, old, "Spec")
-	// Only the managed fields of the metadata change with the status.
+	// Of the metadata, only the managed fields change with the status.
 	managers := object.(T).GetManagedFields()
 	keepField(object, old, "ObjectMeta")
 	object.(T).SetManagedFields(managers)

@@ -12,7 +12,7 @@ import (
 // Stream is a text response, such as a log, that is sent while it is being read.
 type Stream struct {
 	metav1.TypeMeta
-	// Follow means that each write is flushed.
+	// Follow means that each write is flushed immediately.
 	Follow bool
 	// Open opens the text.
 	Open func(context.Context) (io.ReadCloser, error)

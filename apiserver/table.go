@@ -14,13 +14,13 @@ import (
 
 // Column is one column of a resource's table.
 type Column[T Object] struct {
-	// Name is the column heading, which clients print in capitals.
+	// Name is the column heading, which clients print in upper case.
 	Name string
-	// Description is the documentation for clients.
+	// Description is the column's description for clients.
 	Description string
 	// Wide means that the column is printed only with `-o wide`.
 	Wide bool
-	// Value returns an object's cell, which is a string, a number or a boolean.
+	// Value returns the value of the column for an object: a string, a number or a boolean.
 	Value func(T) any
 }
 

@@ -7,16 +7,16 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// tokenFirst authenticates a request that has a bearer token by the token only, as OpenShift 3
-// does: the token takes precedence over a client certificate, and a request with an invalid token
-// is rejected even if the certificate is valid. Upstream prefers the certificate, and then ignores
-// the token.
+// tokenFirst authenticates a request with a bearer token only by the token, as OpenShift 3 does:
+// the token takes precedence over a client certificate, and a request with an invalid token is
+// rejected even if the certificate is valid. Upstream prefers the certificate, and then ignores the
+// token.
 type tokenFirst struct {
 	authenticator.Request
 }
 
-// remoteUserHeader is the header in which the front proxy passes the name of the user. The proxy
-// authenticates with its own certificate.
+// remoteUserHeader is the header that contains the name of the user in requests from the front
+// proxy. The proxy authenticates with its own certificate.
 const remoteUserHeader = "X-Remote-User"
 
 // AuthenticateRequest authenticates a request.
@@ -26,13 +26,14 @@ func (t tokenFirst) AuthenticateRequest(r *http.Request) (*authenticator.Respons
 	}
 	state := *r.TLS
 	state.PeerCertificates, state.VerifiedChains = nil, nil
-	// The copy shares its headers with the request, so authenticators remove the token from both.
+	// The copy shares its headers with the request, so authenticators remove the token from both
+	// requests.
 	plain := r.WithContext(r.Context())
 	plain.TLS = &state
 	return t.Request.AuthenticateRequest(plain)
 }
 
-// webSocketToken is the prefix of the subprotocol with which WebSocket clients send a token.
+// webSocketToken is the prefix of the subprotocol that WebSocket clients use to send a token.
 const webSocketToken = "base64url.bearer.authorization.k8s.io."
 
 func hasToken(header http.Header) bool {

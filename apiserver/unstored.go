@@ -7,7 +7,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 type Unstored[T runtime.Object] struct {
 	// Singular is the singular name of the resource.
 	Singular string
-	// Namespaced is false if the resource is cluster-scoped.
+	// Namespaced is true for a namespaced resource and false for a cluster-scoped resource.
 	Namespaced bool
 }
 

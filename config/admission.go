@@ -12,7 +12,7 @@ import (
 // AdmissionPlugin is the configuration of one admission plugin.
 type AdmissionPlugin struct {
 	Name string
-	// Disabled turns the plugin off.
+	// Disabled means that the plugin does not run.
 	Disabled bool
 	// Configuration is the plugin's own configuration in JSON. It is nil if the file only enables
 	// or disables the plugin.
@@ -27,7 +27,7 @@ const (
 )
 
 // admissionPlugins returns the configurable plugins: Kubernetes' plugins that read a configuration
-// or are off by default, and Slipway's plugins.
+// or are disabled by default, and Slipway's plugins.
 func admissionPlugins() []string {
 	return []string{
 		"AlwaysPullImages", "DefaultTolerationSeconds", "EventRateLimit",
@@ -44,7 +44,7 @@ func admissionPlugins() []string {
 }
 
 // AdmissionPlugins returns the supported plugins in admissionConfig.pluginConfig, sorted by name.
-// It returns an error if it cannot read a plugin's file.
+// It returns an error if a plugin's file cannot be read.
 func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {
 	var plugins []AdmissionPlugin
 	for _, name := range slices.Sorted(maps.Keys(c.AdmissionConfig.PluginConfig)) {

@@ -11,7 +11,7 @@ import (
 
 // Binding is an address to which a component binds.
 type Binding struct {
-	// Use is the purpose, such as "API".
+	// Use is the purpose of the address, such as "API".
 	Use string
 	// Network is the protocol: "tcp" or "udp".
 	Network string
@@ -30,15 +30,15 @@ func (c *Config) Bindings(file string) ([]Binding, error) {
 	return parseBindings(append(c.masterBindings(file), c.nodeBindings(file)...))
 }
 
-// NodeBindings works like Bindings, for a host that is only a node. The node's balancer uses the
-// API's port.
+// NodeBindings is like Bindings, for a host that is only a node. The node's balancer uses the API's
+// port.
 func (c *Config) NodeBindings(file string) ([]Binding, error) {
 	_, port := c.Master.APIAddress()
 	api := binding{"API of the masters", "tcp", joined("127.0.0.1", port), "servingInfo.bindAddress", fileOr(file, MasterFile(c.DataDir))}
 	return parseBindings(append([]binding{api}, c.nodeBindings(file)...))
 }
 
-// MasterBindings works like Bindings, for one of several masters, whose node runs a balancer.
+// MasterBindings is like Bindings, for one of several masters, whose node runs a balancer.
 func (c *Config) MasterBindings(file string) ([]Binding, error) {
 	api := binding{"API of all masters", "tcp", c.Node.Slipway.BalancerAddress, "slipway.balancerAddress", fileOr(file, NodeFile(c.DataDir))}
 	return parseBindings(slices.Concat(c.masterBindings(file), c.nodeBindings(file), []binding{api}))
@@ -100,7 +100,8 @@ func (c *NodeConfig) ProxyHealthAddress() string {
 
 func joined(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
-// last returns an argument's last value, which takes precedence over the others, or the default.
+// last returns the last value of an argument, which takes precedence over earlier values. If there
+// is no value, it returns defaultValue.
 func last(values []string, defaultValue string) string {
 	if len(values) == 0 {
 		return defaultValue

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// checker collects problems with the values in one document. Its methods take a key and its value.
-// They treat an empty value as missing.
+// checker collects problems with the values in one document. Its methods take a key and the key's
+// value. They treat an empty value as missing.
 type checker struct {
 	document *document
 	problems Problems
@@ -35,7 +35,7 @@ func (c *checker) fail(key, format string, args ...any) {
 	})
 }
 
-// listen validates an ip:port to listen on.
+// listen validates an ip:port on which a component listens.
 func (c *checker) listen(key, value string) {
 	if value == "" {
 		return
@@ -46,7 +46,7 @@ func (c *checker) listen(key, value string) {
 	}
 }
 
-// network validates the protocol of a listen address: OpenShift 3's bindNetwork.
+// network validates the network of a listen address, which is OpenShift 3's setting bindNetwork.
 func (c *checker) network(key, value, address string) {
 	ip, err := netip.ParseAddrPort(address)
 	switch {

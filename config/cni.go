@@ -8,15 +8,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// These are the CNI arguments of OpenShift 3's kubelet. In Slipway, they apply to the container
-// runtime.
+// CNI arguments of OpenShift 3's kubelet. In Slipway, they apply to the container runtime.
 const (
 	networkPlugin = "network-plugin"
 	cniConfDir    = "cni-conf-dir"
 	cniBinDir     = "cni-bin-dir"
 )
 
-// HasOtherNetwork reports whether an administrator's CNI plugin connects the pods.
+// HasOtherNetwork reports whether an administrator's CNI plugin connects the pods instead of
+// Slipway's network.
 func (c *MasterConfig) HasOtherNetwork() bool {
 	return c.NetworkConfig.NetworkPluginName == networkplugin.CNI
 }
@@ -28,7 +28,7 @@ func (c *NodeConfig) CNIDirectories() (configuration string, programs []string) 
 	return configuration, strings.Split(last(c.KubeletArguments[cniBinDir], "/opt/cni/bin"), ",")
 }
 
-// KubeletFlags returns the kubelet arguments that are flags in this Kubernetes version.
+// KubeletFlags returns the kubelet arguments that exist as flags in this Kubernetes version.
 func (c *NodeConfig) KubeletFlags() map[string][]string {
 	flags := map[string][]string{}
 	for name, values := range c.KubeletArguments {

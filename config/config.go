@@ -4,8 +4,8 @@
 // An unmodified master-config.yaml or node-config.yaml from OpenShift 3 is a valid configuration.
 // Decoding is strict: unknown keys, wrong types, duplicate keys and invalid values are problems.
 // Load reports the problems in all files together, each with file, line and key. defaults.go sets
-// the defaults for keys that a file omits. resolve.go resolves settings that OpenShift can spell in
-// two ways. ignored.go lists the settings that Slipway supports.
+// the defaults for keys that a file omits. resolve.go resolves settings that OpenShift can express
+// in two ways. ignored.go lists the settings that Slipway supports.
 package config
 
 import (
@@ -14,13 +14,13 @@ import (
 	"path/filepath"
 )
 
-// These are the document kinds that a configuration file can contain.
+// Document kinds that a configuration file can contain.
 const (
 	masterKind = "MasterConfig"
 	nodeKind   = "NodeConfig"
 )
 
-// Config is a host's effective configuration: the contents of its files, and defaults.
+// Config is a host's effective configuration: the settings in its files, and defaults.
 type Config struct {
 	// DataDir is the absolute path of the data directory.
 	DataDir string
@@ -31,16 +31,16 @@ type Config struct {
 	Scheduler Scheduler
 
 	master, node *document
-	// graduated contains the feature gates that removeGraduatedGates removed, as printed by
-	// Ignored.
+	// graduated contains the feature gates that removeGraduatedGates removed, in the format that
+	// Ignored returns.
 	graduated []string
 }
 
 // Load reads the configuration of the host with the given data directory.
 //
 // If file is empty, Load reads `<dataDir>/master/master-config.yaml` and
-// `<dataDir>/node/node-config.yaml`. Otherwise, it reads the YAML documents in file, and reads a
-// kind that file does not contain from the data directory. Load never writes files; see
+// `<dataDir>/node/node-config.yaml`. Otherwise, it reads the YAML documents in file. If file lacks
+// one of the kinds, Load reads that kind from the data directory. Load never writes files; see
 // WriteDefaults. Relative paths in a file are relative to the file's directory, as in OpenShift.
 //
 // If the configuration is invalid, the error is of type Problems.
@@ -52,8 +52,8 @@ func Load(dataDir, file string) (*Config, error) {
 	return c, nil
 }
 
-// LoadAnyway works like Load, for commands that only inspect a host. If it returns an error of type
-// Problems, it also returns everything that it could decode, with defaults applied.
+// LoadAnyway is like Load, for commands that only inspect a host. If it returns an error of type
+// Problems, it also returns everything that could be decoded, with defaults applied.
 func LoadAnyway(dataDir, file string) (*Config, error) {
 	dataDir, err := filepath.Abs(dataDir)
 	if err != nil {
@@ -83,7 +83,7 @@ func MasterFile(dataDir string) string {
 // NodeFile returns the path of the NodeConfig in a data directory.
 func NodeFile(dataDir string) string { return filepath.Join(dataDir, "node", "node-config.yaml") }
 
-// read decodes the documents in file. It reads missing kinds from the data directory.
+// read decodes the documents in file. It reads kinds that file lacks from the data directory.
 func (c *Config) read(file string) Problems {
 	c.Master, c.Node = &MasterConfig{}, &NodeConfig{}
 	c.master, c.node = &document{file: MasterFile(c.DataDir)}, &document{file: NodeFile(c.DataDir)}
@@ -115,8 +115,8 @@ func (c *Config) read(file string) Problems {
 	return problems
 }
 
-// readFile decodes each document in a file into c.Master or c.Node. It rejects kinds that are not
-// in kinds. It adds each kind that it decodes to seen.
+// readFile decodes each document in a file into c.Master or c.Node. It rejects documents whose kind
+// is not in kinds, and adds the kind of each decoded document to seen.
 func (c *Config) readFile(path string, seen map[string]bool, kinds ...string) Problems {
 	roots, problems := parseFile(path)
 	for _, root := range roots {

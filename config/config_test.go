@@ -153,7 +153,7 @@ func TestFirstStartWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only the written default file sets these blocks.
+	// Only the default file that WriteDefaults writes sets these blocks.
 	first.Master.EtcdConfig.Address, first.Master.EtcdConfig.PeerAddress = "127.0.0.1:2379", "127.0.0.1:2380"
 	first.Master.DNSConfig = &legacyv1.DNSConfig{BindAddress: "0.0.0.0:8053"}
 	if diff := cmp.Diff(first.Master, second.Master); diff != "" {
@@ -223,8 +223,8 @@ func TestNodeNameOf(t *testing.T) {
 	}
 }
 
-// loadNetwork loads a MasterConfig with the given network settings. It returns nil if the settings
-// are rejected. The error must contain want.
+// loadNetwork loads a MasterConfig with the given network settings. If want is not empty, the
+// settings must be rejected with an error that contains want, and loadNetwork returns nil.
 func loadNetwork(t *testing.T, settings, want string) *Config {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "master-config.yaml")

@@ -34,18 +34,19 @@ func (d *document) line(key string) int {
 	return 0
 }
 
-// maxNodes is the maximum number of YAML nodes in a document after alias expansion. A full
+// maxNodes is the maximum number of YAML nodes in a document after alias expansion. A complete
 // OpenShift master-config.yaml has about 500.
 const maxNodes = 50_000
 
-// maxDepth is the maximum nesting depth of values. Without this limit, the decoder would not
-// terminate if an alias contains itself.
+// maxDepth is the maximum nesting depth of values. Without this limit, decoding an alias that
+// contains itself would not terminate.
 const maxDepth = 100
 
 // decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired contains keys that OpenShift 3 accepted but that the types no longer have.
+	// retired contains keys that OpenShift 3 accepted but for which the types no longer have a
+	// field.
 	retired  map[string]bool
 	nodes    int
 	depth    int

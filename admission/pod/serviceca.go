@@ -15,13 +15,13 @@ import (
 // ServiceAuthority is the name of the plugin that adds the service CA to pods.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature returns a plugin that adds a ConfigMap key to the volume with a pod's service
-// account token, as a file with the key's name. In OpenShift 3, this file was in the token's
-// secret, which was mounted at the same path. If the namespace does not have the ConfigMap yet, the
-// pod starts without the file.
+// AuthorityFeature returns an admission plugin that adds a ConfigMap key to the volume with a pod's
+// service account token, as a file with the key's name. In OpenShift 3, this file was in the
+// token's secret, which was mounted at the same path. If the namespace does not have the ConfigMap
+// yet, the pod starts without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		// ServiceAccount, which adds the volume, runs before NodeRestriction.
+		// The ServiceAccount plugin, which adds the volume, runs before NodeRestriction.
 		Name: ServiceAuthority, Before: "NodeRestriction",
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil
@@ -36,7 +36,7 @@ type authority struct {
 
 var _ admission.MutationInterface = &authority{}
 
-// accessVolume is the name prefix of the token volumes that Kubernetes adds.
+// accessVolume is the name prefix of the token volumes that Kubernetes adds to pods.
 const accessVolume = "kube-api-access-"
 
 // Admit adds the file to the pod's token volumes.

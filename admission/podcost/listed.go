@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// maxListed is the maximum size, in bytes, of what containerd returns about a pod's sandbox and
-	// containers. The kubelet lists all sandboxes and containers once a second and accepts a list
-	// of at most 16 MiB. If the list is larger, the node becomes not ready and all of its pods are
-	// evicted. A node has at most 250 pods by default, and containerd may also list a previous
-	// instance of each container.
+	// maxListed is the maximum size, in bytes, of the list entries that containerd returns for a
+	// pod: one limit for its sandbox, and one for its containers. The kubelet lists all sandboxes
+	// and containers once a second and accepts a list of at most 16 MiB. If the list is larger, the
+	// node becomes not ready and all of its pods are evicted. A node has at most 250 pods by
+	// default, and containerd's list can also contain a previous instance of each container.
 	maxListed = 32 << 10
-	// listedContainer is the size, in bytes, of what containerd returns about a container, without
+	// listedContainer is the size, in bytes, of a container's entry in containerd's list, without
 	// the parts that the pod's author controls.
 	listedContainer = 1 << 10
 )
 
-// checkListed rejects a pod that is too large in containerd's lists. Existing pods that exceed the
-// limit can change but not grow.
+// checkListed rejects a pod whose entries in containerd's lists are too large. Existing pods that
+// exceed the limit can change but not grow.
 func checkListed(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if size := listedSandbox(pod); size > maxListed && !(existed && size <= listedSandbox(old)) {
@@ -44,8 +44,8 @@ func listedSandbox(pod *corev1.Pod) (size int) {
 	return size
 }
 
-// listedContainers returns the size of the container annotations in which the kubelet stores data
-// about a pod's containers.
+// listedContainers returns the size of the entries of a pod's containers, which include the
+// annotations in which the kubelet stores data about the containers.
 func listedContainers(spec *corev1.PodSpec) (size int) {
 	encoded := func(value any) int {
 		text, err := json.Marshal(value)

@@ -2,15 +2,15 @@ package podcost
 
 import corev1 "k8s.io/api/core/v1"
 
-// maxMounts is the maximum number of mounts that a pod needs on its node. By default, the kernel
+// maxMounts is the maximum number of mounts that a pod requires on its node. By default, the kernel
 // allows 100,000 mounts per mount namespace (fs.mount-max). At the limit, the node starts no more
 // pods. Long before that, each pod start is slow, because the kubelet and containerd read the mount
 // list. A node has at most 250 pods by default, each of which also has a sandbox.
 const maxMounts = 380
 
-// mountsOf returns the number of mounts that a pod needs on its node: one for each container's root
-// file system, each volume, and each subPath that a container mounts. A container's other mounts
-// exist only in its own mount namespace.
+// mountsOf returns the number of mounts that a pod requires on its node: one for each container's
+// root file system, each volume, and each subPath that a container mounts. A container's other
+// mounts exist only in its own mount namespace.
 func mountsOf(spec *corev1.PodSpec) int {
 	number := len(spec.Volumes)
 	for _, container := range containersOf(spec) {

@@ -1,10 +1,10 @@
-// Package podcost limits the memory and mounts that the kubelet needs for a pod and that no pod
+// Package podcost limits the memory and mounts that the kubelet requires for a pod and that no pod
 // limit accounts for.
 //
 // The kubelet replaces references such as $(NAME) with the values of environment variables, which
 // can contain references themselves. If each variable refers to the previous variable twice, forty
-// variables expand to a terabyte. The kubelet has no limit, although no program starts with more
-// than a few megabytes of environment variables.
+// variables expand to a terabyte. The kubelet does not limit the expansion, although no program
+// starts with more than a few megabytes of environment variables.
 //
 // The kubelet also writes a secret to memory once for each reference in the pod's volumes, and
 // lists all pods and containers on the node once a second.
@@ -26,21 +26,21 @@ import (
 const Name = "slipway.io/PodCost"
 
 const (
-	// maxSize is the maximum size, in bytes, of what the kubelet expands for a pod.
+	// maxSize is the maximum size, in bytes, of the texts that the kubelet expands for a pod.
 	maxSize = 8 << 20
 	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as
-	// a secret key. The assumed size is much larger than a typical value, because such a value can
-	// be up to 1 MiB.
+	// a secret key. The assumed size is much larger than a typical value, because the value can be
+	// up to 1 MiB.
 	foreignSize = 16 << 10
 	// maxCopies is the maximum number of secrets, ConfigMaps and individual keys that the kubelet
-	// writes for a pod. Each can be up to 1 MiB.
+	// writes for a pod. Each of them can be up to 1 MiB.
 	maxCopies = 128
 )
 
 // Expand replaces each reference in a text with the result of value, as the kubelet does.
 type Expand func(text string, value func(name string) string) string
 
-// Feature returns the plugin.
+// Feature returns the admission plugin for registration in the API server.
 func Feature(expand Expand) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -122,7 +122,8 @@ func copiesOf(spec *corev1.PodSpec) (number int) {
 	return number
 }
 
-// sizeOf returns the size of what the kubelet expands for a pod, or a number greater than maxSize.
+// sizeOf returns the size of the texts that the kubelet expands for a pod, or a number greater than
+// maxSize.
 func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
 	containers := containersOf(spec)
 	for i := range containers {
@@ -160,16 +161,16 @@ func (p plugin) sizeOfContainer(container *corev1.Container) (size int) {
 	return size
 }
 
-// variables holds the sizes of a container's environment variables.
+// variables contains the sizes of a container's environment variables.
 type variables struct {
 	expand Expand
 	sizes  map[string]int
-	// unknown is the assumed size of other environment variables, if the container's envFrom
-	// sources can define them.
+	// unknown is the assumed size of environment variables that are not in sizes, if the
+	// container's envFrom sources can define them.
 	unknown int
 }
 
-// sizeOf returns the size of a text after reference expansion.
+// sizeOf returns the size of text after the expansion of references.
 func (v variables) sizeOf(text string) int {
 	replaced := 0
 	rest := v.expand(text, func(name string) string {

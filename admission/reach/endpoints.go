@@ -33,8 +33,8 @@ func (e *endpoints) ValidateInitialization() error {
 	return e.plugin.ValidateInitialization()
 }
 
-// Validate rejects platform addresses from users who may not create endpoints/restricted. An update
-// that keeps all addresses and ports is allowed.
+// Validate rejects platform addresses from users who are not allowed to create
+// endpoints/restricted. It accepts an update that keeps all addresses and ports.
 func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -68,8 +68,8 @@ func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes
 }
 
 // targets returns the addresses to which an Endpoints or EndpointSlice object sends traffic.
-// changed reports whether the addresses or ports differ from those of old, the stored object. old
-// is nil for a new object.
+// changed reports whether the addresses or ports differ from the addresses or ports in old, the
+// stored object. old is nil for a new object.
 func targets(object, old any) (texts []string, changed bool) {
 	switch current := object.(type) {
 	case *corev1.Endpoints:

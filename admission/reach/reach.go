@@ -2,8 +2,9 @@
 // addresses or reaching protected addresses. ExternalIPRanger checks the external addresses of
 // services. RestrictedEndpointsAdmission checks the addresses in endpoints.
 //
-// Both plugins reject platform addresses: addresses in its networks, addresses of its nodes, and
-// addresses that have a special meaning on each host, such as loopback and link-local addresses.
+// Both plugins reject platform addresses: addresses in the platform's networks, addresses of its
+// nodes, and addresses that have a special meaning on each host, such as loopback and link-local
+// addresses.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.3.2 and 3.3.5; CVE-2020-8554.
 package reach
@@ -17,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// The names of the plugins in the configuration.
+// Names of the plugins in the configuration.
 const (
 	ExternalIPRanger    = "ExternalIPRanger"
 	RestrictedEndpoints = "openshift.io/RestrictedEndpointsAdmission"
@@ -28,10 +29,10 @@ type Networks struct {
 	// External contains the networks from which users choose external addresses. The prefix !
 	// excludes a network. If External is empty, users cannot choose an address.
 	External []string
-	// Ingress is the network from which LoadBalancer services get addresses. An invalid prefix
-	// means that there is no ingress network.
+	// Ingress is the network from which addresses are assigned to LoadBalancer services. An invalid
+	// prefix means that there is no ingress network.
 	Ingress netip.Prefix
-	// Platform contains the networks that only the platform uses. It need not contain node
+	// Platform contains the networks that only the platform uses. It does not have to contain node
 	// addresses, which the plugins read from the Node objects. An invalid prefix contains no
 	// addresses.
 	Platform []Network
@@ -40,11 +41,11 @@ type Networks struct {
 // Network is a network of the platform.
 type Network struct {
 	Prefix netip.Prefix
-	// Name completes the sentence "the address is in ...".
+	// Name describes the network in error messages, in the form "the address is in <name>".
 	Name string
 }
 
-// Feature returns both plugins.
+// Feature returns both admission plugins for registration in the API server.
 func Feature(networks Networks) apiserver.Feature {
 	reserved := newReserved(networks.Platform)
 	return apiserver.Feature{Admission: []apiserver.Admission{

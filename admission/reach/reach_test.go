@@ -161,7 +161,7 @@ func TestExternalIPRangerRejectsChosenIngressAddresses(t *testing.T) {
 	}
 }
 
-// operators returns an authorizer that lets the user `operator` create restricted endpoints.
+// operators returns an authorizer that allows the user `operator` to create restricted endpoints.
 func operators() authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 		if a.GetUser().GetName() == "operator" && a.GetSubresource() == "restricted" {

@@ -27,7 +27,7 @@ func newReserved(platform []Network) *reserved {
 	return r
 }
 
-// everyHost returns the networks that have a special meaning on every host or in a cloud.
+// everyHost returns the networks that have a special meaning on every host or in every cloud.
 func everyHost() []Network {
 	var networks []Network
 	for prefix, name := range map[string]string{
@@ -36,7 +36,7 @@ func everyHost() []Network {
 		"169.254.0.0/16": "the link-local network", "fe80::/10": "the link-local network",
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
-		// These are metadata service addresses outside the link-local network.
+		// Addresses of metadata services that are not in the link-local network.
 		"fd00:ec2::254/128": "the network of a cloud's metadata", "fd20:ce::254/128": "the network of a cloud's metadata",
 		"100.100.100.200/32": "the network of a cloud's metadata",
 		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
@@ -75,8 +75,8 @@ func addressesOf(object any) (texts []string, _ error) {
 	return texts, nil
 }
 
-// owner returns the name of the network that an address belongs to, such as "the service network".
-// It returns "" if the address does not belong to the platform.
+// owner returns a description of the network that contains an address, such as "the service
+// network". It returns "" if the address does not belong to the platform.
 func (r *reserved) owner(address netip.Addr) string {
 	if i := slices.IndexFunc(r.networks, func(n Network) bool { return n.Prefix.Contains(address) }); i >= 0 {
 		return r.networks[i].Name
@@ -125,8 +125,8 @@ func (p *plugin) ready(a admission.Attributes) error {
 	return nil
 }
 
-// parse parses an address as the service proxy does, which accepts leading zeros. It converts an
-// IPv4-mapped IPv6 address to an IPv4 address.
+// parse parses an address in the same way as the service proxy, which accepts leading zeros. It
+// converts an IPv4-mapped IPv6 address to an IPv4 address.
 func parse(text string) (netip.Addr, bool) {
 	address, ok := netip.AddrFromSlice(netutils.ParseIPSloppy(text))
 	return address.Unmap(), ok

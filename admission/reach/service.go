@@ -40,7 +40,7 @@ func newRanger(external []string, ingress netip.Prefix, reserved *reserved) (*ra
 	return r, nil
 }
 
-// Validate rejects addresses that would let a service hijack traffic: platform addresses and
+// Validate rejects addresses with which a service could hijack traffic: platform addresses and
 // external addresses that the configuration does not allow.
 func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	service, ok := a.GetObject().(*corev1.Service)
@@ -91,10 +91,10 @@ func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) 
 	return errs
 }
 
-// checkExternal returns the reason why an external address is not allowed, or "". A service may
-// keep an address that the configuration no longer allows. It may keep a platform address only
-// until another field of its spec changes. An ingress network address is allowed only for the
-// service to which it is assigned.
+// checkExternal returns the reason why an external address is not allowed, or "". A service can
+// keep an address that the configuration no longer allows. It can keep a platform address only
+// until another field of its spec changes. An address in the ingress network is allowed only for
+// the service to which it is assigned.
 func (r *ranger) checkExternal(text string, service, old *corev1.Service) string {
 	address, ok := parse(text)
 	if !ok {

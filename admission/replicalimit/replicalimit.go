@@ -2,7 +2,7 @@
 //
 // Each time the upstream controller syncs a StatefulSet, it allocates all desired pods in memory,
 // including copies of the template, before it creates the first pod. Nothing else limits the number
-// of replicas, so a small object could need more memory than the host has.
+// of replicas, so a small object could require more memory than the host has.
 package replicalimit
 
 import (
@@ -25,17 +25,17 @@ import (
 const Name = "slipway.io/ReplicaLimit"
 
 const (
-	// maxMemory is the maximum amount of memory, in bytes, that one sync may need. The controller
-	// has several workers.
+	// maxMemory is the maximum amount of memory, in bytes, that one sync can require. The
+	// controller has several workers.
 	maxMemory = 64 << 20
 	// podMemory is the memory, in bytes, for a pod without the copy of its template.
 	podMemory = 4 << 10
 	// expansion is the number of bytes of memory per byte of an encoded template. An empty element
-	// of two bytes needs dozens of bytes.
+	// of two bytes requires dozens of bytes.
 	expansion = 16
 )
 
-// Feature returns the plugin.
+// Feature returns the admission plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },
@@ -68,8 +68,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a StatefulSet whose replicas need too much memory. It allows updates that do not
-// increase the memory needed.
+// Validate rejects a StatefulSet whose replicas require too much memory. It accepts updates that do
+// not increase the required memory.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != appsv1.Resource("statefulsets") {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// setOf returns a StatefulSet with the given number of replicas and of empty environment variables
-// in its template.
+// setOf returns a StatefulSet with the given number of replicas, and with the given number of empty
+// environment variables in its template.
 func setOf(replicas int32, variables int) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "database"}, Spec: appsv1.StatefulSetSpec{Replicas: &replicas}}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Env: make([]corev1.EnvVar, variables)}}

@@ -13,31 +13,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// key identifies a counted object. The name of Endpoints is the name of their service.
+// key identifies a counted object. The name of an Endpoints object is the name of its service.
 type key struct {
 	kind            kind
 	namespace, name string
 }
 
-// counted holds the weight of an object. source is the key of the object itself, or of the
-// Endpoints from which a controller created it.
+// counted contains the weight of an object. source is the key of the object itself, or of the
+// Endpoints object from which a controller created it.
 type counted struct {
 	source key
 	weight int
 }
 
-// reservationTime is how long an admitted object counts towards the limit while it is not yet in
-// the cache.
+// reservationTime is how long an admitted object counts toward the limit before it is in the cache.
 const reservationTime = 10 * time.Second
 
-// reservation is an object that was admitted but may not be stored yet.
+// reservation is an object that was admitted but might not have been stored yet.
 type reservation struct {
 	counted
 	until time.Time
 }
 
-// sourceOf returns the source of the object with the given key. All slices of a service and the
-// Endpoints with the service's name have the same source.
+// sourceOf returns the source of the object with the given key. All EndpointSlices of a service and
+// the Endpoints object with the service's name have the same source.
 func sourceOf(object any, of key) key {
 	if endpointSlice, ok := object.(*discoveryv1.EndpointSlice); ok {
 		return key{endpoints, of.namespace, endpointSlice.Labels[discoveryv1.LabelServiceName]}
@@ -71,7 +70,7 @@ func newLedger(weigh func(any) int, perProject int) *ledger {
 // byOwner indexes namespaces by their owner.
 const byOwner = "service-limit-owner"
 
-// use starts counting the objects in the API server's caches. Only the first call has an effect.
+// use starts to count the objects in the API server's caches. Only the first call has an effect.
 func (l *ledger) use(factory informers.SharedInformerFactory) error {
 	if l.namespaces != nil {
 		return nil
@@ -120,7 +119,7 @@ func ownerOf(object any) string {
 func (l *ledger) note(object any)   { l.set(object, l.weigh(object)) }
 func (l *ledger) forget(object any) { l.set(object, 0) }
 
-// set stores the weight of a cached object. It replaces the object's reservation.
+// set stores the weight of a cached object, and removes the object's reservation.
 func (l *ledger) set(object any, weight int) {
 	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
@@ -151,8 +150,8 @@ func adjust[K comparable](sums map[K]int, of K, change int) {
 	}
 }
 
-// add counts an object, unless this would exceed the limit on the owner's projects. It returns the
-// usage of the owner's other objects and the limit.
+// add counts an object, unless the sum would exceed the limit on the owner's projects. It returns
+// the usage of the owner's other objects and the limit.
 func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, total int, ok bool) {
 	now := time.Now()
 	projects, total := l.projects(of.namespace, limit)
@@ -185,8 +184,8 @@ func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, t
 	return used, total, true
 }
 
-// current returns the stored weight of an object. The weight of Endpoints is the weight of the
-// slices created from them.
+// current returns the stored weight of an object. For an Endpoints object, it returns the total
+// weight of the EndpointSlices of the same service.
 func (l *ledger) current(of key) int {
 	if of.kind == endpoints {
 		return l.bySource[of]

@@ -1,7 +1,7 @@
-// Package servicelimit limits the work of the service proxies.
+// Package servicelimit limits the load on the service proxies.
 //
 // Each node keeps every combination of service port and endpoint in memory and in the kernel. The
-// number of combinations is a product: a small object with many addresses and many ports needs
+// number of combinations is a product: a small object with many addresses and many ports requires
 // gigabytes on each node. The plugin limits the total number of combinations in all projects that a
 // user requested.
 //
@@ -10,9 +10,9 @@
 // node ports and load balancers, because a single user could otherwise take all of the cluster's
 // node ports and ingress addresses.
 //
-// The proxies read EndpointSlices, so the plugin also checks the slices that the control plane
-// writes. It checks Endpoints, from which the control plane creates slices, so that the author of
-// the Endpoints sees the error.
+// The proxies read EndpointSlices, so the plugin also checks the EndpointSlices that the control
+// plane writes. It checks Endpoints objects, from which the control plane creates EndpointSlices,
+// so that the author of an Endpoints object sees the error.
 package servicelimit
 
 import (
@@ -50,7 +50,7 @@ const (
 	defaultNodePorts = 500
 )
 
-// Feature returns the plugin.
+// Feature returns the admission plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	shared := newLedgers() // used by the plugins of all configurations
 	return apiserver.Feature{Admission: []apiserver.Admission{{
@@ -65,12 +65,12 @@ func newLedgers() ledgers {
 	return ledgers{newLedger(weightOf, perProject), newLedger(portsOf, perProject), newLedger(nodePortsOf, 0)}
 }
 
-// use starts counting the existing objects.
+// use starts to count the existing objects.
 func (l ledgers) use(factory informers.SharedInformerFactory) error {
 	return errors.Join(l.combinations.use(factory), l.ports.use(factory), l.nodePorts.use(factory))
 }
 
-// synced reports whether all existing objects are counted.
+// synced reports whether all existing objects have been counted.
 func (l ledgers) synced() bool {
 	return l.combinations.synced() && l.ports.synced() && l.nodePorts.synced()
 }
@@ -115,7 +115,7 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	return p, nil
 }
 
-// SetExternalKubeInformerFactory starts counting the existing objects.
+// SetExternalKubeInformerFactory starts to count the existing objects.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	if p.err = p.ledgers.use(factory); p.err == nil {
 		p.SetReadyFunc(p.ledgers.synced)
@@ -140,7 +140,7 @@ func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 }
 
 // Validate rejects an object that adds combinations, ports or node ports beyond the limit. Updates
-// that add none are always allowed.
+// that add none of these are always allowed.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || !slices.Contains(counts(), a.GetResource().GroupResource()) {
 		return nil
@@ -166,7 +166,7 @@ func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
 	return nil
 }
 
-// counts returns the counted resources.
+// counts returns the resources whose objects are counted.
 func counts() []schema.GroupResource {
 	return []schema.GroupResource{corev1.Resource("services"), corev1.Resource("endpoints"), discoveryv1.Resource("endpointslices")}
 }
@@ -189,8 +189,8 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 	return nil
 }
 
-// nameOf returns the name of an object. An object with a generated name gets a temporary name, so
-// that each object counts until it is in the cache.
+// nameOf returns the name of an object. For an object with a generated name, it returns a temporary
+// name, so that each object counts until it is in the cache.
 func nameOf(a admission.Attributes) string {
 	if name := a.GetName(); name != "" {
 		return name
@@ -201,8 +201,8 @@ func nameOf(a admission.Attributes) string {
 	return "generated at " + time.Now().Format(time.RFC3339Nano)
 }
 
-// weightOf returns the number of ports of a service, or the number of port and endpoint
-// combinations of Endpoints or a slice.
+// weightOf returns the number of ports of a service, or the number of combinations of ports and
+// endpoints in an Endpoints object or EndpointSlice.
 func weightOf(object any) (weight int) {
 	switch object := object.(type) {
 	case *corev1.Service:
@@ -225,8 +225,9 @@ func portsOf(object any) int {
 	return 0
 }
 
-// nodePortsOf returns the number of node ports that a service needs. A load balancer also needs an
-// ingress network address, which counts as one node port if the service needs no node port.
+// nodePortsOf returns the number of node ports that a service requires. A load balancer also
+// requires an address from the ingress network, which counts as one node port if the service
+// requires no node port.
 func nodePortsOf(object any) int {
 	service, ok := object.(*corev1.Service)
 	if !ok {

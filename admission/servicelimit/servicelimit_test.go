@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// newTest returns a plugin with the given limit per user, and the client that stores the objects
-// that the plugin admits. The user mallory has the projects evil and worse; the projects shop and
-// store have no requester.
+// newTest returns a plugin with the given limit per user, and a client. The plugin counts the
+// objects that are stored with the client. The user mallory has the projects evil and worse; the
+// projects shop and store have no requester.
 func newTest(t *testing.T, limit int) (*plugin, kubernetes.Interface) {
 	t.Helper()
 	p, err := newPlugin(strings.NewReader(fmt.Sprintf("kind: ServiceLimitConfig\nlimit: %d\nnodePorts: 10", limit)), newLedgers())

@@ -13,7 +13,7 @@ import (
 	storagehelpers "k8s.io/component-helpers/storage/volume"
 )
 
-// provisionerAnnotations contains the claim annotations whose value is the driver that the volume
+// provisionerAnnotations lists the claim annotations whose value is the driver that the volume
 // binder selected. The second annotation is deprecated.
 var provisionerAnnotations = [...]string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"}
 
@@ -39,9 +39,9 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 }
 
 // ownsClaim reports whether a claim belongs to the driver. The driver owns a claim if the claim's
-// provisioner annotation, its class or its volume names the driver. The class may no longer exist.
-// A claim can also be bound to another driver's volume while this driver provisions a volume for
-// the claim, which this driver then deletes.
+// provisioner annotation, its class or its volume names the driver. The class does not have to
+// exist anymore. A claim can also be bound to another driver's volume while this driver provisions
+// a volume for the claim, which this driver then deletes.
 func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	for _, name := range provisionerAnnotations {
 		if claim.Annotations[name] == p.Driver {
@@ -62,7 +62,7 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
-		// every driver removes its finalizers from a claim whose volume no longer exists
+		// Every driver removes its finalizers from a claim whose volume no longer exists.
 		return claim.DeletionTimestamp != nil, nil
 	}
 	return driver == p.Driver, err

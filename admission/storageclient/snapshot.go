@@ -18,7 +18,7 @@ var snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Vers
 
 // checkSnapshot accepts updates of snapshots that belong to the driver. For a snapshot whose driver
 // is unknown, it also accepts status changes, which report errors, and changes after the snapshot
-// is marked for deletion.
+// has been marked for deletion.
 func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*unstructured.Unstructured)
 	after, exists := object.(*unstructured.Unstructured)
@@ -50,7 +50,7 @@ func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) 
 	return p.checkDriver("the driver of the snapshot", driver)
 }
 
-// checkSnapshotSpec rejects spec changes, except that the driver may set its default class.
+// checkSnapshotSpec rejects spec changes, except that the driver can set its default class.
 func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructured.Unstructured) error {
 	expected := before.DeepCopy()
 	if name := nested(after, "spec", "volumeSnapshotClassName"); name != "" && nested(before, "spec", "volumeSnapshotClassName") == "" {
@@ -72,9 +72,9 @@ func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructu
 }
 
 // snapshotDriver returns the driver of a snapshot, or "" if the driver is unknown. content is the
-// driver of the snapshot's VolumeSnapshotContent. Unless the snapshot's spec names its content, the
-// snapshot's class takes precedence over content, because the client can create a
-// VolumeSnapshotContent for any snapshot.
+// driver of the snapshot's VolumeSnapshotContent. Unless the snapshot's spec names the
+// VolumeSnapshotContent, the snapshot's class takes precedence over content, because the client can
+// create a VolumeSnapshotContent for any snapshot.
 func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unstructured, content string) (string, error) {
 	if nested(snapshot, "spec", "source", "volumeSnapshotContentName") != "" {
 		return content, nil
@@ -105,7 +105,7 @@ func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unst
 }
 
 // contentDriver returns the driver of the snapshot's VolumeSnapshotContent, or "" if the snapshot
-// has no content.
+// has no VolumeSnapshotContent.
 func (p *plugin) contentDriver(ctx context.Context, snapshot *unstructured.Unstructured) (string, error) {
 	name := nested(snapshot, "spec", "source", "volumeSnapshotContentName")
 	if name == "" {
@@ -126,7 +126,7 @@ func (p *plugin) read(ctx context.Context, resource, name string, field ...strin
 	return nested(object, field...), nil
 }
 
-// nested returns a string field of an object, or "" if the object does not have it.
+// nested returns a string field of an object, or "" if the field does not exist.
 func nested(object *unstructured.Unstructured, field ...string) string {
 	text, _, _ := unstructured.NestedString(object.Object, field...)
 	return text

@@ -35,8 +35,8 @@ func snapshots() *plugin {
 	return p
 }
 
-// snapshot returns a snapshot with the given UID, from which its content's name is derived, the
-// given class, and the given source field and value.
+// snapshot returns a snapshot with the given UID, class, and source field and value. The name of
+// the snapshot's VolumeSnapshotContent is derived from the UID.
 func snapshot(uid, class, field, source string) *unstructured.Unstructured {
 	spec := map[string]any{"source": map[string]any{field: source}}
 	if class != "" {

@@ -2,8 +2,8 @@
 //
 // RBAC cannot distinguish between PersistentVolumes. Without this plugin, anyone with the client's
 // key could create a PersistentVolume for any directory on any node, or a PersistentVolume that
-// names any secret. They could also make the garbage collector delete any claim by setting an owner
-// reference to an object that does not exist.
+// refers to any secret. They could also cause the garbage collector to delete any claim by setting
+// an owner reference to an object that does not exist.
 package storageclient
 
 import (
@@ -28,18 +28,19 @@ import (
 // Name is the name of the admission plugin in the configuration.
 const Name = "slipway.io/StorageClient"
 
-// Limits defines what the clients of a CSI driver may change.
+// Limits defines the changes that the clients of a CSI driver are allowed to make.
 type Limits struct {
 	// Group is the clients' group, and Driver is the name of their driver.
 	Group, Driver string
-	// ClaimFinalizers and ClaimAnnotations are the only claim metadata that the clients may change.
-	// SnapshotFinalizers are the only VolumeSnapshot metadata that they may change.
+	// ClaimFinalizers and ClaimAnnotations are the only claim metadata that the clients are allowed
+	// to change. SnapshotFinalizers are the only VolumeSnapshot metadata that they are allowed to
+	// change.
 	ClaimFinalizers, ClaimAnnotations, SnapshotFinalizers []string
 	// CapacityNamespace is the namespace of the clients' CSIStorageCapacity objects.
 	CapacityNamespace string
 }
 
-// Feature returns the plugin.
+// Feature returns the admission plugin for registration in the API server.
 func Feature(limits Limits) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(limits), nil },
@@ -78,8 +79,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests for other drivers' objects, and changes to users' objects that the
-// driver never makes.
+// Validate rejects requests for other drivers' objects. It also rejects changes of users' objects
+// that the driver never requests.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !slices.Contains(a.GetUserInfo().GetGroups(), p.Group) {
 		return nil
@@ -108,8 +109,8 @@ func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
 	return nil
 }
 
-// check returns an error unless an object belongs to the driver. object is nil if the request has
-// no object.
+// check returns an error unless an object belongs to the driver. object is nil if the request does
+// not contain an object.
 func (p *plugin) check(resource schema.GroupResource, object runtime.Object) error {
 	if object == nil {
 		return nil

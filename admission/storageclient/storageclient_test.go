@@ -43,7 +43,7 @@ func TestClientCanOnlyHaveCapacitiesInItsNamespace(t *testing.T) {
 	expect(t, err, "")
 }
 
-// expect fails the test unless err contains want or, if want is empty, unless err is nil.
+// expect fails the test unless err contains want. If want is empty, err must be nil.
 func expect(t *testing.T, err error, want string) {
 	t.Helper()
 	if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// Network returns the feature that warns about the network policy kinds that a network plugin does
-// not enforce. The result is empty if the plugin enforces all kinds.
+// Network returns the feature that warns about the kinds of network policies that a network plugin
+// does not enforce. The result is empty if the plugin enforces all kinds.
 func Network(plugin string) []apiserver.Feature {
 	resources := policies(plugin)
 	if len(resources) == 0 {
@@ -19,7 +19,7 @@ func Network(plugin string) []apiserver.Feature {
 	return []apiserver.Feature{Feature(resources, "networkConfig.networkPluginName is "+plugin)}
 }
 
-// policies returns the network policy kinds that a plugin does not enforce. Slipway cannot
+// policies returns the kinds of network policies that a plugin does not enforce. Slipway cannot
 // determine whether an administrator's CNI plugin enforces NetworkPolicies, so it does not warn
 // about them.
 func policies(plugin string) []schema.GroupVersionResource {

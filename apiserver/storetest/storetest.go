@@ -51,7 +51,7 @@ func New[T apiserver.Object](resource schema.GroupResource, list runtime.Object,
 	}
 }
 
-// memory is read-only storage.
+// memory is read-only storage in memory.
 type memory struct {
 	storage.Interface // nil: other requests are not supported
 	content           map[string]runtime.Object

@@ -3,16 +3,17 @@
 // label contains its specification, apb.yml. To provision, update, deprovision, bind or unbind, the
 // broker runs the image in a pod.
 //
-// The pod runs in a separate namespace, the sandbox. Its service account has a role in the user's
-// project for the duration of the operation. The user must have all permissions of this role.
+// The pod runs in a separate namespace, the sandbox. The pod's service account has a role in the
+// user's project for the duration of the operation. The user must have all permissions of this
+// role.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
-// operation before it creates the pod, and the operation determines all names. Requests for the
-// operation's state continue the operation, so that no progress is lost in a crash.
+// operation before it creates the pod, and derives all names from the operation. Requests for the
+// operation's state continue the operation, so a crash does not lose progress.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 6.3 OpenShift Ansible Broker, and Open
 // Service Broker API, version 2.13. The label, the image arguments and the credentials secret are
-// those of bundles for OpenShift 3.11.
+// the same as in bundles for OpenShift 3.11.
 package ansible
 
 import (
@@ -35,11 +36,11 @@ const Root = "/brokers/ansible.openshift.io/"
 
 // Options configures the broker.
 type Options struct {
-	// Namespaces lists the projects whose image streams can be bundles.
+	// Namespaces lists the projects whose image streams can contain bundles.
 	Namespaces []string
 	// WhiteList and BlackList contain regular expressions. The name of a bundle's image stream must
-	// match at least one expression in WhiteList and none in BlackList. If only WhiteList is empty,
-	// it matches all names.
+	// match at least one expression in WhiteList and none in BlackList. An empty WhiteList matches
+	// all names, unless BlackList is also empty.
 	WhiteList, BlackList []string
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
@@ -59,7 +60,7 @@ type broker struct {
 	authorizer authorizer.Authorizer
 }
 
-// Feature returns the broker as an API server feature.
+// Feature returns the broker for registration in the API server.
 func Feature(options Options) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		b, err := newBroker(deps, options)

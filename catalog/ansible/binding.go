@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// bind starts creating a binding. If the bundle has no playbook for bindings, the binding gets the
-// instance's credentials immediately.
+// bind starts to create a binding. If the bundle has no playbook for bindings, the binding
+// immediately receives the instance's credentials.
 func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {
@@ -47,8 +47,8 @@ func credentialsBody(binding *bindingRecord) any {
 	return map[string]any{"credentials": binding.Credentials, "parameters": binding.Values}
 }
 
-// bindingRequest returns an instance's record, or nil, with the ID of the binding and the name of
-// the originator.
+// bindingRequest returns an instance's record, or nil, the ID of the binding, and the name of the
+// request's originator.
 func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, err error) {
 	instance, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *broker) readBinding(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(rec.Bindings[id])}, nil
 }
 
-// unbind starts deleting a binding.
+// unbind starts to delete a binding.
 func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	rec, id, user, err := b.bindingRequest(r)
 	if err != nil {
@@ -112,7 +112,7 @@ func (b *broker) unbind(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: osbserver.Empty{}}, b.store(r.Context(), rec)
 }
 
-// binds reports whether a binding is being created.
+// binds reports whether an operation is creating the given binding.
 func (rec *record) binds(id string) bool {
 	op := rec.Operation
 	return op != nil && op.State == inProgress && op.Action == bindAction && op.Binding == id

@@ -90,11 +90,11 @@ func (b *bundle) plan(id string) *plan {
 	return &b.Spec.Plans[at]
 }
 
-// separate reports whether bindings run the bundle. Otherwise, a binding gets the instance's
-// credentials.
+// separate reports whether the bundle runs for each binding. Otherwise, bindings receive the
+// instance's credentials.
 func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 
-// bundles returns the offered bundles and the number of images that were examined. Images with an
+// bundles returns the offered bundles and the number of images that were read. Images with an
 // invalid specification are not offered; rejected contains the reasons.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
 	for _, namespace := range b.options.Namespaces {
@@ -165,7 +165,7 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	return result, true, result.validate()
 }
 
-// validate returns all problems of a specification.
+// validate returns an error that contains all problems of a specification.
 func (s *spec) validate() error {
 	var errs []error
 	fail := func(format string, values ...any) {

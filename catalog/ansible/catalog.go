@@ -80,8 +80,8 @@ func updatableOf(p *plan) (parameters []parameter) {
 	return parameters
 }
 
-// bootstrap reads all images and returns the number of bundles, and the problems of images that are
-// not valid bundles.
+// bootstrap reads all images and returns the number of bundles, and the problems of images whose
+// specification is invalid.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	bundles, images, rejected, err := b.bundles(r.Context())
 	if err != nil {

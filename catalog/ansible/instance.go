@@ -21,7 +21,7 @@ type request struct {
 	Parameters map[string]any `json:"parameters"`
 }
 
-// provision starts creating an instance.
+// provision starts to create an instance.
 func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	id, body, err := readRequest(r)
 	if err != nil {
@@ -93,8 +93,8 @@ func (b *bundle) source(plan *plan) source {
 	return source{Namespace: b.Namespace, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate()}
 }
 
-// permitted returns the name of the originator, who must have the bundle's permissions in a
-// project. In a project that is being deleted, bundles do not run, so no permission is required.
+// permitted returns the name of the request's originator, who must have the bundle's permissions in
+// a project. In a project that is being deleted, bundles do not run, so no permission is required.
 func (b *broker) permitted(r *http.Request, project string) (name string, err error) {
 	user, err := osbserver.Originator(r, b.authorizer)
 	if err != nil {
@@ -115,7 +115,7 @@ func (b *broker) existing(r *http.Request, id string) (*record, error) {
 	return rec, err
 }
 
-// update starts changing an instance's plan or parameters.
+// update starts to change an instance's plan or parameters.
 func (b *broker) update(r *http.Request) (osbserver.Response, error) {
 	id, body, err := readRequest(r)
 	if err != nil {
@@ -149,7 +149,7 @@ func (b *broker) update(r *http.Request) (osbserver.Response, error) {
 	return b.begin(r.Context(), rec, &operation{Action: updateAction, Plan: body.PlanID, Bundle: bundle.source(plan), Values: values, User: user})
 }
 
-// readInstance returns an instance, with the URL of its user interface.
+// readInstance returns an instance with the URL of its dashboard.
 func (b *broker) readInstance(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -198,8 +198,8 @@ func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error
 	return target, values, err
 }
 
-// deprovision starts deleting an instance. If the instance's bundle is no longer offered, the image
-// that created the instance deletes it.
+// deprovision starts to delete an instance. If the instance's bundle is no longer offered, the
+// image that created the instance deletes it.
 func (b *broker) deprovision(r *http.Request) (osbserver.Response, error) {
 	id, err := osbserver.ID(r, "instance")
 	if err == nil {

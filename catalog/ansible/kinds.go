@@ -21,7 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// group serves the records in the broker's namespace as read-only objects.
+// group returns the API group that serves the records in the broker's namespace as read-only
+// objects.
 func group(options Options) apiserver.Group {
 	return apiserver.Group{
 		GroupVersion: v1alpha1.GroupVersion(), Install: v1alpha1.Install, Definitions: v1alpha1.GetOpenAPIDefinitions,

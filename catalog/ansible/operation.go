@@ -40,7 +40,7 @@ const notImplemented = 8
 // pollInterval is the interval at which the platform polls an operation, in seconds.
 const pollInterval = 3
 
-// Annotations and keys that a bundle writes.
+// Annotations and secret keys that a bundle writes.
 const (
 	lastOperationAnnotation = "apb_last_operation"
 	dashboardAnnotation     = "apb_dashboard_url"
@@ -48,8 +48,8 @@ const (
 )
 
 // begin records an operation, and then starts it. If the same operation is in progress, begin
-// continues it. A failure to start the operation is not an error, because the platform's polls
-// retry it.
+// continues it. begin does not return an error if the operation cannot be started, because the
+// platform's polls retry the start.
 func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserver.Response, error) {
 	if current := rec.Operation; current != nil && current.State == inProgress {
 		if current.Action == op.Action && current.Binding == op.Binding && current.Plan == op.Plan && equal(current.Values, op.Values) {
@@ -81,8 +81,8 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 	return accepted(op), nil
 }
 
-// maxOperations is the maximum number of a project's operations that are in progress. Their pods
-// run in sandboxes, to which the project's quota does not apply.
+// maxOperations is the maximum number of a project's operations in progress. Their pods run in
+// sandboxes, to which the project's quota does not apply.
 const maxOperations = 2
 
 // checkShare returns an error if other instances in the project have too many operations in
@@ -100,7 +100,7 @@ func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// interrupt handles an operation in progress that another action must replace. If the action is
+// interrupt handles an operation in progress that another action is to replace. If the action is
 // deprovision, interrupt marks the operation as failed. Otherwise, it continues the operation,
 // because the platform that requested it might no longer poll it, and returns an error if the
 // operation is still in progress.
@@ -123,7 +123,7 @@ func accepted(op *operation) osbserver.Response {
 }
 
 // advance continues a record's operation: it creates the pod, or completes the operation if the pod
-// has terminated.
+// has exited.
 func (b *broker) advance(ctx context.Context, rec *record) error {
 	op := rec.Operation
 	if op.State != inProgress {
@@ -288,7 +288,7 @@ func (b *broker) lastOperation(r *http.Request) (osbserver.Response, error) {
 	return state(op.State, op.Description), nil
 }
 
-// formerOperation returns the state of an operation that has been followed by a later operation.
+// formerOperation returns the state of an operation that a later operation has replaced.
 func (rec *record) formerOperation(binding, name string) (osbserver.Response, error) {
 	existing := rec.Bindings[binding]
 	switch {

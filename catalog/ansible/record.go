@@ -30,7 +30,7 @@ type record struct {
 	// Provisioned means that an operation has created the instance.
 	Provisioned bool           `json:"provisioned"`
 	Credentials map[string]any `json:"credentials,omitempty"`
-	// Dashboard is the URL of a user interface, or "".
+	// Dashboard is the URL of the instance's dashboard, or "".
 	Dashboard string                    `json:"dashboard,omitempty"`
 	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
 	// Operation is the last operation.
@@ -39,24 +39,26 @@ type record struct {
 	secret *corev1.Secret
 }
 
-// source is an instance's bundle, which can disappear from the catalog.
+// source identifies an instance's bundle, which can disappear from the catalog.
 type source struct {
 	Namespace string `json:"namespace"`
 	Image     string `json:"image"`
 	Name      string `json:"name"`
 	PlanName  string `json:"planName"`
-	// Separate means that bindings run the bundle.
+	// Separate means that the bundle runs for each binding.
 	Separate bool `json:"separate"`
 }
 
-// bindingRecord is a binding. It holds the credentials, or the reason why the binding failed.
+// bindingRecord is the stored state of a binding. It contains the credentials, or the reason why
+// the binding failed.
 type bindingRecord struct {
 	Values      map[string]any `json:"parameters,omitempty"`
 	Credentials map[string]any `json:"credentials,omitempty"`
 	Failure     string         `json:"failure,omitempty"`
 }
 
-// operation is a run of the bundle. The sandbox, the pod and the pod's roles have the same name.
+// operation is the stored state of an operation, which runs the bundle. The sandbox, the pod and
+// the pod's roles have the name of the operation.
 type operation struct {
 	Name        string         `json:"name"`
 	Action      string         `json:"action"`

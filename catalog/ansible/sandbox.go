@@ -20,20 +20,20 @@ import (
 
 const (
 	// sandboxTimeout is the maximum time to wait for objects that controllers add to a new sandbox.
-	// After the timeout, the next poll continues.
+	// After the timeout, the next poll continues the operation.
 	sandboxTimeout  = 10 * time.Second
 	sandboxInterval = 200 * time.Millisecond
-	// operationLimit is the time after which a pod is stopped, in seconds.
+	// operationLimit is the maximum duration of an operation's pod, in seconds.
 	operationLimit = 3600
 	// maxArgument is the maximum size of an operation's parameters, in bytes. Linux allows 128 KiB
 	// for an argument.
 	maxArgument = 100 << 10
 	container   = "apb"
-	// operationAnnotation is the sandbox annotation that holds the instance ID.
+	// operationAnnotation is the sandbox annotation that contains the instance ID.
 	operationAnnotation = "slipway.openshift.io/ansible-service-instance"
 )
 
-// rights returns the roles of an operation's pod, by namespace.
+// rights returns the roles of the service account of an operation's pod, by namespace.
 func (b *broker) rights(rec *record) map[string]string {
 	op := rec.Operation
 	rights := map[string]string{op.Bundle.Namespace: "system:image-puller"}
@@ -85,8 +85,8 @@ func ignoreExisting(err error) error {
 
 // createPod creates the pod as the pod's service account, so that the account's security context
 // constraints apply instead of the broker's. It waits until controllers have prepared the namespace
-// and the account. The pod lists the account's pull secrets, because admission might read a stale
-// copy of the account that lacks them.
+// and the account. The pod lists the account's pull secrets, because the admission plugin might
+// read a stale copy of the account that lacks them.
 func (b *broker) createPod(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	config := rest.CopyConfig(b.loopback)
@@ -150,7 +150,7 @@ func podOf(rec *record) (*corev1.Pod, error) {
 	}, nil
 }
 
-// arguments returns the playbook variables as JSON.
+// arguments returns the variables for the playbook as JSON.
 func (rec *record) arguments() (string, error) {
 	op := rec.Operation
 	variables := map[string]any{}
@@ -182,8 +182,8 @@ func (rec *record) arguments() (string, error) {
 	return string(text), nil
 }
 
-// clean deletes the sandbox of a finished operation. It always deletes the pod's role bindings
-// outside of the sandbox.
+// clean deletes the sandbox of a finished operation, unless an option keeps it. It always deletes
+// the pod's role bindings outside the sandbox.
 func (b *broker) clean(ctx context.Context, rec *record) error {
 	op := rec.Operation
 	for namespace := range b.rights(rec) {

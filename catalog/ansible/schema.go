@@ -60,8 +60,8 @@ func schemaOf(parameters []parameter) map[string]any {
 	return schema
 }
 
-// formOf returns the order of parameters in the format of OpenShift 3's web console. Parameters
-// with the same display_group form a field set.
+// formOf returns the order of parameters in the format that OpenShift 3's web console expects.
+// Parameters with the same display_group form a field set.
 func formOf(parameters []parameter) []any {
 	form := []any{}
 	groups := map[string]map[string]any{}
@@ -85,7 +85,7 @@ func formOf(parameters []parameter) []any {
 	return form
 }
 
-// complete checks the values of parameters and adds the defaults.
+// complete checks the values of parameters and adds the default values.
 func complete(parameters []parameter, values map[string]any) (map[string]any, error) {
 	result := map[string]any{}
 	for _, p := range parameters {
@@ -148,7 +148,7 @@ func violates(p parameter, value any) string {
 	return ""
 }
 
-// equal compares values by their JSON encoding.
+// equal reports whether the JSON encodings of two maps are equal.
 func equal(a, b map[string]any) bool {
 	first, firstErr := json.Marshal(a)
 	second, secondErr := json.Marshal(b)

@@ -14,14 +14,14 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// sweepInterval is the interval between sweeps, which are a safety net. Normally, the platform's
-// polls continue and complete operations.
+// sweepInterval is the interval between calls of sweep, which are a safety net. Normally, the
+// platform's polls continue and complete operations.
 const sweepInterval = time.Minute
 
 // sandboxLabel marks sandboxes.
 const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
 
-// startSweeping runs sweep regularly until the API server shuts down.
+// startSweeping calls sweep periodically until the API server shuts down.
 func (b *broker) startSweeping(hook genericserver.PostStartHookContext) error {
 	go b.sweepRegularly(hook.Context)
 	return nil
@@ -42,9 +42,8 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 	}
 }
 
-// sweep continues all operations in progress, and deletes the sandboxes of other operations.
-// Without sweeping, the operations of a platform that no longer polls would keep their sandboxes
-// and their role bindings.
+// sweep continues all operations in progress, and deletes the sandboxes of all other operations. If
+// a platform stops polling, its operations would otherwise keep their sandboxes and role bindings.
 func (b *broker) sweep(ctx context.Context) error {
 	running, err := b.selectRecords(ctx, labels.Set{runningLabel: "true"}.String())
 	if err != nil {
@@ -77,7 +76,7 @@ func (b *broker) sweepSandbox(ctx context.Context, sandbox *corev1.Namespace) er
 	case err != nil:
 		return err
 	case rec == nil || rec.Operation == nil || rec.Operation.Name != sandbox.Name:
-		// The role bindings outside of the sandbox were deleted before the operation was replaced.
+		// The role bindings outside the sandbox were deleted before the operation was replaced.
 		if b.options.KeepNamespace || b.options.KeepNamespaceOnError {
 			return nil
 		}

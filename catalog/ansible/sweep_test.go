@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// abandoned returns a broker with the sandboxes and pods of operations. The instances have the same
-// names as the operations.
+// abandoned returns a broker with the sandboxes and pods of operations that are no longer polled.
+// The instances have the same names as the operations.
 func abandoned(t *testing.T, options Options, phases map[string]corev1.PodPhase, states map[string]string) *broker {
 	t.Helper()
 	b := &broker{kube: fake.NewClientset(), options: options}
@@ -40,7 +40,7 @@ func abandoned(t *testing.T, options Options, phases map[string]corev1.PodPhase,
 	return b
 }
 
-// left returns the existing sandboxes and role bindings.
+// left returns the sandboxes and role bindings that still exist.
 func (b *broker) left(t *testing.T) (sandboxes, rights []string) {
 	t.Helper()
 	namespaces, err := b.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: sandboxLabel})

@@ -21,13 +21,14 @@ import (
 // testAction is the bundle action that tests the other actions.
 const testAction = "test"
 
-// resultAnnotation is the annotation in which a bundle stores the result of a test: fail and msg.
+// resultAnnotation is the annotation in which a bundle stores the result of a test. The result
+// contains fail and msg.
 const resultAnnotation = "apb_test_result"
 
-// trialInterval is the interval at which a trial's pod is read.
+// trialInterval is the interval at which a trial checks its pod.
 const trialInterval = time.Second
 
-// ErrTestFailed means that the playbook of the test action has found an error.
+// ErrTestFailed is the error if the playbook of the test action fails.
 var ErrTestFailed = errors.New("the test of the bundle failed")
 
 // Trial runs a bundle's test action in a separate project.
@@ -35,10 +36,10 @@ type Trial struct {
 	Options
 	// Config is a client configuration with cluster administrator permissions.
 	Config *rest.Config
-	// Bundle is the name of the bundle. Plan is the name of a plan. The default is the first plan.
+	// Bundle is the name of the bundle. Plan is the name of a plan, by default the first plan.
 	Bundle, Plan string
 	Parameters   map[string]any
-	// Output receives the playbook's output.
+	// Output is the writer for the playbook's output.
 	Output io.Writer
 }
 
@@ -61,7 +62,7 @@ func (t Trial) Run(ctx context.Context) error {
 		return err
 	}
 	op := rec.Operation
-	// Unlike a sandbox, the project has no label, because the broker has no record of it.
+	// Unlike a sandbox, the project has no label, because the broker does not store a record of it.
 	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create project %q: %w", op.Name, err)
@@ -77,7 +78,7 @@ func (t Trial) Run(ctx context.Context) error {
 	return errors.Join(err, b.clean(context.WithoutCancel(ctx), rec))
 }
 
-// record returns the instance that the playbook tests.
+// record returns a record of the instance that the playbook tests.
 func (t Trial) record(ctx context.Context, b *broker) (*record, error) {
 	bundles, _, _, err := b.bundles(ctx)
 	if err != nil {

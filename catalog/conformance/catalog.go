@@ -141,7 +141,7 @@ func (s service) bindable(p plan) bool {
 	return s.Bindable != nil && *s.Bindable
 }
 
-// updateable reports whether instances can change from plan p to another plan.
+// updateable reports whether instances with plan p can change to another plan.
 func (s service) updateable(p plan) bool {
 	if p.Updateable != nil {
 		return *p.Updateable
@@ -149,7 +149,7 @@ func (s service) updateable(p plan) bool {
 	return s.Updateable
 }
 
-// other returns a plan to which instances of plan p can change. If there is no such plan, it
+// other returns a plan to which instances with plan p can change. If there is no such plan, it
 // returns p.
 func (s service) other(p plan) plan {
 	for _, candidate := range s.Plans {

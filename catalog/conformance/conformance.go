@@ -1,6 +1,6 @@
 // Package conformance checks whether a broker complies with the Open Service Broker API. Run first
-// sends requests that create nothing. If the configuration names a service, Run then creates an
-// instance, updates it, binds it, and deletes the binding and the instance.
+// sends requests that create nothing. If the configuration specifies a service, Run then creates an
+// instance, updates and binds it, and deletes the binding and the instance.
 //
 // Source: Open Service Broker API, version 2.17. Each rule is a sentence in the specification that
 // contains MUST.
@@ -24,8 +24,8 @@ type Config struct {
 	// Service and Plan are the names of the service and the plan to provision. If Service is empty,
 	// nothing is provisioned.
 	Service, Plan string
-	// Parameters holds the parameters for provisioning. Context is the context of all provisioning
-	// requests.
+	// Parameters contains the parameters for provisioning. Context is the context of all
+	// provisioning requests.
 	Parameters, Context map[string]any
 	// Timeout is the timeout for each asynchronous operation. Interval is the interval between
 	// polls, unless the broker requests a different interval.
@@ -35,7 +35,7 @@ type Config struct {
 // Result is the result of checking a rule.
 type Result struct {
 	// Rule is the sentence in the specification. Problem describes how the broker violates the
-	// rule, or is empty if the broker complies with the rule.
+	// rule. It is empty if the broker complies with the rule.
 	Rule, Problem string
 }
 

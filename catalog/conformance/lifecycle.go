@@ -15,7 +15,7 @@ import (
 var errUnfinished = errors.New("the operation did not succeed")
 
 // checkLifecycle creates an instance, updates and binds it, and deletes the binding and the
-// instance. After a failure, it deletes what it has created.
+// instance. After a failure, it deletes the objects that it created.
 func (c *checker) checkLifecycle(ctx context.Context) error {
 	s, p, err := c.find(c.Service, c.Plan)
 	if err != nil {
@@ -90,8 +90,8 @@ func (c *checker) create(ctx context.Context, kind, path string, body map[string
 	return nil
 }
 
-// retrieve requests an instance or a binding. If instances or bindings are not retrievable, no rule
-// applies.
+// retrieve requests an instance or a binding. If instances or bindings are not retrievable, it
+// checks no rule.
 func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable bool, s service, p plan) error {
 	if !retrievable {
 		return nil

@@ -9,7 +9,7 @@ import (
 // GroupName is the name of the API group.
 const GroupName = "automationbroker.io"
 
-// GroupVersion returns the API group with its only version.
+// GroupVersion returns the group version v1alpha1, the only version of the API group.
 func GroupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 }

@@ -69,7 +69,7 @@ type Plan struct {
 type Parameter struct {
 	// Name is the name of the parameter.
 	Name string `json:"name"`
-	// Title is the name that is shown in forms.
+	// Title is the name of the parameter in forms.
 	Title string `json:"title,omitempty"`
 	// Type is the type of the value.
 	Type string `json:"type,omitempty"`
@@ -117,7 +117,7 @@ type BundleInstanceSpec struct {
 	Bundle LocalObjectReference `json:"bundle"`
 	// Context is the context in which the instance was created.
 	Context Context `json:"context"`
-	// DashboardURL is the URL of a user interface, if the instance has one.
+	// DashboardURL is the URL of the instance's dashboard, if it has one.
 	DashboardURL string `json:"dashboardUrl,omitempty"`
 }
 
@@ -127,11 +127,11 @@ type LocalObjectReference struct {
 	Name string `json:"name"`
 }
 
-// Context consists of an instance's platform and project.
+// Context describes where an instance was requested.
 type Context struct {
 	// Platform is the platform that requested the instance.
 	Platform string `json:"platform"`
-	// Namespace is the project.
+	// Namespace is the project for which the instance was requested.
 	Namespace string `json:"namespace"`
 }
 
@@ -143,19 +143,19 @@ type BundleInstanceStatus struct {
 	State State `json:"state"`
 	// LastDescription describes the progress or the failure of the last operation.
 	LastDescription string `json:"lastDescription"`
-	// Jobs holds the instance's last operation, keyed by its name.
+	// Jobs contains the instance's last operation, keyed by its name.
 	Jobs map[string]Job `json:"jobs,omitempty"`
 }
 
 // Job is an operation that runs the bundle in a pod.
 type Job struct {
-	// PodName is the name of the pod and of its namespace.
+	// PodName is the name of the pod and of the pod's namespace.
 	PodName string `json:"podName"`
 	// State is the state of the operation.
 	State State `json:"state"`
 	// Description describes the progress or the failure of the operation.
 	Description string `json:"description,omitempty"`
-	// Method is the action of the bundle.
+	// Method is the action of the bundle that the job runs.
 	Method string `json:"method"`
 }
 
@@ -187,6 +187,6 @@ type BundleBindingSpec struct {
 type BundleBindingStatus struct {
 	// State is succeeded or failed.
 	State State `json:"state"`
-	// LastDescription describes a failure.
+	// LastDescription describes the failure of the last operation.
 	LastDescription string `json:"lastDescription"`
 }
