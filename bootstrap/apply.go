@@ -25,12 +25,13 @@ import (
 // manager is the field manager for server-side apply.
 const manager = "slipway-bootstrap"
 
-// onceAnnotation marks objects that are created if they do not exist but never updated.
-// Administrators' changes are kept.
+// onceAnnotation marks objects that are created if they do not exist but never updated, so
+// administrators' changes are kept.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
 // contentAnnotation contains a hash of an object's default content. Without this annotation, an
-// object would not be applied again if another version of Slipway had written it with more fields.
+// object would not be applied again if a different version of Slipway had written it with
+// additional fields.
 const contentAnnotation = "bootstrap.slipway.io/content"
 
 // setContent sets contentAnnotation, unless the object has onceAnnotation.
@@ -62,7 +63,7 @@ func newApplier(deps *controller.Deps) *applier {
 	return &applier{deps.Dynamic, restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(deps.Kube.Discovery()))}
 }
 
-// apply applies objects concurrently. It first applies the kinds that other objects need:
+// apply applies objects concurrently. It first applies the kinds that other objects require:
 // namespaces and custom resource definitions. It returns the objects whose kind the API server does
 // not serve yet.
 func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
@@ -84,7 +85,7 @@ func (a *applier) apply(ctx context.Context, objects []*unstructured.Unstructure
 	return remaining, nil
 }
 
-// applyTogether applies objects that need no particular order, concurrently.
+// applyTogether applies objects concurrently, in no particular order.
 func (a *applier) applyTogether(ctx context.Context, objects []*unstructured.Unstructured) (remaining []*unstructured.Unstructured, err error) {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(writers)
@@ -112,8 +113,8 @@ func (a *applier) applyTogether(ctx context.Context, objects []*unstructured.Uns
 	return remaining, work.Wait()
 }
 
-// insist retries until the API server serves all kinds of the objects and it has applied them. The
-// API server serves a kind about a second after its definition is created.
+// insist retries until it has applied all objects, whose kinds the API server might not serve yet.
+// The API server serves a kind about a second after its definition is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const maximum = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, maximum) {
@@ -133,10 +134,11 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// apply applies an object unless the cluster already has the same content. If the object has
-// onceAnnotation, apply creates it if it does not exist and never updates it.
+// apply applies an object unless the stored object already contains the same content. If the object
+// has onceAnnotation, apply creates it if it does not exist and never updates it.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
-	// A start that changes nothing only reads, which takes a tenth of the time of writes.
+	// A start that does not change an object only reads it, which takes a tenth of the time of a
+	// write.
 	stored, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -157,7 +159,7 @@ func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unst
 }
 
 // contains reports whether a stored value contains all of a default value's content. Stored maps
-// may have more keys, such as fields that the server defaulted.
+// can have more keys, such as fields that the server defaulted.
 func contains(stored, value any) bool {
 	switch value := value.(type) {
 	case map[string]any:

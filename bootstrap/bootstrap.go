@@ -1,4 +1,4 @@
-// Package bootstrap maintains the objects that every cluster starts with. At each start, the
+// Package bootstrap maintains the objects that exist in every new cluster. At each start, the
 // control plane applies the embedded manifests with server-side apply and reconciles the default
 // roles and bindings. It keeps an administrator's additions and restores missing content.
 package bootstrap
@@ -22,11 +22,11 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Objects applies the embedded objects and reconciles the default policy.
+// Objects is the component that applies the embedded objects and reconciles the default policy.
 type Objects struct {
 	// Deps contains the shared clients and caches.
 	Deps *controller.Deps
-	// Without contains the names of manifests that are not applied, such as LocalStorage.
+	// Without lists the names of manifests that are not applied, such as LocalStorage.
 	Without []string
 }
 
@@ -43,9 +43,9 @@ const AnsibleBroker = "66-ansible-service-broker.yaml"
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits until ctx is done. Objects whose kinds
-// are defined by other objects are applied after ready is called, as soon as the API server serves
-// their kinds.
+// Run applies every object once, calls ready, and then waits until ctx is done. If other objects
+// define an object's kind, Run might apply the object only after it has called ready, as soon as
+// the API server serves the kind.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {

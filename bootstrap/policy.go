@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/policy"
 )
 
-// writers is the maximum number of concurrent requests.
+// writers is the maximum number of concurrent requests that apply or reconcile objects.
 const writers = 8
 
 // reconcilePolicy creates the default cluster roles and bindings, and adds missing default rules
@@ -83,7 +83,7 @@ func reconcileBinding(client kubernetes.Interface, binding *rbacv1.ClusterRoleBi
 	return nil
 }
 
-// current contains the cluster's roles and bindings as they were listed at the start.
+// current contains the cluster's roles and bindings at the start of the reconciliation.
 type current struct {
 	roles    map[string]*rbacv1.ClusterRole
 	bindings map[string]*rbacv1.ClusterRoleBinding
@@ -108,8 +108,8 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*current, e
 	return existing, nil
 }
 
-// firstRole serves the first request for a role from current, and later requests from the server.
-// With this cache, a start that changes nothing sends two requests instead of a hundred.
+// firstRole answers the first request for a role from current, and sends later requests to the
+// server. With this cache, a start that changes nothing sends two requests instead of a hundred.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier
 	current   *current
@@ -129,7 +129,7 @@ func (f *firstRole) Get(namespace, name string) (reconciliation.RuleOwner, error
 	return reconciliation.ClusterRoleRuleOwner{ClusterRole: role}, nil
 }
 
-// firstBinding works like firstRole, but for bindings.
+// firstBinding is like firstRole, but for bindings.
 type firstBinding struct {
 	reconciliation.ClusterRoleBindingClientAdapter
 	current   *current

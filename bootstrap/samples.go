@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/bootstrap/samples"
 )
 
-// sampleObjects returns the initial image streams and templates in the openshift project. Each is
-// created if it does not exist but never updated. Administrators' changes are kept.
+// sampleObjects returns the initial image streams and templates in the openshift project. An object
+// is created if it does not exist, but never updated, so administrators' changes are kept.
 func sampleObjects() (all []*unstructured.Unstructured, err error) {
 	manifests, err := samples.Manifests()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// decodeMaster decodes the text of a MasterConfig that has no apiVersion and kind.
+// decodeMaster decodes a MasterConfig from text, which contains no apiVersion and no kind.
 func decodeMaster(t *testing.T, text string) (*MasterConfig, Problems) {
 	t.Helper()
 	roots, err := parse([]byte(text))
@@ -113,8 +113,8 @@ func TestRetiredKeysAreAccepted(t *testing.T) {
 	}
 }
 
-// FuzzDecode checks that no input makes the decoder panic, and that a document that decodes without
-// problems can be encoded to YAML that decodes to the same value.
+// FuzzDecode checks that no input causes the decoder to panic, and that a document that decodes
+// without problems can be encoded to YAML that decodes to the same value.
 func FuzzDecode(f *testing.F) {
 	seeds, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(seeds) == 0 {

@@ -106,9 +106,9 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// defaultAudit returns the audit settings for a host without the block auditConfig: auditing is
-// enabled, and the logs are limited to 600 MB and 30 days. OpenShift 3 disables auditing by
-// default.
+// defaultAudit returns the audit settings for a configuration without the block auditConfig:
+// auditing is enabled, and the logs are limited to 600 MB and 30 days. OpenShift 3 disables
+// auditing by default.
 func defaultAudit() legacyv1.AuditConfig {
 	policy, err := yaml.YAMLToJSON(auditPolicy)
 	if err != nil {
@@ -120,7 +120,7 @@ func defaultAudit() legacyv1.AuditConfig {
 	}
 }
 
-// apart reports whether a network overlaps none of the cluster's networks. It skips invalid
+// apart reports whether a network does not overlap any of the cluster's networks. It skips invalid
 // networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
 	inUse := splitNetworks(c.ServiceNetworkCIDR)
@@ -150,8 +150,9 @@ func defaultImages(c *MasterConfig, dataDir string) {
 // usersFile returns the path of the default provider's htpasswd file.
 func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
 
-// defaultOAuth sets the defaults in oauthConfig. A configuration without oauthConfig gets a
-// provider that reads its users from a file. If oauthConfig has no providers, no user can log in.
+// defaultOAuth sets the defaults in oauthConfig. For a configuration without oauthConfig, it sets a
+// provider that reads its users from a file. If oauthConfig contains no providers, no user can log
+// in.
 func defaultOAuth(c *MasterConfig, dataDir string) {
 	if c.OAuthConfig == nil {
 		if c.AuthConfig.OAuthMetadataFile != "" {
@@ -180,9 +181,10 @@ func defaultOAuth(c *MasterConfig, dataDir string) {
 	}
 }
 
-// DefaultNode sets the keys that c omits to OpenShift 3's defaults, as far as Slipway's node has
-// the same components. dataDir must be absolute. hostName is the machine's name as a DNS subdomain.
-// nodeIP and networkConfig.mtu stay empty because the machine's address can change between starts.
+// DefaultNode sets the keys that c omits to OpenShift 3's defaults, unless Slipway's node lacks the
+// component that a key configures. dataDir must be absolute. hostName is the machine's name as a
+// DNS subdomain. nodeIP and networkConfig.mtu stay empty because the machine's address can change
+// between starts.
 func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	c.Kind, c.APIVersion = nodeKind, legacyv1.GroupVersion.Version
 	fill(&c.NodeName, hostName)
@@ -236,11 +238,11 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.LocalStorage.OvercommitPercent, 100)
 }
 
-// UsualDataDir is the default data directory.
+// UsualDataDir is the default path of the data directory.
 const UsualDataDir = "/var/lib/slipway"
 
-// cgroupRoot returns a host's cgroup. Each host has its own cgroup, because a node terminates
-// unknown pods below its cgroup.
+// cgroupRoot returns the cgroup of the host with the given data directory. Each host has its own
+// cgroup, because a node terminates unknown pods below its cgroup.
 func cgroupRoot(dataDir string) string {
 	if dataDir == UsualDataDir {
 		return "/slipway"

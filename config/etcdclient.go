@@ -8,7 +8,7 @@ import (
 )
 
 // etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set. It is
-// the port of the first URL in etcdClientInfo.urls, which are etcd's addresses in OpenShift 3.
+// the port of the first URL in etcdClientInfo.urls, which lists etcd's addresses in OpenShift 3.
 // Without URLs, it is the port on an all-in-one OpenShift 3 host.
 func (c *MasterConfig) etcdPort() string {
 	const usual = "4001"
@@ -36,7 +36,7 @@ func (c *MasterConfig) EtcdEndpoint(severalMasters bool) string {
 }
 
 // etcdClient validates etcdClientInfo. Each master runs and uses its own etcd member, with
-// certificates that Slipway issues, so the block must match this setup.
+// certificates that Slipway issues, so the block must not specify anything else.
 func (c *checker) etcdClient(config *Config) {
 	info := config.Master.EtcdClientInfo
 	for i, text := range info.URLs {

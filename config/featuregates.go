@@ -13,7 +13,7 @@ import (
 // featureGates is the name of the argument that sets feature gates.
 const featureGates = "feature-gates"
 
-// graduatedGates returns OpenShift 3 feature gates that Kubernetes no longer has because their
+// graduatedGates returns OpenShift 3 feature gates that no longer exist in Kubernetes because their
 // features are always enabled.
 func graduatedGates() []string {
 	return []string{
@@ -29,7 +29,7 @@ func graduatedGates() []string {
 }
 
 // removeGraduatedGates removes graduated gates from the arguments, because Kubernetes rejects
-// unknown gates. Ignored lists these gates. A gate that disables its feature is a problem.
+// unknown gates. Ignored lists the removed gates. A gate that disables its feature is a problem.
 func (c *Config) removeGraduatedGates() Problems {
 	kube := &c.Master.KubernetesMasterConfig
 	var problems Problems

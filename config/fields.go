@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// taggedField is one key of a struct.
+// taggedField is a field of a struct with its key.
 type taggedField struct {
 	name  string
 	index []int
 }
 
-// fields returns the keys of a struct, including keys of inlined structs, in the order of their
-// definition.
+// fields returns the tagged fields of a struct, including fields of inlined structs, in the order
+// of their definition.
 func fields(t reflect.Type) []taggedField {
 	var list []taggedField
 	for i := range t.NumField() {
@@ -40,7 +40,7 @@ func suggestion(misspelt string, allowed []taggedField) string {
 			best = f.name
 			break
 		}
-		// The name is an abbreviation, such as schedulerArgs for schedulerArguments.
+		// The misspelled name is an abbreviation, such as schedulerArgs for schedulerArguments.
 		if stem := strings.TrimSuffix(misspelt, "s"); len(stem) > 3 && strings.HasPrefix(f.name, stem) && best == "" {
 			best = f.name
 		}

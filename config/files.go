@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Files returns the files and directories that the configuration names, as absolute paths:
-// certificates, keys, users, policies and pages. The audit log is not included. The files need not
-// exist.
+// Files returns the absolute paths of the files and directories that the configuration names:
+// certificates, keys, users, policies and pages. It does not return the audit log. The files do not
+// have to exist.
 func (c *Config) Files() []string {
 	var files []string
 	add := func(path string) {

@@ -19,29 +19,29 @@ import (
 
 // GroupFile is a node-config.yaml that contains a node group's configuration.
 type GroupFile struct {
-	// Content is the content of the new file.
+	// Content is the content of the new node-config.yaml.
 	Content []byte
 	// Applied is the part of the group's configuration that Content contains, in JSON. It must be
 	// passed to the next call of MergeGroup.
 	Applied []byte
-	// Changed contains the NodeConfig keys that change, except the node's labels, which the control
+	// Changed lists the NodeConfig keys that change, except the node's labels, which the control
 	// plane sets.
 	Changed []string
-	// Next is the host's configuration with the new file.
+	// Next is the host's configuration with the new node-config.yaml.
 	Next *Config
 }
 
-// groupHead is the header of a file with a group's configuration.
+// groupHead is the header of a node-config.yaml with a group's configuration.
 const groupHead = `# The ConfigMap of the node's group in the project openshift-node sets some of these keys.
 # Change them there. Changes of other keys in this file take effect at the next start.
 `
 
-// MergeGroup merges a node group's configuration into the host's node-config.yaml. Keys that an
-// earlier configuration added and that group omits are removed. applied is the GroupFile.Applied of
-// the earlier configuration, or nil.
+// MergeGroup merges a node group's configuration into the host's node-config.yaml. It removes keys
+// that an earlier configuration added and that group omits. applied is the GroupFile.Applied of the
+// earlier configuration, or nil.
 //
 // A group can set only the keys in groupKeys. Any other key must have the host's value, or
-// OpenShift 3's default for a key that each host sets itself. Otherwise, a user who can write the
+// OpenShift 3's default if each host sets the key itself. Otherwise, a user who can write the
 // ConfigMap could take over the host, because the keys include paths of key files, programs and pod
 // manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
@@ -80,8 +80,8 @@ func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	return file, nil
 }
 
-// DecodeGroup decodes a node group's configuration. It reports problems that do not depend on the
-// host.
+// DecodeGroup decodes a node group's configuration. It reports only problems that do not depend on
+// the host.
 func DecodeGroup(content []byte) (*NodeConfig, error) {
 	roots, err := parse(content)
 	if err != nil {
@@ -128,7 +128,8 @@ func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error)
 
 // loadNode returns the host's configuration with a different node-config.yaml.
 func (c *Config) loadNode(content []byte) (*Config, error) {
-	// The file is in the same directory because its paths are relative to the directory.
+	// The file is in the same directory because it contains paths that are relative to the
+	// directory.
 	candidate := filepath.Join(filepath.Dir(NodeFile(c.DataDir)), ".node-config.yaml")
 	if err := writeFile(candidate, content); err != nil {
 		return nil, fmt.Errorf("check configuration of node group: %w", err)
@@ -159,7 +160,7 @@ func readJSON(path string) (map[string]any, error) {
 	return values, nil
 }
 
-// groupSettings returns a group's changes to a host's NodeConfig, in JSON.
+// groupSettings returns the changes that a group makes to a host's NodeConfig, in JSON.
 func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(group, &values); err != nil {
@@ -173,14 +174,14 @@ func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	return json.Marshal(settings)
 }
 
-// manifestPath is the argument that sets the static pod directory. Static pods have full control
-// over the host. A group can set only OpenShift 3's directory, to which only root has access.
+// manifestPath is the argument that sets the static pod directory. Static pods can control the
+// whole host. A group can set only OpenShift 3's directory, to which only root has access.
 const (
 	manifestPath      = "kubeletArguments.pod-manifest-path"
 	manifestDirectory = "/etc/origin/node/pods"
 )
 
-// groupFilter selects the settings that a group may change.
+// groupFilter selects the settings that a group is allowed to change.
 type groupFilter struct{ problems Problems }
 
 func (f *groupFilter) values(path string, values, current map[string]any) map[string]any {
@@ -210,8 +211,8 @@ func (f *groupFilter) values(path string, values, current map[string]any) map[st
 	return settings
 }
 
-// isDefault reports whether a value is the default in OpenShift 3.11's node groups for a key that
-// each host sets itself.
+// isDefault reports whether a value is the default in OpenShift 3.11's node groups. It returns
+// false for keys other than the keys that each host sets itself.
 func isDefault(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 1 {
 		value = list[0]

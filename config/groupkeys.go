@@ -1,9 +1,9 @@
 package config
 
-// groupKeys returns the NodeConfig keys that a node group's ConfigMap can set. None of them names a
-// key file, a program, a pod directory, an address on which the node listens, or a check that
-// protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf is a file
-// whose name servers and search domains are passed to pods.
+// groupKeys returns the NodeConfig keys that a node group's ConfigMap can set. None of these keys
+// specifies a key file, a program, a pod directory, an address on which the node listens, or a
+// check that protects the host. A feature gate can be such a check. kubeletArguments.resolv-conf
+// specifies a file whose name servers and search domains are passed to pods.
 func groupKeys() []string {
 	keys := []string{
 		"apiVersion", "kind", "authConfig", "dnsNameservers", "dockerConfig", "enableUnidling", "imageConfig", "iptablesSyncPeriod",

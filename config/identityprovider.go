@@ -12,7 +12,7 @@ import (
 // IdentityProvider is an identity provider with typed settings.
 type IdentityProvider struct {
 	legacyv1.IdentityProvider
-	// Settings is a pointer to the type that the provider's kind names, such as
+	// Settings is a pointer to the type for the provider's kind, such as
 	// *legacyv1.HTPasswdPasswordIdentityProvider. Its paths are absolute.
 	Settings any
 }
@@ -36,9 +36,9 @@ func (c *MasterConfig) IdentityProviders() []IdentityProvider {
 type OpenIDIdentityProvider struct {
 	legacyv1.OpenIDIdentityProvider `json:",inline"`
 
-	// Issuer is the identifier of the server in its ID tokens, such as
-	// `https://login.example.com/realms/staff`. If it is set, only tokens that are signed with the
-	// issuer's published keys are valid. If it is empty, it is derived where possible.
+	// Issuer is the server's identifier in ID tokens, such as
+	// `https://login.example.com/realms/staff`. If Issuer is set, only tokens that are signed with
+	// the issuer's published keys are valid. If it is empty, it is derived where possible.
 	Issuer string `json:"issuer"`
 }
 
@@ -71,7 +71,7 @@ func providerType(kind string) any {
 	return nil
 }
 
-// providerSettings decodes a provider's block. unknown contains problems with individual keys.
+// providerSettings decodes a provider's block. unknown contains the problems with individual keys.
 func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown []error, err error) {
 	var kind struct{ APIVersion, Kind string }
 	if err := json.Unmarshal(provider.Provider.Raw, &kind); err != nil {
@@ -89,8 +89,8 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	return settings, unknown, nil
 }
 
-// fileKeys contains the keys of provider settings that name files. secretKeys contains the keys of
-// secrets, which can be stored in files.
+// fileKeys lists the keys of provider settings that contain file names. secretKeys lists the keys
+// of secrets, which can be stored in files.
 var (
 	fileKeys   = []string{"file", "ca", "certFile", "keyFile", "clientCA"}
 	secretKeys = []string{"bindPassword", "clientSecret"}
@@ -129,9 +129,9 @@ func resolveBlock(folder string, block map[string]any, keys ...string) {
 	}
 }
 
-// DeveloperFile returns the default provider's htpasswd file. At its first start, the host adds a
-// user `developer` to this file. DeveloperFile returns "" if oauthConfig configures other
-// providers.
+// DeveloperFile returns the path of the default provider's htpasswd file. At its first start, the
+// host adds a user `developer` to this file. DeveloperFile returns "" if oauthConfig configures
+// other providers.
 func (c *Config) DeveloperFile() string {
 	path := usersFile(c.DataDir)
 	for _, provider := range c.Master.IdentityProviders() {
@@ -143,7 +143,7 @@ func (c *Config) DeveloperFile() string {
 	return ""
 }
 
-// HTPasswdFiles returns the files of all htpasswd providers.
+// HTPasswdFiles returns the paths of all htpasswd providers' files.
 func (c *Config) HTPasswdFiles() (files []string) {
 	for _, provider := range c.Master.IdentityProviders() {
 		settings, ok := provider.Settings.(*legacyv1.HTPasswdPasswordIdentityProvider)

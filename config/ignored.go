@@ -108,7 +108,7 @@ func supported(kind string) []string {
 	}
 }
 
-// pluginKeys returns the keys for the supported admission plugins.
+// pluginKeys returns the keys of the supported admission plugins.
 func pluginKeys() []string {
 	var keys []string
 	for _, name := range admissionPlugins() {
@@ -147,7 +147,8 @@ func (c *Config) Ignored() []string {
 }
 
 // acceptedContentTypes returns the response formats that the kubelet accepts, which upstream
-// derives from contentType. ok reports whether acceptContentTypes is empty or has this value.
+// derives from contentType. ok reports whether acceptContentTypes is empty or equal to these
+// formats.
 func (c *NodeConfig) acceptedContentTypes() (accepted string, ok bool) {
 	const protobuf, json = "application/vnd.kubernetes.protobuf", "application/json"
 	client := c.MasterClientConnectionOverrides
@@ -176,7 +177,8 @@ func ignored(kind string, d *document) []string {
 	return list
 }
 
-// highestIgnored returns the outermost block that contains path and no supported setting.
+// highestIgnored returns the outermost block that contains path and does not contain a supported
+// setting. If there is no such block, it returns path.
 func highestIgnored(path string, settings []string) string {
 	for i, r := range path {
 		block := path[:i]
@@ -187,7 +189,7 @@ func highestIgnored(path string, settings []string) string {
 	return path
 }
 
-// within reports whether path is block or is below it.
+// within reports whether path is block or a path below block.
 func within(path, block string) bool {
 	return path == block || strings.HasPrefix(path, block+".")
 }

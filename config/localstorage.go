@@ -18,13 +18,13 @@ func (c *checker) localStorage(s *LocalStorage) {
 	}
 }
 
-// Reserved returns the disk space that volumes must leave free, in bytes or as a fraction of the
-// disk's size in [0, 1).
+// Reserved returns the disk space that volumes must leave free, either in bytes or as a share of
+// the disk's size in [0, 1).
 func (s *LocalStorage) Reserved() (bytes int64, share float64, err error) {
 	return parseReserve(s.Reserve)
 }
 
-// parseReserve parses a number of bytes, or a percentage, which it returns as a fraction in [0, 1).
+// parseReserve parses a quantity in bytes, or a percentage, which it returns as a share in [0, 1).
 func parseReserve(text string) (bytes int64, share float64, err error) {
 	if percent, ok := strings.CutSuffix(text, "%"); ok {
 		share, err := strconv.ParseFloat(percent, 64)

@@ -3,8 +3,8 @@ package config
 import networkv1 "github.com/openshift/api/network/v1"
 
 // NetworkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it
-// contains the pod network in both forms. It contains only one service network, because the type
-// has a field for only one.
+// contains the pod network in both the old and the new form. It contains only one service network,
+// because the type has a field for only one.
 func (c *MasterConfig) NetworkObject() networkv1.ClusterNetwork {
 	pods, hostBits := c.ClusterNetwork()
 	entry := networkv1.ClusterNetworkEntry{CIDR: pods.String(), HostSubnetLength: uint32(hostBits)}

@@ -42,7 +42,7 @@ func TestNetworkObjectFollowsConfiguration(t *testing.T) {
 func TestPublicHostsComeFromPublicAddresses(t *testing.T) {
 	for keys, want := range map[string][]string{
 		"oauthConfig: null": nil,
-		// oauthConfig has the same address by default
+		// oauthConfig has the same address by default.
 		"masterPublicURL: 'https://lb.example.com:8443'":                                                    {"lb.example.com", "lb.example.com"},
 		"oauthConfig: {masterPublicURL: 'https://login.example.com/'}":                                      {"login.example.com"},
 		"masterPublicURL: 'https://192.0.2.1'\noauthConfig: {masterPublicURL: 'https://[2001:db8::1]:443'}": {"192.0.2.1", "2001:db8::1"},

@@ -6,7 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// NodeSettings returns a MasterConfig with the settings that a node's components read.
+// NodeSettings returns a MasterConfig, as YAML, with the settings that a node's components read.
 func (c *MasterConfig) NodeSettings() (string, error) {
 	network := map[string]any{
 		"clusterNetworks": c.NetworkConfig.ClusterNetworks, "serviceNetworkCIDR": c.NetworkConfig.ServiceNetworkCIDR,

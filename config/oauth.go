@@ -111,7 +111,7 @@ func (c *checker) required(key, value string) {
 	}
 }
 
-// https validates the address of a server that receives secrets.
+// https validates the URL of a server that receives secrets.
 func (c *checker) https(key, value string) {
 	u, err := url.Parse(value)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
@@ -119,7 +119,7 @@ func (c *checker) https(key, value string) {
 	}
 }
 
-// registration validates the settings that all providers with a browser redirect share.
+// registration validates the settings that all providers with browser redirects share.
 func (c *checker) registration(at string, provider legacyv1.IdentityProvider, id string,
 	secret legacyv1.StringSource) {
 	c.required(at+".provider.clientID", id)

@@ -65,8 +65,8 @@ func syntaxProblem(path string, err error) Problem {
 	return problem
 }
 
-// kindOf returns a document's kind. It rejects versions other than v1 and kinds that are not in
-// kinds.
+// kindOf returns a document's kind. It returns a problem if the version is not v1 or if the kind is
+// not in kinds.
 func kindOf(path string, root *yaml.Node, kinds []string) (string, *Problem) {
 	if root.Kind != yaml.MappingNode {
 		return "", &Problem{File: path, Line: root.Line, Text: "is " + describe(root) + ", must be a mapping with kind: " + strings.Join(kinds, " or ")}

@@ -15,7 +15,8 @@ func resolve(folder string, paths []*string) {
 	}
 }
 
-// paths returns the paths of files and directories in a MasterConfig that OpenShift 3 resolves.
+// paths returns pointers to the paths of files and directories in a MasterConfig that OpenShift 3
+// resolves.
 func (c *MasterConfig) paths() []*string {
 	kube, audit, accounts := &c.KubernetesMasterConfig, &c.AuditConfig, &c.ServiceAccountConfig
 	list := servingPaths(&c.ServingInfo.ServingInfo)
@@ -67,8 +68,9 @@ func (c *MasterConfig) paths() []*string {
 	return append(list, oauthPaths(c.OAuthConfig)...)
 }
 
-// paths returns the paths of files and directories in a NodeConfig that OpenShift 3 resolves, and
-// the paths in the block slipway. As in OpenShift 3, kubelet and proxy arguments are excluded.
+// paths returns pointers to the paths of files and directories in a NodeConfig that OpenShift 3
+// resolves, and to the paths in the block slipway. As in OpenShift 3, it excludes kubelet and proxy
+// arguments.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

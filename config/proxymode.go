@@ -5,11 +5,11 @@ import "slices"
 // proxyMode is the argument that sets the service proxy's mode.
 const proxyMode = "proxy-mode"
 
-// userspace is the OpenShift 3 mode in which a process accepts all connections to services.
+// userspace is the OpenShift 3 mode in which the proxy process accepts all connections to services.
 // Kubernetes removed it in 1.26.
 const userspace = "userspace"
 
-// ProxyFlags returns the service proxy arguments that are flags in this Kubernetes version.
+// ProxyFlags returns the service proxy arguments that exist as flags in this Kubernetes version.
 func (c *NodeConfig) ProxyFlags() map[string][]string {
 	flags := map[string][]string{}
 	for name, values := range c.ProxyArguments {

@@ -17,7 +17,7 @@ func (c *checker) registry(r *Registry) {
 	}
 }
 
-// Reserved returns the disk space that pushes must leave free, in bytes or as a fraction of the
+// Reserved returns the disk space that pushes must leave free, either in bytes or as a share of the
 // disk's size in [0, 1).
 func (r *Registry) Reserved() (bytes int64, share float64, err error) { return parseReserve(r.Reserve) }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// The methods in this file return plain values for settings that files spell as text or in more
-// than one way. They must be called on a configuration that Load returned. For an invalid
-// configuration, they return zero values.
+// The methods in this file return typed values for settings that files contain as text or can
+// express in more than one way. They must be called on a configuration that Load returned. For an
+// invalid configuration, they return zero values.
 
 // APIAddress returns the IP address and port on which the API server listens.
 func (c *MasterConfig) APIAddress() (host string, port int) {
@@ -50,8 +50,8 @@ func (c *MasterConfig) EtcdPeerAddress() string { return c.EtcdConfig.PeerAddres
 // EtcdDirectory returns the absolute path of etcd's data directory.
 func (c *MasterConfig) EtcdDirectory() string { return c.EtcdConfig.StorageDir }
 
-// ClusterNetwork returns the first pod network and the number of address bits that each host gets:
-// 9 means a /23 per host.
+// ClusterNetwork returns the first pod network and the number of address bits in each host's
+// subnet: 9 means a /23 per host.
 func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
 	if len(c.NetworkConfig.ClusterNetworks) == 0 {
 		return netip.Prefix{}, 0
@@ -107,7 +107,8 @@ func (c *MasterConfig) SecondServiceNetwork() netip.Prefix {
 // splitNetworks splits a comma-separated list of networks. The result has at least one element.
 func splitNetworks(list string) []string { return strings.Split(list, ",") }
 
-// PublicHosts returns the hosts in the API server's public addresses, such as a load balancer.
+// PublicHosts returns the hosts in the API server's public addresses, such as the host of a load
+// balancer.
 func (c *MasterConfig) PublicHosts() (hosts []string) {
 	addresses := []string{c.MasterPublicURL}
 	if c.OAuthConfig != nil {
@@ -122,8 +123,8 @@ func (c *MasterConfig) PublicHosts() (hosts []string) {
 }
 
 // CORSOrigins returns regular expressions for the origins whose pages can send requests to the API
-// server. An expression without anchors, as in the first OpenShift versions, is changed to match
-// only a whole host. Otherwise, it would also match longer host names.
+// server. An expression without anchors, as in the first OpenShift versions, is changed so that it
+// matches only a whole host. Otherwise, it would also match longer host names.
 func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	for _, expression := range c.CORSAllowedOrigins {
 		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
@@ -136,8 +137,8 @@ func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	return expressions
 }
 
-// IngressNetwork returns the network from which LoadBalancer services get addresses. An invalid
-// prefix means that these services get no addresses.
+// IngressNetwork returns the network from which addresses are assigned to LoadBalancer services. An
+// invalid prefix means that no addresses are assigned.
 func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	text := c.NetworkConfig.IngressIPNetworkCIDR
 	if text == noIngressNetwork {
@@ -147,8 +148,8 @@ func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	return network
 }
 
-// endsHost reports whether an expression anchors the end of the host. It ignores the colons of a
-// scheme and of a group.
+// endsHost reports whether an expression anchors the end of the host. It ignores the colons in a
+// scheme and in a group.
 func endsHost(expression string) bool {
 	if at := strings.LastIndex(expression, "//"); at >= 0 {
 		expression = expression[at:]
@@ -172,8 +173,9 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 }
 
 // ServiceAccountKeys returns the key file that signs service account tokens, and the key files that
-// verify them. There are several verification keys while the key is being rotated. ownKey and
-// ownPublicKey are the host's key pair, which is used if serviceAccountConfig names no private key.
+// verify them. There are several verification keys while the signing key is being rotated. ownKey
+// and ownPublicKey are the host's key pair, which is used if serviceAccountConfig does not specify
+// a private key.
 func (c *MasterConfig) ServiceAccountKeys(ownKey, ownPublicKey string) (signing string, verifying []string) {
 	configured := c.ServiceAccountConfig
 	switch {
@@ -185,8 +187,8 @@ func (c *MasterConfig) ServiceAccountKeys(ownKey, ownPublicKey string) (signing 
 	return configured.PrivateKeyFile, configured.PublicKeyFiles
 }
 
-// ImportRegistries returns the registries that imagePolicyConfig.allowedRegistriesForImport names
-// without a wildcard.
+// ImportRegistries returns the registries in imagePolicyConfig.allowedRegistriesForImport whose
+// names do not contain a wildcard.
 func (c *MasterConfig) ImportRegistries() (names []string) {
 	if allowed := c.ImagePolicyConfig.AllowedRegistriesForImport; allowed != nil {
 		for _, location := range *allowed {
@@ -253,17 +255,17 @@ func (c *NodeConfig) Nameservers() []string {
 	return list
 }
 
-// RecursiveResolvConf returns the file that contains the name servers for names outside the cluster
-// (dnsRecursiveResolvConf). dnsNameservers takes precedence over this file. RecursiveResolvConf
-// returns "" if the file does not exist, as on a host without OpenShift 3. In this case, the
-// machine's own file applies.
+// RecursiveResolvConf returns the path of the file that contains the name servers for names outside
+// the cluster (dnsRecursiveResolvConf). dnsNameservers takes precedence over this file.
+// RecursiveResolvConf returns "" if the file does not exist, as on a host without OpenShift 3. In
+// this case, the machine's own file applies.
 func (c *NodeConfig) RecursiveResolvConf() string { return existing(c.DNSRecursiveResolvConf) }
 
-// KubeletClientCA returns the file with additional CAs for the kubelet's clients
-// (servingInfo.clientCA), or "" if there is none.
+// KubeletClientCA returns the path of the file with additional CAs for the kubelet's clients
+// (servingInfo.clientCA), or "" if the file does not exist.
 func (c *NodeConfig) KubeletClientCA() string { return existing(c.ServingInfo.ClientCA) }
 
-// existing returns a path, or "" if it is not a file.
+// existing returns path, or "" if path is not a file.
 func existing(path string) string {
 	if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
 		return ""
@@ -271,9 +273,9 @@ func existing(path string) string {
 	return path
 }
 
-// ProvisionsJenkins reports whether a Jenkins server is created for a project with pipelines
-// (jenkinsPipelineConfig.autoProvisionEnabled). By default, none is created, because Slipway itself
-// runs Jenkinsfiles.
+// ProvisionsJenkins reports whether a Jenkins server is created for each project with pipelines
+// (jenkinsPipelineConfig.autoProvisionEnabled). By default, no Jenkins server is created, because
+// Slipway itself runs Jenkinsfiles.
 func (c *MasterConfig) ProvisionsJenkins() bool {
 	enabled := c.JenkinsPipelineConfig.AutoProvisionEnabled
 	return enabled != nil && *enabled
@@ -284,8 +286,8 @@ func (c *MasterConfig) ProvisionsJenkins() bool {
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }
 
 // ManifestDir returns the absolute path of the static pod file or directory, and its polling
-// interval. The path is empty if there is none. The kubelet argument pod-manifest-path takes
-// precedence over podManifestConfig.
+// interval. The path is empty if static pods are not configured. The kubelet argument
+// pod-manifest-path takes precedence over podManifestConfig.
 func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	const usual = 20 * time.Second
 	if path := c.kubeletArgument("pod-manifest-path"); path != "" {
@@ -297,8 +299,8 @@ func (c *NodeConfig) ManifestDir() (path string, interval time.Duration) {
 	return c.PodManifestConfig.Path, time.Duration(c.PodManifestConfig.FileCheckIntervalSeconds) * time.Second
 }
 
-// CacheTTLs returns how long the kubelet caches a client's authentication and authorization. nil
-// means Kubernetes' default.
+// CacheTTLs returns how long the kubelet caches the results of a client's authentication and
+// authorization. nil means Kubernetes' default.
 func (c *NodeConfig) CacheTTLs() (authentication, authorization *time.Duration) {
 	read := func(text string) *time.Duration {
 		ttl, err := time.ParseDuration(text)

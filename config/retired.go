@@ -1,18 +1,18 @@
 package config
 
-// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote but that the
-// types no longer have. The decoder accepts these keys, so that an upgraded cluster's files can be
-// loaded. Ignored reports them. A NodeConfig has no such keys.
+// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote but for which the
+// types no longer have a field. The decoder accepts these keys, so that an upgraded cluster's files
+// can be loaded. Ignored reports them. NodeConfig has no retired keys.
 func retiredMasterKeys() map[string]bool {
 	return map[string]bool{
 		// The web console became a deployment in 3.9.
 		"assetConfig": true,
-		// This key was replaced by controllerConfig.election.
+		// controllerConfig.election replaced this key.
 		"controllerLeaseTTL": true,
 		"pauseControllers":   true,
-		// Features were compiled in starting with 3.6.
+		// Since 3.6, these features have always been enabled.
 		"disabledFeatures": true,
-		// The addresses of kubelets are read from Node objects.
+		// The kubelets' addresses are read from Node objects.
 		"kubeletClientInfo.preferredAddressTypes": true,
 		// Since 3.9, admissionConfig applies to all groups.
 		"kubernetesMasterConfig.admissionConfig": true,
@@ -21,7 +21,7 @@ func retiredMasterKeys() map[string]bool {
 		// Since 3.9, OpenShift has not supported a Kubernetes control plane outside the master.
 		"masterClients.externalKubernetesClientConnectionOverrides": true,
 		"masterClients.externalKubernetesKubeConfig":                true,
-		// Bootstrap roles and namespaces have fixed names.
+		// The roles and namespaces that the first start creates have fixed names.
 		"policyConfig.bootstrapPolicyFile":               true,
 		"policyConfig.openshiftInfrastructureNamespace":  true,
 		"policyConfig.openshiftSharedResourcesNamespace": true,

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// scalar decodes a string, number or boolean. As in OpenShift, a string needs no quotes even if it
-// looks like a number or a boolean.
+// scalar decodes a string, number or boolean. As in OpenShift, a string requires no quotes even if
+// it looks like a number or a boolean.
 func (d *decoder) scalar(node *yaml.Node, v reflect.Value, key string) {
 	if node.Kind != yaml.ScalarNode {
 		d.fail(node, key, "is %s, must be %s", describe(node), describeKind(v.Kind()))
@@ -124,7 +124,7 @@ func (d *decoder) number(node *yaml.Node, key string) any {
 	return value
 }
 
-// record records that the document sets key. set is true if the value is non-zero.
+// record records that the document sets key. set means that the value is not zero.
 func (d *decoder) record(key string, set bool) {
 	if path := indices.ReplaceAllString(key, ""); set && !slices.Contains(d.set, path) {
 		d.set = append(d.set, path)

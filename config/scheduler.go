@@ -18,18 +18,20 @@ import (
 type Scheduler struct {
 	// Policy is the content of kubernetesMasterConfig.schedulerConfigFile, if the file is a Policy.
 	Policy *policy.Policy
-	// Configuration is the content of that file, if the file is a KubeSchedulerConfiguration.
+	// Configuration is the content of kubernetesMasterConfig.schedulerConfigFile, if the file is a
+	// KubeSchedulerConfiguration.
 	Configuration []byte
 	// DisablePreemption is schedulerArguments.disablePreemption.
 	DisablePreemption bool
-	// Arguments contains the flags in schedulerArguments that the upstream scheduler still has.
+	// Arguments contains the flags in schedulerArguments that still exist in the upstream
+	// scheduler.
 	Arguments map[string][]string
 	// ConfigMap is the name of the ConfigMap that contains the policy
-	// (schedulerArguments.policy-configmap), in the namespace ConfigMapNamespace. It is "" if there
-	// is none. The ConfigMap replaces File.
+	// (schedulerArguments.policy-configmap), in the namespace ConfigMapNamespace. It is "" if no
+	// ConfigMap is configured. The ConfigMap takes precedence over File.
 	ConfigMap, ConfigMapNamespace string
-	// File is the path of the file, whether or not the file exists. It is empty if the
-	// configuration names no file.
+	// File is the path of the scheduler's configuration file, whether or not the file exists. It is
+	// empty if no file is configured.
 	File string
 }
 
@@ -38,14 +40,14 @@ const (
 	schedulerArguments = "kubernetesMasterConfig.schedulerArguments"
 )
 
-// SchedulerKeys returns the keys that determine the content of Scheduler.
+// SchedulerKeys returns the keys that determine the content of the Scheduler struct.
 func SchedulerKeys() []string {
 	return []string{schedulerFile, schedulerArguments}
 }
 
-// readScheduler reads the arguments that the upstream scheduler no longer has, and the file that
-// these arguments or schedulerConfigFile name. If the file does not exist, the default policy
-// applies, as in OpenShift.
+// readScheduler reads the arguments that no longer exist in the upstream scheduler, and the file
+// that these arguments or schedulerConfigFile specify. If the file does not exist, the default
+// policy applies, as in OpenShift.
 func (c *Config) readScheduler() Problems {
 	kube, check := &c.Master.KubernetesMasterConfig, &checker{document: c.master}
 	arguments := maps.Clone(map[string][]string(kube.SchedulerArguments))
@@ -99,7 +101,7 @@ func (c *Config) readScheduler() Problems {
 	return problems
 }
 
-// read reads the file.
+// read reads and decodes the file.
 func (s *Scheduler) read() Problems {
 	if s.File == "" {
 		return nil
@@ -154,7 +156,7 @@ func (s *Scheduler) readPolicy(root *yaml.Node) Problems {
 	return append(problems, check.problems...)
 }
 
-// missing reports whether the configuration names a file that does not exist.
+// missing reports whether the configuration specifies a file that does not exist.
 func (s *Scheduler) missing() bool {
 	return s.File != "" && s.Policy == nil && s.Configuration == nil
 }

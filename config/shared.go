@@ -15,7 +15,7 @@ import (
 )
 
 // ownKeys returns the MasterConfig keys, or key prefixes, that can differ between the masters of a
-// cluster: a single host's addresses, certificates, directories and limits.
+// cluster: settings of a single host, such as addresses, certificates, directories and limits.
 func ownKeys() []string {
 	return []string{
 		"servingInfo.certFile", "servingInfo.keyFile", "servingInfo.namedCertificates",
@@ -26,8 +26,9 @@ func ownKeys() []string {
 	}
 }
 
-// SharedSettings returns the settings that all masters of a cluster must share. It maps the keys of
-// the effective MasterConfig, such as `networkConfig.serviceNetworkCIDR`, to a hash of each value.
+// SharedSettings returns the settings that must be the same on all masters of a cluster. It maps
+// the keys of the effective MasterConfig, such as `networkConfig.serviceNetworkCIDR`, to a hash of
+// each value.
 func (c *Config) SharedSettings() (map[string]string, error) {
 	root, err := encode(reflect.ValueOf(*c.Master))
 	if err != nil {
@@ -61,7 +62,7 @@ func (c *Config) flatten(node *yaml.Node, key string, settings map[string]string
 	if err != nil {
 		return err
 	}
-	// The hosts may have different data directories.
+	// The hosts can have different data directories.
 	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte(c.DataDir), nil))
 	settings[key] = hex.EncodeToString(sum[:8])
 	return nil
@@ -83,8 +84,8 @@ func Differences(a, b map[string]string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// Contradictions returns the keys that this host's MasterConfig sets to a value other than the
-// cluster's shared settings. The file from the first start sets none of these keys.
+// Contradictions returns the keys that this host's MasterConfig sets to a value that differs from
+// the cluster's shared settings. For the file that the first start wrote, it returns no keys.
 func (c *Config) Contradictions(cluster map[string]string) ([]string, error) {
 	content, err := os.ReadFile(c.master.file)
 	if os.IsNotExist(err) || string(content) == defaultMasterFile() {
@@ -100,7 +101,7 @@ func (c *Config) Contradictions(cluster map[string]string) ([]string, error) {
 	return slices.DeleteFunc(Differences(own, cluster), func(key string) bool { return !c.master.sets(key) }), nil
 }
 
-// sets reports whether the document contains a key or a part of the key's value.
+// sets reports whether the document contains a key or part of the key's value.
 func (d *document) sets(key string) bool {
 	for line := range d.lines {
 		if line == key || strings.HasPrefix(line, key+".") || strings.HasPrefix(line, key+"[") {

@@ -20,7 +20,7 @@ type StartSettings struct {
 	CORSAllowedOrigins []string
 }
 
-// Write writes the default files with these settings, as WriteDefaults does. If a MasterConfig
+// Write writes the default files, as WriteDefaults does, with these settings. If a MasterConfig
 // exists, Write does not change it, and returns an error if its settings differ.
 func (s StartSettings) Write(dataDir string) error {
 	settings, err := s.settings()

@@ -9,8 +9,8 @@ import (
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
-	// TemplateServiceBrokerConfig is an OpenShift 3 block that the current OpenShift types no
-	// longer have.
+	// TemplateServiceBrokerConfig is an OpenShift 3 block for which the current OpenShift types no
+	// longer have a field.
 	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
 	// AnsibleServiceBrokerConfig configures the Ansible service broker. In OpenShift 3, these settings
 	// are in the broker's own configuration.
@@ -21,25 +21,26 @@ type MasterConfig struct {
 
 // TemplateServiceBrokerConfig configures the template service broker.
 type TemplateServiceBrokerConfig struct {
-	// TemplateNamespaces contains the projects whose templates the broker offers as services. The
+	// TemplateNamespaces lists the projects whose templates the broker offers as services. The
 	// default is `openshift`.
 	TemplateNamespaces []string `json:"templateNamespaces"`
 }
 
 // AnsibleServiceBrokerConfig configures the Ansible service broker.
 type AnsibleServiceBrokerConfig struct {
-	// Namespaces contains the projects whose image streams the broker offers as services if their
-	// images are Ansible playbook bundles. The default is `openshift`. An empty list turns the
-	// broker off.
+	// Namespaces lists the projects whose image streams the broker offers as services if their
+	// images are Ansible playbook bundles. The default is `openshift`. An empty list disables the
+	// broker.
 	Namespaces []string `json:"namespaces"`
 	// WhiteList contains regular expressions. The name of a bundle's image stream must match at
 	// least one expression. The default is `-apb$`, or all names if there is a BlackList.
 	WhiteList []string `json:"whiteList"`
-	// BlackList contains regular expressions for names that the broker does not offer. BlackList
-	// takes precedence over WhiteList.
+	// BlackList contains regular expressions. The broker does not offer bundles whose image stream
+	// has a matching name. BlackList takes precedence over WhiteList.
 	BlackList []string `json:"blackList"`
 	// SandboxRole is the cluster role that a bundle has in an instance's project while the bundle
-	// runs. The default is `edit`. Users must have the role's permissions to order services.
+	// is running. The default is `edit`. Users must have the role's permissions to request
+	// services.
 	SandboxRole string `json:"sandboxRole"`
 	// KeepNamespace keeps the namespaces in which bundles have run.
 	KeepNamespace bool `json:"keepNamespace"`
@@ -52,8 +53,8 @@ type MasterExtension struct {
 	// CertificateLifetime is the validity period of issued certificates. The default is one year.
 	// Slipway renews a certificate when a third of its lifetime is left.
 	CertificateLifetime metav1.Duration `json:"certificateLifetime"`
-	// CALifetime is the validity period of a certificate authority. The default is ten years. It
-	// applies when the first start creates the authority.
+	// CALifetime is the validity period of a certificate authority (CA). The default is ten years.
+	// It applies when the first start creates the CA.
 	CALifetime metav1.Duration `json:"caLifetime"`
 	// EncryptSecrets encrypts Secrets, routes, OAuth clients and OAuth tokens in etcd. It is true
 	// by default. The first start generates the key, pki/encryption.yaml below the data directory.
@@ -61,9 +62,9 @@ type MasterExtension struct {
 	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry configures the cluster's own image registry.
 	Registry Registry `json:"registry"`
-	// Outbound defines to which servers Slipway may connect on behalf of users.
+	// Outbound defines the servers to which Slipway can connect on behalf of users.
 	Outbound Outbound `json:"outbound"`
-	// Descheduler evicts pods that fit better on other nodes. It is off by default.
+	// Descheduler evicts pods that fit better on other nodes. It is disabled by default.
 	Descheduler Descheduler `json:"descheduler"`
 	// EtcdSnapshots configures the copies of etcd's database that each master saves periodically.
 	EtcdSnapshots EtcdSnapshots `json:"etcdSnapshots"`
@@ -73,13 +74,13 @@ type MasterExtension struct {
 
 // EtcdMaintenance configures when etcd's database files are defragmented.
 type EtcdMaintenance struct {
-	// Disabled turns the maintenance off. An administrator must then defragment the files, and
+	// Disabled disables the maintenance. An administrator must then defragment the files, and
 	// disarm etcd's alarm when its database is full.
 	Disabled bool `json:"disabled"`
-	// Interval is the time between two checks. The default is one minute.
+	// Interval is the interval between checks. The default is one minute.
 	Interval metav1.Duration `json:"interval"`
 	// FreeSpace is the minimum unused space in a file before the file is defragmented. The default
-	// is 256Mi. The unused space must also be half of the file, unless the file is large.
+	// is 256Mi. In addition, at least half of the file must be unused, unless the file is large.
 	FreeSpace string `json:"freeSpace"`
 }
 
@@ -87,27 +88,28 @@ type EtcdMaintenance struct {
 type EtcdSnapshots struct {
 	// Disabled stops the creation of copies. Existing copies remain.
 	Disabled bool `json:"disabled"`
-	// Interval is the time between two copies. The default is twelve hours.
+	// Interval is the interval between copies. The default is twelve hours.
 	Interval metav1.Duration `json:"interval"`
 	// Keep is the number of copies to keep. The default is five.
 	Keep int `json:"keep"`
-	// Directory is the directory for the copies. The default is `<data>/snapshots`. Use a disk
-	// other than etcd's, so that the copies survive the loss of etcd's disk.
+	// Directory is the directory for the copies. The default is `<data>/snapshots`. Use a different
+	// disk than etcd, so that the copies survive the loss of etcd's disk.
 	Directory string `json:"directory"`
-	// Configuration is a file in the format of distribution's registry. The same copies are also
-	// stored in the storage that its section `storage` configures, such as S3, in
-	// `etcd-snapshots/NODE`. Configuration is optional.
+	// Configuration is a file in the format of distribution's registry. If it is set, the copies
+	// are also stored in the storage that the file's section `storage` configures, such as S3, in
+	// `etcd-snapshots/NODE`. It is optional.
 	Configuration string `json:"configuration"`
 }
 
 // Descheduler configures the control plane's descheduler. The descheduler can also run in a Job, as
 // in OpenShift 3.
 type Descheduler struct {
-	// PolicyConfigFile is a file with a DeschedulerPolicy. The descheduler is off if it is not set.
+	// PolicyConfigFile is a file that contains a DeschedulerPolicy. If it is not set, the
+	// descheduler is disabled.
 	PolicyConfigFile string `json:"policyConfigFile"`
-	// Interval is the time between two passes. The default is five minutes.
+	// Interval is the interval between passes. The default is five minutes.
 	Interval metav1.Duration `json:"interval"`
-	// DryRun makes a pass only log which pods it would evict.
+	// DryRun means that a pass only logs the pods that it would evict.
 	DryRun bool `json:"dryRun"`
 }
 
@@ -117,38 +119,38 @@ type Descheduler struct {
 // allows the cluster's own registry and the registries that
 // imagePolicyConfig.allowedRegistriesForImport names without a wildcard.
 type Outbound struct {
-	// AllowedNetworks contains allowed networks, such as `192.0.2.0/24`.
+	// AllowedNetworks lists networks that are allowed, such as `192.0.2.0/24`.
 	AllowedNetworks []string `json:"allowedNetworks"`
-	// AllowedHosts contains servers that are allowed at any address: `registry.example.com:5000`,
-	// or only a name for the ports 80 and 443.
+	// AllowedHosts lists servers that are allowed at any address: a name with a port, such as
+	// `registry.example.com:5000`, or only a name, which allows the ports 80 and 443.
 	AllowedHosts []string `json:"allowedHosts"`
 }
 
 // Registry configures the cluster's image registry.
 type Registry struct {
-	// Disabled turns the registry off. The images remain on the disk.
+	// Disabled disables the registry. The images remain on the disk.
 	Disabled bool `json:"disabled"`
 	// BindAddress is the address on which the registry listens. The default is `0.0.0.0:5000`.
 	BindAddress string `json:"bindAddress"`
 	// Directory is the directory for the images. The default is `<data>/registry`.
 	Directory string `json:"directory"`
 	// Configuration is a file in the format of distribution's registry, such as OpenShift 3's
-	// /config.yml. The file's section `storage` replaces Directory, for example to store images in
-	// S3. Slipway ignores the other sections.
+	// /config.yml. The file's section `storage` takes precedence over Directory, for example to
+	// store images in S3. Slipway ignores the other sections.
 	Configuration string `json:"configuration"`
-	// ReadOnly makes the registry reject pushes, for example during a backup of the directory.
+	// ReadOnly causes the registry to reject pushes, for example during a backup of the directory.
 	ReadOnly bool `json:"readOnly"`
-	// SignatureDirectory is a directory whose files name the signature stores of other registries,
-	// in the format of podman and skopeo (registries.d). The default is
+	// SignatureDirectory is a directory whose files specify the signature stores of other
+	// registries, in the format of podman and skopeo (registries.d). The default is
 	// `/etc/containers/registries.d`.
 	SignatureDirectory string `json:"signatureDirectory"`
 	// Reserve is the disk space on Directory's disk that pushes must leave free: a quantity such as
 	// `10Gi`, or a percentage. The default is `16%`. Usually, etcd and the kubelet use the same
 	// disk, and the kubelet evicts pods when less than 15% of the disk is free.
 	Reserve string `json:"reserve"`
-	// ProjectQuota is the limit on the size, in bytes, of a project's images in the registry, or
-	// `none`. The default is `50Gi`. The namespace annotation slipway.openshift.io/registry-quota
-	// overrides it for one project.
+	// ProjectQuota is the maximum size, in bytes, of a project's images in the registry, or `none`.
+	// The default is `50Gi`. The namespace annotation slipway.openshift.io/registry-quota overrides
+	// it for one project.
 	ProjectQuota string `json:"projectQuota"`
 }
 
@@ -160,25 +162,25 @@ type NodeConfig struct {
 	Slipway NodeExtension `json:"slipway"`
 }
 
-// NodeExtension is the block `slipway` in a NodeConfig: the names and directories that a host uses
-// on its machine. Hosts that share a machine or a network namespace must use different names and
-// directories.
+// NodeExtension is the block `slipway` in a NodeConfig. It includes the names and directories that
+// a host uses on its machine. Hosts that share a machine or a network namespace must use different
+// names and directories.
 type NodeExtension struct {
 	// Bridge is the name of the network bridge to which pods are connected, at most 15 characters.
 	// The default is `slipway0`.
 	Bridge string `json:"bridge"`
-	// DNSDevice is the name of the network device with the address in dnsBindAddress, at most 15
-	// characters. The default is `slipway-dns`.
+	// DNSDevice is the name of the network device to which the address in dnsBindAddress is
+	// assigned, at most 15 characters. The default is `slipway-dns`.
 	DNSDevice string `json:"dnsDevice"`
 	// VXLANDevice is the name of the VXLAN device for traffic to pods on other hosts, at most 15
 	// characters. The default is `vxlan_sys_4789`.
 	VXLANDevice string `json:"vxlanDevice"`
-	// PodTransport is the way in which pods' packets reach other hosts. `auto`, the default, sends
-	// packets directly to hosts on the same network segment, and in VXLAN to all other hosts.
-	// `vxlan` sends all packets in VXLAN. `host-gw` sends all packets directly and cannot reach
-	// hosts on other segments. All hosts must use the same value.
+	// PodTransport defines how pods' packets reach other hosts. `auto`, the default, sends packets
+	// directly to hosts on the same network segment, and in VXLAN to all other hosts. `vxlan` sends
+	// all packets in VXLAN. `host-gw` sends all packets directly and cannot reach hosts on other
+	// segments. All hosts must use the same value.
 	PodTransport string `json:"podTransport"`
-	// BalancerAddress is the address at which a master's node reaches the API servers of all
+	// BalancerAddress is the address at which a master's node connects to the API servers of all
 	// masters, if there are several masters. The default is `127.0.0.1:8442`. Other hosts do not
 	// use it.
 	BalancerAddress string `json:"balancerAddress"`
@@ -194,37 +196,39 @@ type NodeExtension struct {
 	// ImageDirectory is a directory with image archives that are loaded at each start. The default
 	// is `<data>/images`.
 	ImageDirectory string `json:"imageDirectory"`
-	// RegistryConfigDirectory is a directory with registries' mirrors and certificates in
+	// RegistryConfigDirectory is a directory with the mirrors and certificates of registries in
 	// containerd's layout (`<registry>/hosts.toml`). The default is `<data>/registries.d`.
 	RegistryConfigDirectory string `json:"registryConfigDirectory"`
-	// SignaturePolicy is the file that determines which images the node may pull, in the format of
-	// podman and skopeo. The default is `/etc/containers/policy.json`. If the file does not exist,
-	// the node may pull all images.
+	// SignaturePolicy is the file that determines which images the node is allowed to pull, in the
+	// format of podman and skopeo. The default is `/etc/containers/policy.json`. If the file does
+	// not exist, the node can pull all images.
 	SignaturePolicy string `json:"signaturePolicy"`
-	// SignatureDirectory is a directory whose files name the signature stores of registries, in the
-	// format of podman and skopeo (registries.d). The default is `/etc/containers/registries.d`.
+	// SignatureDirectory is a directory whose files specify the signature stores of registries, in
+	// the format of podman and skopeo (registries.d). The default is
+	// `/etc/containers/registries.d`.
 	SignatureDirectory string `json:"signatureDirectory"`
 	// RunDirectory is the directory for sockets and for state that is valid until the next reboot.
 	// The default is `<data>/run`. Keep its path short: the kernel limits the path of a socket to
 	// 107 bytes.
 	RunDirectory string `json:"runDirectory"`
 	// FlexVolume adjusts calls to FlexVolume drivers. The key is the driver's name as in a volume's
-	// `flexVolume.driver` (`example.com/loop`). It also applies to the control plane on the same
-	// host. A driver without an entry uses the defaults.
+	// `flexVolume.driver` (`example.com/loop`). The settings also apply to the control plane on the
+	// same host. A driver without an entry uses the defaults.
 	FlexVolume map[string]FlexVolumeDriver `json:"flexVolume"`
-	// LocalStorage configures volumes of the default StorageClass, which are on the node's own
-	// disk.
+	// LocalStorage configures the volumes of the default StorageClass, which are stored on the
+	// node's own disk.
 	LocalStorage LocalStorage `json:"localStorage"`
-	// Shutdown configures how long pods may take to terminate when the machine shuts down.
+	// Shutdown configures how long pods can take to terminate when the machine shuts down.
 	Shutdown Shutdown `json:"shutdown"`
 	// Router configures the router that serves routes on the host's own ports.
 	Router Router `json:"router"`
 }
 
-// Shutdown configures how long pods may take to terminate when the machine shuts down or reboots.
+// Shutdown configures how long pods can take to terminate when the machine shuts down or reboots.
 // It requires systemd-logind. On a machine without systemd-logind, pods are terminated immediately.
 type Shutdown struct {
-	// Period is the time for all pods. The default is `30s`; `0s` means no waiting.
+	// Period is how long all pods together can take. The default is `30s`; `0s` means that pods are
+	// terminated immediately.
 	Period *metav1.Duration `json:"period"`
 	// Critical is the last part of Period, in which pods with the priority class
 	// `system-cluster-critical` or higher are terminated. The default is `10s`.
@@ -233,7 +237,7 @@ type Shutdown struct {
 
 // Router configures a node's router.
 type Router struct {
-	// Disabled turns the node's router off.
+	// Disabled disables the node's router.
 	Disabled bool `json:"disabled"`
 	// Environment contains environment variables of OpenShift 3's router, such as
 	// `ROUTER_STRICT_SNI: "true"`.
@@ -243,8 +247,8 @@ type Router struct {
 // LocalStorage configures the volumes of the driver local.csi.slipway.io on a node: their directory
 // and the disk space that they can use.
 type LocalStorage struct {
-	// Disabled turns the driver off on the node. A control plane on the same host then does not create
-	// the default StorageClass. Existing volumes remain on the disk but are unusable.
+	// Disabled disables the driver on the node. A control plane on the same host then does not
+	// create the default StorageClass. Existing volumes remain on the disk but are unusable.
 	Disabled bool `json:"disabled"`
 	// Directory is the directory for the volumes. The default is `<data>/storage`. Use a separate
 	// disk with XFS or Btrfs for fast snapshots and clones.
@@ -261,7 +265,7 @@ type LocalStorage struct {
 // FlexVolumeDriver adjusts the calls to one FlexVolume driver. Changes take effect at the next
 // start.
 type FlexVolumeDriver struct {
-	// Timeouts contains deadlines by operation, after which the driver is killed: `init`,
+	// Timeouts contains the timeouts by operation, after which the driver is killed: `init`,
 	// `getvolumename`, `attach`, `waitforattach`, `isattached`, `mountdevice`, `mount`,
 	// `expandvolume`, `expandfs`, `unmount`, `unmountdevice`, `detach`. The default is one minute
 	// for init, getvolumename and isattached, 30 minutes for mountdevice and expandfs, and 10
@@ -270,7 +274,7 @@ type FlexVolumeDriver struct {
 	// Concurrency is the maximum number of concurrent calls to the driver on the host's node, and
 	// separately in its control plane. The default is 32.
 	Concurrency int `json:"concurrency"`
-	// VolumeName is the source of the volume name that is passed to detach and that is part of the
+	// VolumeName is the source of the volume name, which is passed to detach and is part of the
 	// paths of mounted devices. `driver`, the default, uses the result of getvolumename. `pv` uses
 	// the name of the PersistentVolume, as in Kubernetes.
 	VolumeName string `json:"volumeName"`

@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// validate returns problems with invalid values in a configuration. Defaults must have been
-// applied.
+// validate returns problems with the values in a configuration. Defaults must have been applied.
 func (c *Config) validate() Problems {
 	master, node := &checker{document: c.master}, &checker{document: c.node}
 	networks := master.master(c.Master)
@@ -47,7 +46,7 @@ func (c *Config) validate() Problems {
 // minIPv6MTU is the minimum MTU for IPv6 (RFC 8200, 5).
 const minIPv6MTU = 1280
 
-// master validates a MasterConfig. It returns the pod networks, followed by the service network.
+// master validates a MasterConfig. It returns the pod networks, followed by the service networks.
 func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	c.listen("servingInfo.bindAddress", m.ServingInfo.BindAddress)
 	c.network("servingInfo.bindNetwork", m.ServingInfo.BindNetwork, m.ServingInfo.BindAddress)
@@ -143,7 +142,8 @@ func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
 	}
 }
 
-// tls validates the TLS version and ciphers for clients, and the named certificates.
+// tls validates the TLS version and ciphers for connections from clients, and the named
+// certificates.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
@@ -227,8 +227,8 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	return append(prefixes, services)
 }
 
-// ingress validates the range from which LoadBalancer services get their addresses: its size, and
-// that it overlaps no other network.
+// ingress validates the network from which addresses are assigned to LoadBalancer services: its
+// size, and that it does not overlap any other network.
 func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	const key = "networkConfig.ingressIPNetworkCIDR"
 	if value == noIngressNetwork || value == "" {
@@ -247,7 +247,7 @@ func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	}
 }
 
-// services validates the service network. It has two keys, each of which is the default for the
+// services validates the service network. Two keys set it, and each of them is the default for the
 // other.
 func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR

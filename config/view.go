@@ -15,7 +15,7 @@ import (
 )
 
 // View returns the effective configuration as two YAML documents, MasterConfig and NodeConfig. Keys
-// are in the order of the types' documentation. Empty keys are omitted. Secrets are replaced with
+// are in the order of the types' fields. Empty keys are omitted. Secrets are replaced with
 // `<redacted>`.
 func (c *Config) View() ([]byte, error) {
 	var out bytes.Buffer
@@ -143,14 +143,14 @@ func word(text string) *yaml.Node {
 	return node
 }
 
-// secretName matches the names of settings, plugin parameters and environment variables that hold
-// secrets.
+// secretName matches the names of settings, plugin parameters and environment variables that
+// contain secrets.
 var secretName = regexp.MustCompile(`(?i)(password|passwd|secret|token|secretkey|apikey|passphrase)$`)
 
 // hide replaces the values of keys whose names denote secrets. It also replaces secrets inside
 // other values: passwords in URLs and private keys. In OpenShift's long form of a secret, it keeps
-// the keys that name the source (env, file, keyFile). An environment variable is a secret if its
-// name denotes a secret.
+// the keys that identify the source (env, file, keyFile). An environment variable is a secret if
+// its name denotes a secret.
 func hide(node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.ShortTag() == "!!str" {
 		if text := redact.Text(node.Value); text != node.Value {

@@ -19,9 +19,9 @@ const nodeHead = `# This host's node: a NodeConfig of OpenShift 3 and the block 
 # Without nodeIP the node uses the address that the machine has at each start.
 `
 
-// WriteDefaults writes the two files in the data directory, for administrators to edit, if they do
-// not exist. It replaces a file from an earlier version that was never edited. It is called only
-// when a host starts.
+// WriteDefaults writes the two configuration files in the data directory if they do not exist, so
+// that administrators can edit them. It replaces a file from an earlier version that was never
+// edited. It is called only when a host starts.
 func WriteDefaults(dataDir string) error {
 	for path, content := range map[string]string{
 		MasterFile(dataDir): defaultMasterFile(),
@@ -53,9 +53,9 @@ func unchanged(path string) bool {
 }
 
 // defaultMasterFile returns the MasterConfig that the first start writes. As in OpenShift 3, the
-// master resolves service names for clients outside pods, and etcd uses upstream's default ports.
-// Clusters created by earlier versions, whose file has no etcdConfig, keep the ports from
-// DefaultMaster.
+// master resolves service names for clients outside pods. etcd uses upstream's default ports.
+// Clusters created by earlier versions, whose file does not contain etcdConfig, keep the ports that
+// DefaultMaster sets.
 func defaultMasterFile() string {
 	return masterFileWithoutDNS() + `etcdConfig:
   address: 127.0.0.1:2379

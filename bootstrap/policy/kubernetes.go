@@ -18,7 +18,7 @@ import (
 //go:embed kubernetes.json
 var kubernetesText []byte
 
-// Kubernetes is the default policy that the Kubernetes API server creates.
+// Kubernetes contains the default policy that the Kubernetes API server creates.
 type Kubernetes struct {
 	Roles    []rbacv1.ClusterRole        `json:"roles"`
 	Bindings []rbacv1.ClusterRoleBinding `json:"bindings"`
@@ -50,8 +50,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 			all = append(all, role)
 			continue
 		}
-		// Kubernetes' roles have no descriptions. Labels determine into which roles a role's rules
-		// are aggregated.
+		// Kubernetes' roles have no descriptions. Labels determine the roles into which a role's
+		// rules are aggregated.
 		both := &all[i]
 		both.Annotations = join(both.Annotations, role.Annotations)
 		both.Labels = join(both.Labels, role.Labels)

@@ -18,8 +18,8 @@ var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestMatrixOfRolesResourcesAndVerbs checks every default role for every verb on every resource
 // that a role names, and on one resource that no role names. The golden file lists the allowed
-// verbs. A role that the file does not list allows nothing. Resources in the empty API group are
-// listed as "core".
+// verbs. A role that is not in the file allows nothing. Resources in the empty API group are listed
+// as "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {

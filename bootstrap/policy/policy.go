@@ -1,5 +1,5 @@
-// Package policy contains, as data, the cluster roles and cluster role bindings that every cluster
-// starts with.
+// Package policy contains, as data, the cluster roles and cluster role bindings that exist in every
+// new cluster.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user),
 // and 3.11 Cluster Administration, chapter 10 (the bindings). Roles that these documents name
@@ -22,7 +22,7 @@ var rolesText string
 //go:embed bindings.txt
 var bindingsText string
 
-// These are the annotations of default roles.
+// Annotations of default roles.
 const (
 	descriptionAnnotation = "openshift.io/description"
 	systemOnlyAnnotation  = "authorization.openshift.io/system-only"

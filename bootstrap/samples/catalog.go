@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// stream is an image stream for an image.
+// stream is an image stream of an image.
 type stream struct {
 	*Image
 	// Name is the name of the stream.
 	Name string
 }
 
-// Languages returns the languages that the stream can build. If version is set, the first language
-// includes the version.
+// Languages returns the languages that the stream can build. If version is set, the list begins
+// with an additional entry that includes the version.
 func (s stream) Languages(version string) []string {
 	languages := append([]string{s.Name}, s.Supports...)
 	if version == "" {
@@ -34,31 +34,33 @@ func streams(images []*Image) (all []stream) {
 	return all
 }
 
-// entry is a template of the catalog.
+// entry is a template in the catalog.
 type entry struct {
-	// file is the name of the source text in the templates folder. name is the template's name.
+	// file is the name of the template's source in the templates folder. name is the template's
+	// name.
 	file, name string
 	values     any
 }
 
-// database is a template that starts a database, or the database part of an application template.
+// database describes a template that starts a database, or the database part of an application
+// template.
 type database struct {
 	stream
-	// Persistent is set if a volume keeps the data.
+	// Persistent means that the data is stored on a volume.
 	Persistent bool
 	// Prefix is the prefix of parameter and environment variable names. Label is the database's
 	// label.
 	Prefix string
 	// Scheme is the URL scheme of the service.
 	Scheme string
-	// Keys are the keys of the database's secret.
+	// Keys lists the keys of the database's secret.
 	Keys []key
 }
 
-// key is a key of a database's secret.
+// key describes a key of a database's secret.
 type key struct {
-	// Name is the key in the secret. Parameter is the parameter of database templates, without the
-	// prefix. Variable is the image's environment variable.
+	// Name is the key in the secret. Parameter is the name of the parameter in database templates,
+	// without the prefix. Variable is the image's environment variable.
 	Name, Parameter, Variable string
 	// DisplayName and Description describe the template parameter.
 	DisplayName, Description string
@@ -90,7 +92,7 @@ var keysOf = map[string][]key{
 	},
 }
 
-// exposed returns the name under which a binding exposes the key with the given parameter.
+// exposed returns the name under which a binding exposes the secret key with the given parameter.
 func exposed(parameter string) string {
 	names := map[string]string{"USER": "username", "DATABASE": "database_name"}
 	return cmp.Or(names[parameter], strings.ToLower(parameter))
@@ -102,7 +104,7 @@ var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL",
 // schemes maps a parameter prefix to the URL scheme of the database's service.
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
-// templates returns the templates for which images exist.
+// templates returns the templates whose images exist.
 func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {
@@ -134,14 +136,14 @@ func databaseOf(stream stream, persistent bool) database {
 	return database{stream: stream, Persistent: persistent, Prefix: prefix, Scheme: schemes[prefix], Keys: keysOf[prefix]}
 }
 
-// application is a template that builds an application from source.
+// application describes a template that builds an application from source.
 type application struct {
 	stream
-	// Persistent is set if the application stores data on a volume.
+	// Persistent means that the application stores data on a volume.
 	Persistent bool
 }
 
-// named is a template whose name differs from the name of its stream.
+// named describes a template whose name differs from the name of its stream.
 type named struct {
 	stream
 	Template string

@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 )
 
-// Compiled runs the commands in Compile in the file system of an archive that Unpack has written,
-// and adds the result to the archive. It requires root. work is a directory for temporary files.
+// Compiled extracts an archive that Unpack has written, runs the commands in Compile in the
+// resulting directory, and writes the directory back to the archive. It requires root. work is a
+// directory for temporary files.
 func (i *Image) Compiled(ctx context.Context, archive, work string) error {
 	system, own := filepath.Join(work, "system"), filepath.Join(work, "own")
 	if err := os.Mkdir(system, 0o755); err != nil {

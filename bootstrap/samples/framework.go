@@ -2,10 +2,10 @@ package samples
 
 import "fmt"
 
-// framework is a template for an application with a database.
+// framework describes a template for an application with a database.
 type framework struct {
-	// Name is the template's name. Framework is the first part of this name, and the database
-	// user's name.
+	// Name is the template's name. Framework is the first part of this name, and also the name of
+	// the database user.
 	Name, Framework, DisplayName, Icon string
 	// Builder, BuilderName and BuilderVersion identify the image stream of the language.
 	Builder, BuilderName, BuilderVersion string
@@ -13,14 +13,14 @@ type framework struct {
 	// Repository is the default source repository. Health is the URL path for health checks. Hook
 	// is the command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	// Prefixed is set if the pods also get the database's values as environment variables with the
-	// database's own names.
+	// Prefixed means that the pods also have environment variables with the database's values and
+	// the database image's own names.
 	Prefixed   bool
 	Parameters []setting
 }
 
-// setting is an application parameter. It becomes an environment variable of the application's
-// pods, its builds, or both.
+// setting describes an application parameter. It becomes an environment variable of the
+// application's pods, its builds, or both.
 type setting struct {
 	// Name is the parameter's name. Variable is the pods' environment variable, and Build is the
 	// builds' environment variable. Secret is the key in the application's secret, or "".
@@ -33,11 +33,11 @@ type setting struct {
 
 const tokenPattern = "[a-zA-Z0-9]{50}"
 
-// kinds contains the frameworks, without their databases and builders.
+// kinds lists the frameworks, without their databases and builders.
 var kinds = []struct {
 	framework
 	database string
-	// names contains the template's name with an ephemeral database and its name with a persistent
+	// names contains the names of the template with an ephemeral database and with a persistent
 	// database.
 	names [2]string
 }{
@@ -97,7 +97,7 @@ var kinds = []struct {
 	},
 }
 
-// frameworks returns the framework templates for which streams exist.
+// frameworks returns the framework templates whose image streams exist.
 func frameworks(streams []stream) (all []entry, err error) {
 	byName := map[string]stream{}
 	for _, stream := range streams {

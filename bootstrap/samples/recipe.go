@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Archive is the name of the file in a recipe's directory that contains the unpacked packages, as
-// written by Unpack.
+// Archive is the name of the file in a recipe's directory that contains the unpacked packages.
+// Unpack writes this file.
 const Archive = "rootfs.tar"
 
 // WriteRecipe writes a Dockerfile, and the files that it copies, into a directory. The caller must
@@ -37,7 +37,7 @@ func (i *Image) WriteRecipe(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644)
 }
 
-// writeRoot writes the image's own files into a directory. It reports whether the image has any.
+// writeRoot writes the image's own files into a directory. exist reports whether the image has any.
 func (i *Image) writeRoot(dir string) (exist bool, err error) {
 	err = i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
 		exist = true
@@ -58,7 +58,7 @@ func writeDirectory(path string) error {
 	return os.Chmod(path, 0o775)
 }
 
-// dockerfile returns the Dockerfile. copies is set if the image has files of its own.
+// dockerfile returns the Dockerfile. copies means that the image has files of its own.
 func (i *Image) dockerfile(copies bool) (string, error) {
 	lines := []string{"FROM scratch", "ADD " + Archive + " /"}
 	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": i.Home, "LANG": "C.UTF-8"}

@@ -27,15 +27,15 @@ var files embed.FS
 // name.
 type Image struct {
 	Name string `json:"-"`
-	// DisplayName, Description, Icon and Tags are for the web console's catalog. Icon is an icon
-	// class of OpenShift's console, without the prefix icon-.
+	// DisplayName, Description, Icon and Tags describe the image in the web console's catalog. Icon
+	// is an icon class of OpenShift's console, without the prefix icon-.
 	DisplayName, Description, Icon string
 	Tags                           []string
-	// Version is the image stream tag in addition to latest.
+	// Version is the image stream tag that exists in addition to latest.
 	Version string
-	// Streams are the names of the image's image streams. The default is the image's name.
+	// Streams lists the names of the image's image streams. The default is the image's name.
 	Streams []string
-	// Supports are the languages for which the catalog offers this builder, in addition to its
+	// Supports lists the languages for which the catalog offers this builder, in addition to its
 	// stream names.
 	Supports []string
 	// If the image is a builder, Example is the folder of the example application in Slipway's
@@ -44,16 +44,16 @@ type Image struct {
 	// Base is the name of the image to which this image adds files, or "". An image with a base has
 	// no packages and inherits its base's settings.
 	Base string
-	// Packages are the names of Debian packages. Omit contains patterns for package paths that the
-	// image omits. Keep contains patterns for exceptions from Omit.
+	// Packages lists the names of Debian packages. Omit contains patterns for package paths that
+	// the image omits. Keep contains patterns for exceptions from Omit.
 	Packages, Omit, Keep []string
-	// Programs are the names of Slipway programs that are installed in the image's /usr/bin.
+	// Programs lists the names of Slipway programs that are installed in the image's /usr/bin.
 	Programs []string
 	// Include lists folders in shared whose files are added to the image, in addition to the files
 	// in its root.
 	Include []string
-	// UID is the image's user ID, and User is the user's name. Clusters choose another user ID, in
-	// the group root.
+	// UID is the image's user ID, and User is the user's name. Clusters run the image with a
+	// different user ID, in the group root.
 	UID  int
 	User string
 	// Home is the user's home directory. The group root can write to it and to the directories in
@@ -65,15 +65,15 @@ type Image struct {
 	// Port and Service are the number and the name of the image's port.
 	Port    int
 	Service string
-	// Env contains the image's environment variables. Command is a program without arguments.
-	// Entrypoint is a program that gets the container's arguments.
+	// Env contains the image's environment variables. Command is a program that runs without
+	// arguments. Entrypoint is a program that receives the container's arguments.
 	Env                 map[string]string
 	Command, Entrypoint string
 	// Compile contains shell commands that, like Setup, run when the image is created. The
-	// environment variable IMAGE_ROOT is a directory with the image's own files.
+	// environment variable IMAGE_ROOT contains the path of a directory with the image's own files.
 	Compile string
-	// Setup contains shell commands that run in the image's root directory after the packages are
-	// unpacked.
+	// Setup contains shell commands that run in the image's root directory after the packages have
+	// been unpacked.
 	Setup string
 
 	base *Image
@@ -85,7 +85,7 @@ func (i *Image) Reference() string { return "localhost/sample-" + i.Name + ":" +
 // Builder reports whether the image builds applications from source.
 func (i *Image) Builder() bool { return slices.Contains(i.Tags, "builder") }
 
-// Directory is the working directory of the image.
+// Directory returns the working directory of the image.
 func (i *Image) Directory() string {
 	if i.Builder() {
 		return i.Home + "/src"
@@ -119,7 +119,7 @@ func Images() (images []*Image, err error) {
 	return images, nil
 }
 
-// complete finds the base of an image without packages, and sets the defaults of other images.
+// complete sets the base of an image without packages, and the defaults of other images.
 func (i *Image) complete(images []*Image) error {
 	if i.Base != "" {
 		at := slices.IndexFunc(images, func(image *Image) bool { return image.Name == i.Base })
@@ -133,9 +133,9 @@ func (i *Image) complete(images []*Image) error {
 	return nil
 }
 
-// Select returns the images with the given names, in the given order, or all images if there are no
-// names. An image's base precedes it. Each image can also be selected by the name of its second
-// stream.
+// Select returns the images with the given names, in the given order, or all images if no names are
+// given. An image's base precedes the image. Each image can also be selected by the name of its
+// second stream.
 func Select(names []string) ([]*Image, error) {
 	all, err := Images()
 	if err != nil {
@@ -206,7 +206,8 @@ func Manifests() (manifests []Manifest, err error) {
 	return manifests, nil
 }
 
-// rootFiles calls add for each of the image's own files. The file's path is relative to the root.
+// rootFiles calls add for each of the image's own files. The file's name is relative to the root
+// directory.
 func (i *Image) rootFiles(add func(name string, content []byte, mode fs.FileMode) error) error {
 	roots := []string{path.Join("images", i.Name, "root")}
 	for _, folder := range i.Include {
@@ -237,7 +238,7 @@ func filesBelow(root string, add func(name string, content []byte, mode fs.FileM
 	})
 }
 
-// prometheusConfiguration returns the configuration for a Prometheus that runs in a pod.
+// prometheusConfiguration returns the configuration for Prometheus in a pod.
 func prometheusConfiguration() string {
 	const account = "/var/run/secrets/kubernetes.io/serviceaccount/"
 	return monitoring.Configuration(monitoring.Files{
@@ -245,7 +246,7 @@ func prometheusConfiguration() string {
 	})
 }
 
-// indent indents each line of a text.
+// indent indents each line of text by the given number of spaces.
 func indent(spaces int, text string) string {
 	prefix := strings.Repeat(" ", spaces)
 	return prefix + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n"+prefix)

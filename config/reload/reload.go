@@ -13,36 +13,36 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// Adjustment applies changes to some settings without a restart.
+// Adjustment applies changes of some settings without a restart.
 type Adjustment struct {
-	// Keys are the settings, each with all settings below it.
+	// Keys lists the settings. Each setting includes all settings below it.
 	Keys []string
-	// Prepare creates the objects for a configuration. The returned apply function puts them into
-	// effect.
+	// Prepare creates the objects that a configuration requires. The returned function apply puts
+	// them into effect.
 	Prepare func(next *config.Config) (apply func(), err error)
 }
 
-// defaultInterval is the time between two checks of the files.
+// defaultInterval is the default interval between checks of the files.
 const defaultInterval = time.Second
 
 // retryChecks is the number of checks after which a rejected configuration is tried again. The
-// cause of the error can be in another file, such as a certificate.
+// cause of the error might have been in another file, such as a certificate.
 const retryChecks = 10
 
-// Reloader applies changes to configuration files. It reads a file when two consecutive checks find
-// the same state, so that it does not read a file that is being written. It prepares all
-// adjustments before it applies the first adjustment: a configuration takes effect as a whole or
+// Reloader applies changes to configuration files. It reads a file only when two consecutive checks
+// find the same state, so that it does not read a file that is being written. It prepares all
+// adjustments before it applies the first adjustment, so a configuration takes effect as a whole or
 // not at all.
 type Reloader struct {
 	// Load reads the configuration.
 	Load func() (*config.Config, error)
-	// Files are the files that Load reads.
+	// Files lists the files that Load reads.
 	Files []string
 	// Start is the configuration with which the process started.
 	Start *config.Config
-	// Adjustments are the components that can apply a change.
+	// Adjustments lists the adjustments that can apply a change without a restart.
 	Adjustments []Adjustment
-	// Interval is the time between checks. The default is one second.
+	// Interval is the interval between checks. The default is one second.
 	Interval time.Duration
 
 	note func(string)
@@ -57,11 +57,11 @@ type Reloader struct {
 // Name returns the component's name.
 func (r *Reloader) Name() string { return "configuration" }
 
-// Notes sets the function that reports settings that are not in effect.
+// Notes sets the function that is called with messages about settings that are not in effect.
 func (r *Reloader) Notes(note func(string)) { r.note = note }
 
-// Init records the state of the files. It must be called as soon as the configuration has been
-// read, so that later changes are detected.
+// Init records the state of the files. It must be called immediately after the configuration has
+// been read, so that later changes are detected.
 func (r *Reloader) Init() {
 	r.startState = stateOf(r.Files)
 	next, err := r.Load()
@@ -103,7 +103,7 @@ func (r *Reloader) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// reload applies the files and reports the result.
+// reload applies the configuration in the files and reports the result.
 func (r *Reloader) reload() {
 	pending, err := r.apply()
 	previous := r.rejected
@@ -132,7 +132,7 @@ func (r *Reloader) report(note string) {
 	}
 }
 
-// apply applies all adjustments. It returns the changed settings that require a restart.
+// apply applies all adjustments. pending lists the changed settings that require a restart.
 func (r *Reloader) apply() (pending []string, err error) {
 	for i, file := range r.Files {
 		if r.read[i] == (fileState{}) && r.startState[i] != (fileState{}) {
