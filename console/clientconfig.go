@@ -15,7 +15,7 @@ type clientConfig struct {
 	Downloads      []download  `json:"downloads"`
 }
 
-// serveConfig sends the settings that the browser needs.
+// serveConfig sends the settings that the browser requires.
 func (s *server) serveConfig(w http.ResponseWriter, _ *http.Request) {
 	current := s.settings()
 	w.Header().Set("Content-Type", "application/json")

@@ -3,9 +3,9 @@
 //
 // The console is an OAuth client that uses the authorization code flow with PKCE. The access token
 // is in an encrypted cookie, which scripts cannot read. No process stores the token, so every
-// master can serve every session. A request below /console/proxy gets the token from the cookie and
-// continues in the API server's own handler chain. The chain authenticates, authorizes, limits and
-// audits it like a request with a bearer token.
+// master can serve every session. A request below /console/proxy receives the token from the cookie
+// and continues in the API server's own handler chain. The chain authenticates, authorizes, limits
+// and audits it like a request with a bearer token.
 //
 // The browser part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
 package console
@@ -39,7 +39,7 @@ const (
 	downloadsPath = Path + "downloads/"
 )
 
-// Config is the console's configuration.
+// Config configures the console.
 type Config struct {
 	// PublicURL is the API server's address for browsers, such as https://master:8443.
 	PublicURL string
@@ -61,14 +61,14 @@ type Sessions interface {
 	Seal(name string, value any) (string, error)
 	Open(name, text string, into any) error
 	// Generation returns a value that changes when all sessions of an access token's user are
-	// ended. If the token or its user no longer exists, the error is a not found error.
+	// ended. If the token or its user no longer exists, the error is a not-found error.
 	Generation(ctx context.Context, token string) (string, error)
 	// LogOut deletes an access token. It ends all sessions of the token's user and of the user
 	// whose session cookie is in the request.
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
-// Feature returns the console as a feature of the API server.
+// Feature returns the console for registration in the API server.
 func Feature(config Config) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		client, err := loopback(deps.Loopback)
@@ -96,7 +96,7 @@ type server struct {
 	exchange *tokenClient
 	content  fs.FS
 	files    map[string]file
-	// current holds the last valid settings.
+	// current contains the last valid settings.
 	current atomic.Pointer[settings]
 }
 
@@ -111,8 +111,8 @@ func newServer(config Config, exchange *tokenClient) (*server, error) {
 	return s, err
 }
 
-// handlers returns the handlers for public paths. They change state, so auditing and the limits for
-// unauthenticated clients apply to them.
+// handlers returns the handlers for public paths. The handlers change state, so auditing and the
+// limits for unauthenticated clients apply to their requests.
 func (s *server) handlers() map[string]http.Handler {
 	return map[string]http.Handler{
 		loginPath:    s.harden(s.serveLogin),
@@ -130,8 +130,8 @@ func isPage(r *http.Request) bool {
 // authentication. It redirects browsers from the root path to the console. Files are not served by
 // public handlers, because the API server closes the HTTP/2 connection after each response to an
 // unauthenticated client, and a page loads dozens of files. Other requests pass through unchanged,
-// with two exceptions. Session cookies are removed from API requests. API responses get
-// sandboxPolicy if a browser with a session or a client certificate could show a pod's page on the
+// with two exceptions. Session cookies are removed from API requests. filter adds sandboxPolicy to
+// API responses if a browser with a session or a client certificate could show a pod's page on the
 // console's origin.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()

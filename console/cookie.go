@@ -40,12 +40,12 @@ type login struct {
 	Expires time.Time
 }
 
-// csrfHeader is the header that contains session.CSRF. Other sites' pages and documents that the
-// API serves can neither read the value nor make a browser send the header.
+// csrfHeader is the header that contains session.CSRF. Pages on other sites, and documents that the
+// API serves, can neither read the value nor cause a browser to send the header.
 const csrfHeader = "X-CSRF-Token"
 
 // session returns a request's session. ok is false if the request has no session, if the session
-// has expired or was ended by a logout, or if its generation cannot be read.
+// has expired or was ended by a logout, or if the user's current generation cannot be read.
 func (s *server) session(r *http.Request) (of session, ok bool) {
 	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
 		return session{}, false

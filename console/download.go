@@ -18,7 +18,7 @@ var clients = []struct{ file, system, architecture string }{
 	{"oc-windows-amd64", "windows", "amd64"}, {"oc-windows-arm64", "windows", "arm64"},
 }
 
-// download is a client that users can download.
+// download describes a client that users can download.
 type download struct {
 	System       string `json:"system"`
 	Architecture string `json:"architecture"`
@@ -51,7 +51,7 @@ func (s *server) downloads() []download {
 	return all
 }
 
-// downloadTimeout is the maximum time in which a browser must download a client.
+// downloadTimeout is the maximum time that a browser can take to download a client.
 const downloadTimeout = 15 * time.Minute
 
 // serveDownload sends a client to a logged-in user.

@@ -21,7 +21,8 @@ type tokenClient struct {
 	http *http.Client
 }
 
-// loopback returns a client for the server in config, without config's credentials.
+// loopback returns a client for the server in config. The client does not send config's
+// credentials.
 func loopback(config *rest.Config) (*tokenClient, error) {
 	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
 	if err != nil {

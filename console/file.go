@@ -23,8 +23,8 @@ import (
 //go:embed dist
 var embedded embed.FS
 
-// file is one of the console's files. If compression makes a file smaller, only its compressed
-// forms are embedded. The content is not kept in memory.
+// file is one of the console's files. If compression reduces the size of a file, only its
+// compressed forms are embedded. The content is not kept in memory.
 type file struct {
 	contentType string
 	etag        string
@@ -33,7 +33,7 @@ type file struct {
 	forms map[string]string
 }
 
-// index is the page that the server returns for all of the console's other paths.
+// index is the name of the page that the server returns for the console's paths that are not files.
 const index = "index.html"
 
 // readFiles returns the files by path, such as assets/index-1a2b3c4d.js. It returns no files if the
@@ -113,18 +113,18 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 		}
 		header.Set("Cache-Control", "no-cache")
 	}
-	// The deadline protects against browsers that do not read. The response writers in tests do not
-	// support deadlines.
+	// The deadline protects against browsers that do not read the response. The response writers in
+	// tests do not support deadlines.
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetWriteDeadline(time.Now().Add(fileTimeout))
 	s.write(w, r, f)
 	_ = deadline.SetWriteDeadline(time.Time{})
 }
 
-// fileTimeout is the maximum time in which a browser must read a file.
+// fileTimeout is the maximum time that a browser can take to read a file.
 const fileTimeout = time.Minute
 
-// write sends the smallest form of a file that the client accepts.
+// write sends a file in the smallest form that the client accepts.
 func (s *server) write(w http.ResponseWriter, r *http.Request, f file) {
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)

@@ -22,16 +22,16 @@ type fixture struct {
 	form    url.Values
 	request *http.Request // to the API
 	revoked []string
-	// generation and generationError are the results of Sessions.Generation.
+	// generation and generationError are the values that Sessions.Generation returns.
 	generation      string
 	generationError error
 	errors          []error
-	// pod handles requests that the API proxies to a pod.
+	// pod handles the requests that the API proxies to a pod.
 	pod http.HandlerFunc
 }
 
-// sealed stores cookie values in plain text. It rejects a value that was sealed for a cookie with
-// another name.
+// sealed stores cookie values in plain text. It rejects a value that was sealed for a cookie with a
+// different name.
 type sealed struct{ f *fixture }
 
 func (s sealed) Seal(name string, value any) (string, error) {
@@ -117,7 +117,7 @@ type browser struct {
 
 func (f *fixture) browser() *browser { return &browser{f, map[string]*http.Cookie{}} }
 
-// send sends a request and stores the cookies from the response.
+// send sends a request and stores the response's cookies.
 func (b *browser) send(method, target string, change func(*http.Request)) *httptest.ResponseRecorder {
 	b.f.t.Helper()
 	b.f.request = nil

@@ -3,13 +3,13 @@ package console
 import "net/http"
 
 // contentPolicy allows a page to load only the console's own files, and the extensions' scripts and
-// style sheets, which replace the two verbs. A page can connect only to its own origin. The policy
-// blocks inline scripts and styles, and frames.
+// style sheets, whose URLs replace the two verbs in the text. A page can connect only to its own
+// origin. The policy blocks inline scripts and styles, and frames.
 const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'%s; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// sandboxPolicy gives an API document, such as a page that a pod serves, an opaque origin, so that
-// the document cannot act as one of the console's pages.
+// sandboxPolicy assigns an opaque origin to an API document, such as a page that a pod serves, so
+// that the document cannot act as one of the console's pages.
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // harden sets security headers on every console response. serveFile overrides Cache-Control.

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Parameters of the login page. passedParameter marks a request that was redirected to the
+// Parameters of the login page. passedParameter marks a request that has been redirected to the
 // console's address, so that a proxy that changes the Host header does not cause a redirect loop.
 const (
 	thenParameter   = "then"
@@ -30,8 +30,8 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	start := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
-	// The OAuth server, or an identity provider behind it, is another site, so the cookie cannot be
-	// strict.
+	// The OAuth server, or an identity provider behind it, is a different site, so the cookie
+	// cannot be strict.
 	if err := s.set(w, loginCookie, start, http.SameSiteLaxMode); err != nil {
 		s.fail(w, r, "server_error", err)
 		return
@@ -86,7 +86,7 @@ func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 }
 
 // fail redirects to the console's page for failed logins. code is an OAuth error code, or
-// login_expired. cause is reported unless it is nil.
+// login_expired. If cause is not nil, fail reports it.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, code string, cause error) {
 	if cause != nil {
 		s.Report(cause)
@@ -116,8 +116,8 @@ func optional(t time.Time) *time.Time {
 	return &t
 }
 
-// serveLogout ends all of the user's sessions and deletes the session's token. Even if that fails,
-// it removes the session from the browser.
+// serveLogout ends all of the user's sessions and deletes the session's token. Even if an error
+// occurs, it removes the session from the browser.
 func (s *server) serveLogout(w http.ResponseWriter, r *http.Request) {
 	of, ok := s.session(r)
 	switch {

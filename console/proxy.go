@@ -42,8 +42,8 @@ func hasCertificate(r *http.Request) bool {
 // hostPrefix is the prefix of the cookie names of the console and the login pages.
 const hostPrefix = "__Host-"
 
-// withoutSessions returns an API request without session cookies. The API does not use these
-// cookies itself, but would pass them on to a pod if the browser has a client certificate.
+// withoutSessions returns an API request without session cookies. The API itself does not use these
+// cookies, but would pass them on to a pod if the browser has a client certificate.
 func withoutSessions(r *http.Request) *http.Request {
 	lines := r.Header["Cookie"]
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, hostPrefix) }) {
@@ -75,7 +75,7 @@ func isAPI(path string) bool {
 	})
 }
 
-// isPodProxy reports whether a path leads to a pod, service or node, which sends its own response.
+// isPodProxy reports whether the response for a path comes from a pod, service or node.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
 // sameOrigin reports whether a page on this host sent a request. Cookies belong to one host name,
@@ -85,14 +85,14 @@ func sameOrigin(r *http.Request) bool {
 	return err == nil && origin.Scheme == "https" && origin.Host == r.Host
 }
 
-// forwarded holds the request headers that are passed to the API. Headers that authenticate or
-// impersonate a user are not among them.
+// forwarded lists the request headers that are passed to the API. It does not contain headers that
+// authenticate or impersonate a user.
 var forwarded = []string{
 	"Accept", "Accept-Encoding", "Connection", "Content-Length", "Content-Type", "If-Match", "If-None-Match", "Range",
 	"User-Agent", "X-Forwarded-For", "X-Real-Ip",
 }
 
-// forwardedWebSocket holds the additional headers of a WebSocket request that are passed to the
+// forwardedWebSocket lists the additional headers of a WebSocket request that are passed to the
 // API. The API's WebSockets require an origin.
 var forwardedWebSocket = []string{
 	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
@@ -103,7 +103,7 @@ var forwardedWebSocket = []string{
 const acceptParameter = "accept"
 
 // authorized returns a request for an API path with an access token. It removes the browser's
-// client certificate, so that a request with an invalid token does not get the certificate's
+// client certificate, so that a request with an invalid token does not have the certificate's
 // permissions.
 func authorized(r *http.Request, target, token string) *http.Request {
 	request := r.WithContext(r.Context())
@@ -136,25 +136,26 @@ func authorized(r *http.Request, target, token string) *http.Request {
 	return request
 }
 
-// passed holds the response headers that are passed to the browser. The API passes on all of a
-// pod's headers. Some of the other headers affect the browser, such as Location, Set-Cookie,
-// Clear-Site-Data and Alt-Svc.
+// passed lists the response headers that are passed to the browser. The API passes on all of a
+// pod's headers. Some headers that are not in the list affect the browser, such as Location,
+// Set-Cookie, Clear-Site-Data and Alt-Svc.
 var passed = []string{
 	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",
 }
 
-// cleaned removes all headers except those in passed from responses, and sets sandboxPolicy.
+// cleaned is a response writer that removes all headers except the headers in passed, and sets
+// sandboxPolicy.
 type cleaned struct {
 	http.ResponseWriter
 	done bool
 }
 
-// Unwrap returns the connection's writer.
+// Unwrap returns the underlying response writer.
 func (c *cleaned) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// WriteHeader writes the cleaned header. It discards informational responses (RFC 9110, section
-// 15.2), because further headers follow them.
+// WriteHeader writes the remaining headers. It discards informational responses (RFC 9110, section
+// 15.2), because more headers follow them.
 func (c *cleaned) WriteHeader(status int) {
 	if status < http.StatusOK {
 		return
@@ -163,7 +164,7 @@ func (c *cleaned) WriteHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write writes the body, after the cleaned header.
+// Write writes the body, after the remaining headers.
 func (c *cleaned) Write(body []byte) (int, error) {
 	c.clean()
 	return c.ResponseWriter.Write(body)
@@ -186,7 +187,7 @@ func (c *cleaned) clean() {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// refuse sends a Status object, as the API does.
+// refuse sends an error as a Status object, as the API does.
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// This is the ConfigMap that configures the console, as in OpenShift 3.9 to 3.11.
+// The ConfigMap that configures the console, as in OpenShift 3.9 to 3.11.
 const (
 	settingsNamespace = "openshift-web-console"
 	settingsName      = "webconsole-config"
@@ -25,11 +25,11 @@ const (
 type settings struct {
 	Kind       string `json:"kind"`
 	APIVersion string `json:"apiVersion"`
-	// ClusterInfo holds addresses for browsers. An empty address means the default.
+	// ClusterInfo contains addresses for browsers. An empty address means the default.
 	ClusterInfo clusterInfo `json:"clusterInfo"`
 	Features    struct {
 		// InactivityTimeoutMinutes is the time in minutes after which an inactive user's session
-		// ends. 0 means never.
+		// ends. 0 means that it never ends.
 		InactivityTimeoutMinutes        int  `json:"inactivityTimeoutMinutes"`
 		ClusterResourceOverridesEnabled bool `json:"clusterResourceOverridesEnabled"`
 	} `json:"features"`
@@ -41,7 +41,7 @@ type clusterInfo struct {
 	// ConsolePublicURL is the console's address, and MasterPublicURL is the API server's address.
 	ConsolePublicURL string `json:"consolePublicURL"`
 	MasterPublicURL  string `json:"masterPublicURL"`
-	// LoggingPublicURL and MetricsPublicURL are the addresses of pages that show old logs and
+	// LoggingPublicURL and MetricsPublicURL are the addresses of pages that show archived logs and
 	// metrics.
 	LoggingPublicURL string `json:"loggingPublicURL"`
 	MetricsPublicURL string `json:"metricsPublicURL"`
@@ -51,7 +51,7 @@ type clusterInfo struct {
 	AdminConsolePublicURL string `json:"adminConsolePublicURL"`
 }
 
-// extensions holds scripts and style sheets that the console's page loads.
+// extensions lists the scripts and style sheets that the console's page loads.
 type extensions struct {
 	ScriptURLs     []string `json:"scriptURLs"`
 	StylesheetURLs []string `json:"stylesheetURLs"`

@@ -15,7 +15,7 @@ import (
 // settings returns the last valid settings.
 func (s *server) settings() *settings { return s.current.Load() }
 
-// follow applies the ConfigMap's settings whenever they change, until ctx is done. It returns once
+// follow applies the ConfigMap's settings whenever they change, until ctx is done. It returns after
 // the settings have been read. If new settings are invalid, the previous settings remain in effect.
 // Without the ConfigMap, the defaults apply.
 func (s *server) follow(ctx context.Context, client kubernetes.Interface) error {

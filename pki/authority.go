@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// backdated is the time by which authorities are backdated, to tolerate clocks on other machines
-// that are behind.
+// backdated is the time by which the certificates of authorities are backdated, because the clocks
+// of other machines might be behind.
 const backdated = time.Hour
 
 // Backdating is the time by which all other certificates are backdated. Kubernetes' signers use the
@@ -34,12 +34,13 @@ type authority struct {
 type authoritySpec struct {
 	files Pair
 	name  string
-	// replaceable is set if only the cluster uses the authority, and its clients reload its
-	// successor.
+	// replaceable means that only the cluster uses the authority, and that its clients reload the
+	// authority's successor.
 	replaceable bool
 }
 
-// authoritySpecs returns the certificate authorities. name is the first part of the common name.
+// authoritySpecs returns the certificate authorities. name is the first part of a certificate's
+// common name.
 func (i *issuer) authoritySpecs() []authoritySpec {
 	return []authoritySpec{
 		{files: i.credentials.CA, name: "openshift-signer"},
@@ -92,7 +93,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	return nil
 }
 
-// hasLeaf reports whether a certificate that the authority signed exists.
+// hasLeaf reports whether any certificate that the authority signed exists.
 func (i *issuer) hasLeaf(files Pair) bool {
 	for _, l := range i.leaves() {
 		if _, err := os.Lstat(l.files.Cert); l.authority == files && err == nil {
@@ -128,7 +129,7 @@ func (i *issuer) ensureAuthorities() error {
 	return i.ensureServiceCA()
 }
 
-// serves reports whether a replaceable authority is valid and does not need renewal yet.
+// serves reports whether a replaceable authority is valid and does not have to be renewed yet.
 func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
@@ -137,7 +138,7 @@ func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 
 // ensureServiceCA writes the CA bundle that verifies services' certificates: first the signer's
 // certificate, then the unexpired certificates of earlier signers, because certificates that
-// earlier signers issued may still be in use.
+// earlier signers issued might still be in use.
 func (i *issuer) ensureServiceCA() error {
 	signer := i.authorities[i.credentials.ServiceSigner.Cert].cert
 	bundle := encodePEM("CERTIFICATE", signer.Raw)

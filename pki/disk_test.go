@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestFullDiskIsReportedAndDamagesNothing starts on file systems that fill up at different points.
+// TestFullDiskIsReportedAndDamagesNothing issues certificates on file systems that become full at
+// different points.
 func TestFullDiskIsReportedAndDamagesNothing(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {

@@ -32,11 +32,11 @@ const encryptionHead = `# The API server encrypts secrets with these keys. Keep 
 # encrypted data is lost. The first key of a list encrypts. All keys decrypt.
 `
 
-// EnsureEncryption makes the file encryption.yaml in dir encrypt EncryptedResources or, if encrypt
-// is false, only decrypt them. A new file gets a generated key for XSalsa20 and Poly1305
-// (secretbox). EnsureEncryption never changes or removes the keys in an existing file, so existing
-// objects remain readable. It returns the path of the file. The path is empty if the file does not
-// exist and encrypt is false.
+// EnsureEncryption ensures that the file encryption.yaml in dir encrypts EncryptedResources or, if
+// encrypt is false, only decrypts them. A new file contains a generated key for XSalsa20 and
+// Poly1305 (secretbox). EnsureEncryption never changes or removes the keys in an existing file, so
+// existing objects remain readable. It returns the path of the file. The path is empty if the file
+// does not exist and encrypt is false.
 func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	return editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		if len(file.Resources) == 0 && !encrypt {
@@ -92,7 +92,7 @@ func (e *EncryptionKey) Add(dir string) error {
 	})
 }
 
-// Use makes a key that was added with Add the encryption key.
+// Use changes the encryption file so that a key that Add has added becomes the encryption key.
 func (e *EncryptionKey) Use(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if i := e.index(keys); i > 0 {
@@ -107,7 +107,7 @@ func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
 }
 
 // ReplaceEncryption replaces the encryption file with another master's file. Keys that only the
-// previous file contains are kept at the end of the list, because backups might need them.
+// previous file contains are kept at the end of the list, because backups might require them.
 func ReplaceEncryption(dir string, content []byte) error {
 	var former []apiserverv1.Key
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
@@ -130,7 +130,7 @@ func ReplaceEncryption(dir string, content []byte) error {
 	})
 }
 
-// errNoKey is returned if the file has no generated key.
+// errNoKey is the error for a file that contains no generated key.
 var errNoKey = errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
 	"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
 

@@ -16,7 +16,7 @@ import (
 
 var storedName = value.DefaultContext("/registry/secrets/default/a")
 
-// transformer loads the file as the API server does and returns the transformer for Secrets.
+// transformer loads the file as the API server does, and returns the transformer for Secrets.
 func transformer(t *testing.T, path string) value.Transformer {
 	t.Helper()
 	config, err := encryptionconfig.LoadEncryptionConfig(t.Context(), path, false, "test")
@@ -40,7 +40,8 @@ func encrypted(t *testing.T, secrets value.Transformer, text string) []byte {
 	return data
 }
 
-// decrypted returns the stored plain text and reports whether it must be rewritten.
+// decrypted returns the plain text of stored data. It also reports whether the data must be
+// rewritten.
 func decrypted(t *testing.T, secrets value.Transformer, data []byte) (string, bool) {
 	t.Helper()
 	text, stale, err := secrets.TransformFromStorage(t.Context(), data, storedName)
@@ -50,7 +51,7 @@ func decrypted(t *testing.T, secrets value.Transformer, data []byte) (string, bo
 	return string(text), stale
 }
 
-// encryption ensures that the file exists and returns its path and content.
+// encryption calls EnsureEncryption and returns the path and content of the file.
 func encryption(t *testing.T, dir string, encrypt bool) (path, content string) {
 	t.Helper()
 	path, err := EnsureEncryption(dir, encrypt)

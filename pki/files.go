@@ -61,8 +61,9 @@ type Files struct {
 	ProxyKubeconfig string
 	// AgentKubeconfig is for `system:slipway-node` in `system:slipway-nodes`, which is the user of
 	// a node's network agent. The user is not in `system:nodes`, whose permissions depend on a
-	// node's name. A role that is bound to the group grants its permissions. Each of the following
-	// kubeconfigs is for one node component, whose role is bound in the same way.
+	// node's name. A role that is bound to the group `system:slipway-nodes` grants the user's
+	// permissions. Each of the following kubeconfigs is for one node component, whose role is bound
+	// in the same way.
 	AgentKubeconfig string
 	// DNSKubeconfig is for `system:slipway-dns` in `system:slipway-dns-servers`, which is the DNS
 	// server's user.
@@ -84,7 +85,7 @@ func FilesIn(dir string) Files { return filesOf(Spec{Dir: dir}) }
 
 // SharedFiles returns the paths of the files that all masters of a cluster share: authorities with
 // their private keys, the service account keys, and the encryption keys for secrets. Some of the
-// files may not exist.
+// files might not exist.
 func SharedFiles(dir string) []string {
 	f := FilesIn(dir)
 	paths := []string{f.ServiceCA, f.ServiceAccountKey, f.ServiceAccountPublicKey, encryptionFile(dir)}

@@ -21,7 +21,7 @@ import (
 // tokenKeyBits is the size, in bits, of the RSA key that signs service account tokens.
 const tokenKeyBits = 2048
 
-// errDamaged is returned if a file's content is invalid.
+// errDamaged is the error for a file whose content is invalid.
 var errDamaged = errors.New("damaged")
 
 // readKey reads a private key in any of the common PEM formats. The error can be fs.ErrNotExist or
@@ -86,13 +86,14 @@ func (i *issuer) loadKeys() error {
 	return nil
 }
 
-// keyFile is a private key, and the certificate or public key that depends on it.
+// keyFile describes the file of a private key. cert is the certificate or public key that depends
+// on it.
 type keyFile struct {
 	path, cert string
-	// signsTokens selects RSA. Service account tokens are signed with RS256, because other programs
-	// also verify them.
+	// signsTokens means that the key is an RSA key. Service account tokens are signed with RS256,
+	// because other programs also verify them.
 	signsTokens bool
-	// leaf is set if the certificate is signed by one of the host's authorities.
+	// leaf means that one of the host's authorities signs the certificate.
 	leaf bool
 }
 
@@ -113,7 +114,7 @@ type newKey struct {
 	encoded []byte
 }
 
-// generateKeys generates the keys for files, in the same order, with one worker per processor.
+// generateKeys generates the keys for files, in the same order, with one worker per CPU.
 func generateKeys(files []keyFile) ([]newKey, error) {
 	keys, errs := make([]newKey, len(files)), make([]error, len(files))
 	next := make(chan int)
@@ -146,9 +147,9 @@ func writeKey(file keyFile, encoded []byte) error {
 	return atomicfile.Write(file.path, encoded, secret)
 }
 
-// generateKey generates an RSA key for tokens, or a P-256 key for certificates. Generating an RSA
-// key takes 100 ms, every handshake with an RSA key takes longer, and a host has over 20 keys.
-// generateKey also returns the key in PEM.
+// generateKey generates an RSA key for tokens, or a P-256 key for certificates. It also returns the
+// key as PEM. P-256 is faster: the generation of an RSA key takes 100 ms, every handshake with an
+// RSA key takes longer, and a host has over 20 keys.
 func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	if signsTokens {
 		key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)

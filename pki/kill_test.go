@@ -11,10 +11,10 @@ import (
 )
 
 // childDir is an environment variable. If it is set, the test binary issues certificates in the
-// folder that it names, until it is killed.
+// directory that the variable specifies, until it is killed.
 const childDir = "PKI_TEST_CHILD_DIR"
 
-// runChild continuously changes addresses and replaces keys, so that Ensure is always writing.
+// runChild changes addresses and replaces keys continuously, so that Ensure is always writing.
 func runChild(dir string) {
 	spec := specIn(dir)
 	for n := 0; ; n++ {
@@ -31,7 +31,7 @@ func runChild(dir string) {
 
 // TestKilledEnsureCanBeRepeated kills a process that issues certificates at many points in time,
 // starting with the first start. If a machine is too slow to complete a first start in the given
-// time, each further run gets more time.
+// time, the time of each further run is longer.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)

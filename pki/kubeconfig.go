@@ -118,8 +118,7 @@ func kubeconfig(server, user string, cluster *clientcmdapi.Cluster,
 	return config, nil
 }
 
-// holds reports whether config contains want's cluster, user and context, and has a current
-// context.
+// holds reports whether config contains want's cluster, user and context, and a current context.
 func holds(config, want *clientcmdapi.Config) bool {
 	for name, cluster := range want.Clusters {
 		have := config.Clusters[name]
@@ -172,7 +171,7 @@ func sameContext(a, b *clientcmdapi.Context) bool {
 	return a != nil && a.Cluster == b.Cluster && a.AuthInfo == b.AuthInfo
 }
 
-// sameAuthority reports whether cluster and want's clusters trust the same authority.
+// sameAuthority reports whether cluster trusts the same authority as want's cluster.
 func sameAuthority(cluster *clientcmdapi.Cluster, want *clientcmdapi.Config) bool {
 	for _, c := range want.Clusters {
 		if cluster != nil && bytes.Equal(cluster.CertificateAuthorityData, c.CertificateAuthorityData) {

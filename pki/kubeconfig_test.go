@@ -14,7 +14,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// caller contains the user and groups that a server authenticates.
+// caller contains the user and groups that the server has authenticated.
 type caller struct {
 	User   string
 	Groups []string

@@ -20,10 +20,10 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// StorageGroup is the group for local storage clients.
+// StorageGroup is the group of local storage clients.
 const StorageGroup = "system:slipway-storages"
 
-// leaf is a certificate that an authority issues.
+// leaf describes a certificate that an authority issues.
 type leaf struct {
 	files     Pair
 	authority Pair
@@ -64,8 +64,8 @@ func (i *issuer) client(name string) Pair {
 	return clientOf(filepath.Join(i.spec.Dir, name+".kubeconfig"))
 }
 
-// clientOf returns the client certificate for a kubeconfig, which is in the same folder and has the
-// same name.
+// clientOf returns the paths of the client certificate for a kubeconfig. The certificate is in the
+// same directory and has the same name.
 func clientOf(kubeconfig string) Pair {
 	name := strings.TrimSuffix(kubeconfig, ".kubeconfig")
 	return Pair{Cert: name + ".crt", Key: name + ".key"}
@@ -80,7 +80,8 @@ func (s Spec) apiServerHosts() []string {
 }
 
 // ServerHosts returns the names and addresses in the serving certificates of the API server and the
-// registry. No other server may have these names, because clients trust the same authority.
+// registry. No other server is allowed to have these names, because clients trust the same
+// authority.
 func (s Spec) ServerHosts() []string {
 	s = s.completed()
 	return slices.Concat(s.apiServerHosts(), s.registryHosts())
@@ -110,7 +111,7 @@ func (i *issuer) ensureLeaves() error {
 	return nil
 }
 
-// good reports whether a certificate matches l and does not need renewal yet.
+// good reports whether a certificate matches l and does not have to be renewed yet.
 func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()
@@ -135,7 +136,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	now := i.spec.Now()
 	dns, ips := split(l.hosts)
 	template := &x509.Certificate{
-		// Serial number 1 belongs to the authority.
+		// The authority itself uses serial number 1.
 		SerialNumber:          serial.Add(serial, big.NewInt(2)),
 		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
 		NotBefore:             latest(now.Add(-Backdating), ca.cert.NotBefore),

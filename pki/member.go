@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Member describes the credentials of a host that joined a cluster. The host has no authority's
-// private key. The cluster issues its certificates, and client-go's certificate stores keep each
-// certificate and its key in a single file.
+// Member describes the credentials of a host that joined a cluster. The host does not have the
+// private key of any authority. The cluster issues the host's certificates, and client-go's
+// certificate stores keep each certificate and its key in a single file.
 type Member struct {
 	// Dir is the absolute path of the directory that contains all files.
 	Dir string
@@ -25,7 +25,7 @@ type Member struct {
 	URL string
 	// NodeName is the name of the Node object.
 	NodeName string
-	// Router is set if the host runs a router and has the router's credentials.
+	// Router means that the host runs a router and has the router's credentials.
 	Router bool
 }
 
@@ -46,11 +46,12 @@ func (m Member) KubeletDir() string { return filepath.Join(m.Dir, "kubelet") }
 // StoreDir returns the directory for the certificates of the node's other clients.
 func (m Member) StoreDir() string { return filepath.Join(m.Dir, "node") }
 
-// Current returns the path of the file that contains a store's current certificate and key.
+// Current returns the path of the file that contains a certificate store's current certificate and
+// key.
 func Current(dir, store string) string { return filepath.Join(dir, store+"-current.pem") }
 
-// Subject returns the certificate subject for a node's client. The organizational unit names the
-// node, so that the certificate becomes invalid when the node is removed.
+// Subject returns the certificate subject of a node's client. The organizational unit is the name
+// of the node, so that the certificate becomes invalid when the node is removed.
 func (m Member) Subject(c NodeClient) pkix.Name {
 	return pkix.Name{
 		CommonName: c.User, Organization: c.Groups, OrganizationalUnit: []string{"system:node:" + m.NodeName},
@@ -71,7 +72,7 @@ func (m Member) WriteAuthorities(cluster, services []byte) error {
 	return atomicfile.Write(f.ServiceCA, services, public)
 }
 
-// WriteKubeconfigs writes the node's kubeconfigs. They refer to the certificate stores.
+// WriteKubeconfigs writes the node's kubeconfigs, which refer to the certificate stores.
 func (m Member) WriteKubeconfigs() error {
 	f := m.Files()
 	if err := m.write(f.NodeKubeconfig, "system:node:"+m.NodeName, Current(m.KubeletDir(), KubeletStore)); err != nil {

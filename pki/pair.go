@@ -19,12 +19,12 @@ import (
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.new
 //	server.crt, a file again                 .server.pair, .server.old and .server.new are gone
 //
-// A reader that opens both files gets either the old pair or the new pair, even if the writing
+// A reader that opens both files reads either the old pair or the new pair, even if the writing
 // process is killed at any point. A reader that opens one file before the rename and the other file
-// after the rename gets files that do not match. It must read both files again, as Kubernetes'
+// after the rename reads files that do not match. It must read both files again, as Kubernetes'
 // servers do.
 
-// stage returns the path of a hidden file in the pair's directory.
+// stage returns the path of a hidden file or directory next to the pair.
 func (p Pair) stage(kind string) string {
 	dir, name := filepath.Split(p.Cert)
 	return filepath.Join(dir, "."+strings.TrimSuffix(name, ".crt")+"."+kind)
@@ -80,8 +80,8 @@ func (p Pair) replace(cert, key []byte) error {
 	return p.settle()
 }
 
-// settle replaces the pair's links with the files to which they point, and removes the directories.
-// It completes a replacement that a killed process started.
+// settle replaces the pair's links with the files to which they point, and removes the hidden
+// directories. It completes a replacement that a killed process started.
 func (p Pair) settle() error {
 	linked := false
 	for _, path := range p.files() {
@@ -110,8 +110,8 @@ func (p Pair) settle() error {
 	return nil
 }
 
-// staged reports whether a link points to the pair's staging directory. An administrator's own
-// links are not changed.
+// staged reports whether a link points to the pair's hidden directory. An administrator's own links
+// are not changed.
 func (p Pair) staged(path string) bool {
 	target, err := os.Readlink(path)
 	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))
@@ -134,7 +134,7 @@ func settleFile(path string) error {
 	return nil
 }
 
-// point sets the target of the pair's link.
+// point changes the target of the pair's link to dir.
 func (p Pair) point(dir string) error { return link(filepath.Base(dir), p.stage("pair")) }
 
 func (p Pair) files() []string { return []string{p.Cert, p.Key} }

@@ -4,17 +4,18 @@
 // existing keys of other types.
 //
 // File names and subjects are the same as in OpenShift 3's /etc/origin/master. Ensure must be
-// called at each start: it keeps valid credentials, renews others, and never replaces a certificate
-// authority. Renewer does the same while the host is running.
+// called at each start: it keeps valid credentials, renews expiring certificates, and never
+// replaces a certificate authority that clients depend on. Renewer does the same while the host is
+// running.
 //
 // The kubeconfigs of the host's own components refer to certificate files. client-go reloads the
 // files when they change, so a running client uses a renewed certificate. Only admin.kubeconfig
-// embeds its certificate, so that administrators can copy it to other machines. Such a copy expires
+// embeds its certificate, so that administrators can copy it to other machines. The copy expires
 // with its certificate.
 //
-// A renewed certificate keeps its key, unless Spec.ReplaceKeys replaces the keys, too. In both
-// cases, a certificate file and its key file match at all times, even after a kill or a power
-// failure: a new pair is complete before a single rename puts it in place (pair.go).
+// A renewed certificate keeps its key, unless Spec.ReplaceKeys is set. In both cases, a certificate
+// file and its key file match at all times, even after a kill or a power failure: a new pair is
+// complete before a single rename puts it in place (pair.go).
 package pki
 
 import (
@@ -28,7 +29,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/filelock"
 )
 
-// These are the default lifetimes.
+// Default lifetimes.
 const (
 	year           = 365 * 24 * time.Hour
 	defaultLeaf    = year
@@ -38,7 +39,8 @@ const (
 
 // Spec describes a host's credentials.
 type Spec struct {
-	// Dir is the absolute path of the folder for all files except the administrator's kubeconfig.
+	// Dir is the absolute path of the directory for all files except the administrator's
+	// kubeconfig.
 	Dir string
 	// AdminKubeconfig is the absolute path of the administrator's kubeconfig.
 	AdminKubeconfig string
@@ -55,8 +57,7 @@ type Spec struct {
 	// NodeHosts contains this machine's names and IP addresses, for the kubelet's and etcd's
 	// servers. Ensure adds NodeName for the kubelet and the loopback names for etcd.
 	NodeHosts []string
-	// RegistryHosts contains additional names of the image registry, besides its service and
-	// NodeHosts.
+	// RegistryHosts contains names of the image registry in addition to its service and NodeHosts.
 	RegistryHosts []string
 	// ClusterDomain is the cluster's DNS domain. The default is `cluster.local`.
 	ClusterDomain string
@@ -66,23 +67,23 @@ type Spec struct {
 	// ReplaceKeys issues all leaf certificates with new keys. It keeps the authorities and the
 	// service account key.
 	ReplaceKeys bool
-	// Now returns the time. The default is time.Now.
+	// Now returns the current time. The default is time.Now.
 	Now func() time.Time
 }
 
 // Credentials is the result of Ensure.
 type Credentials struct {
 	Files
-	// Issued contains the sorted names of the certificates and kubeconfigs that this call wrote,
-	// such as `master.server.crt`.
+	// Issued lists the names of the certificates and kubeconfigs that this call wrote, such as
+	// `master.server.crt`. It is sorted.
 	Issued []string
 	// CAExpiry is the expiry time of the certificate authority that expires first.
 	CAExpiry time.Time
 }
 
-// Ensure makes the files match spec. It creates missing files and keeps valid files. It renews a
-// certificate if its subject or names do not match spec, it is signed by another authority, its
-// file is damaged, or less than a third of its lifetime is left.
+// Ensure creates or renews files so that they match spec. It creates missing files and keeps valid
+// files. It renews a certificate if its subject or names do not match spec, if a different
+// authority signed it, if its file is damaged, or if less than a third of its lifetime is left.
 //
 // If a certificate authority is damaged or expired, or if it is missing although certificates
 // signed by it exist, Ensure returns an error that names the file and the remedy: a new authority
@@ -121,8 +122,8 @@ func Ensure(spec Spec) (*Credentials, error) {
 type issuer struct {
 	spec        Spec
 	credentials *Credentials
-	// keys contains the private keys by path. unwritten contains the keys that have not been
-	// written to their files yet, in PEM.
+	// keys contains the private keys by path. unwritten contains, as PEM, the keys that have not
+	// been written to their files yet.
 	keys      map[string]crypto.Signer
 	unwritten map[string][]byte
 	// authorities contains the certificate authorities by the path of their certificate.

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// template is a folder with credentials that tests copy, because generating keys takes seconds.
+// template is a directory with credentials that tests copy, because generating keys takes seconds.
 var template = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "pki-test-")
 	if err != nil {
@@ -52,7 +52,7 @@ func specIn(dir string) Spec {
 	}
 }
 
-// newSpec returns the spec for a folder that already contains credentials.
+// newSpec returns the spec of a directory that already contains credentials.
 func newSpec(t *testing.T) Spec {
 	t.Helper()
 	from, err := template()
@@ -77,7 +77,7 @@ func ensure(t *testing.T, spec Spec) *Credentials {
 	return credentials
 }
 
-// contents returns the contents of all files in a folder and its subfolders, by path.
+// contents returns the contents of all files in a directory and its subdirectories, by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -169,7 +169,8 @@ func TestCertificatesAreUsable(t *testing.T) {
 	}
 }
 
-// verify verifies a certificate and its key against its authority, for each of its usages.
+// verify verifies a certificate and its key against the certificate's authority, for each of the
+// certificate's usages.
 func verify(t *testing.T, l leaf) {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(l.files.Cert, l.files.Key)

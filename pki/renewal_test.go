@@ -205,7 +205,7 @@ func TestRenewerIssuesBeforeExpiry(t *testing.T) {
 	default:
 	}
 	days.Store(300)
-	// A running check may have issued some of them already.
+	// A running check might already have issued some of the certificates.
 	eventually.True(t, "master.server.crt is issued", func() bool {
 		select {
 		case names := <-issued:

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Renewer is a component that renews certificates before they expire. A server or client that
-// reloads its files needs no hook. The API server, etcd and every client of this package's
+// Renewer is the component that renews certificates before they expire. A server or client that
+// reloads its files requires no hook. The API server, etcd and every client of this package's
 // kubeconfigs reload their files.
 type Renewer struct {
-	// Spec returns the required credentials. It is called at each check, so that it can react to a
-	// change of the machine's addresses.
+	// Spec returns the required credentials. It is called at each check, so that it can take
+	// changes of the machine's addresses into account.
 	Spec func() (Spec, error)
-	// Interval is the time between checks. The default is one hour.
+	// Interval is the interval between checks. The default is one hour.
 	Interval time.Duration
 
 	hooks []func(issued []string)
@@ -27,8 +27,8 @@ func (r *Renewer) OnRenew(hook func(issued []string)) { r.hooks = append(r.hooks
 // Name returns the name of the component.
 func (r *Renewer) Name() string { return "certificates" }
 
-// Run checks until ctx is done. The first check must succeed. Run logs the errors of later checks
-// and retries, because a running host is better than a host that stopped because of a full disk.
+// Run checks certificates until ctx is done. The first check must succeed. Run logs the errors of
+// later checks and retries, so that, for example, a full disk does not stop a running host.
 func (r *Renewer) Run(ctx context.Context, ready func()) error {
 	interval := r.Interval
 	if interval == 0 {
@@ -74,7 +74,7 @@ func (r *Renewer) renew() error {
 	return nil
 }
 
-// RenewalInterval returns the time between two checks of certificates with the given lifetime. It
+// RenewalInterval returns the interval between checks of certificates with the given lifetime. It
 // is at most an hour, and short enough for many checks in the last third of the lifetime, when
 // certificates are renewed.
 func RenewalInterval(lifetime time.Duration) time.Duration {

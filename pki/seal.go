@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// sealPurpose separates Seal's key from other uses of the authority's key.
+// sealPurpose separates Seal's key from keys for other uses of the authority's key.
 const sealPurpose = "slipway files of masters 1"
 
 // Seal encrypts a file that masters exchange through the cluster. Its key is derived from the
@@ -43,7 +43,7 @@ func Open(dir string, sealed []byte) ([]byte, error) {
 	return content, nil
 }
 
-// errSealed is returned if a file was not sealed by one of the cluster's masters.
+// errSealed is the error for a file that was not sealed by one of the cluster's masters.
 var errSealed = errors.New("it was changed, or sealed with another authority of the cluster")
 
 func sealBox(dir string) (cipher.AEAD, error) {

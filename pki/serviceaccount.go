@@ -9,7 +9,7 @@ import (
 )
 
 // checkServiceAccounts returns an error if the key that signed existing tokens would be replaced.
-// If the public key exists, the private key must have existed, too.
+// If the public key exists, the private key must also have existed.
 func (i *issuer) checkServiceAccounts() error {
 	_, err := readKey(i.credentials.ServiceAccountKey)
 	if err == nil {

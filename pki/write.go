@@ -23,7 +23,7 @@ func writeIfDifferent(path string, content []byte, mode os.FileMode) (changed bo
 	return true, atomicfile.Write(path, content, mode)
 }
 
-// removeFile removes a file, if it exists, and makes the removal durable.
+// removeFile removes a file, if it exists, and syncs the directory.
 func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("remove %q: %w", path, err)

@@ -8,12 +8,13 @@ import (
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
-// OfflineDevice is the name of the network device that has the local address of a machine without
-// another address.
+// OfflineDevice is the name of the network device to which the local address is assigned on a
+// machine without another address.
 const OfflineDevice = "slipway-offline"
 
 // findAddress finds the machine's IPv4 address and, if pods have IPv6 addresses, its IPv6 address.
-// A machine without an address gets a local address, so that a cluster can run without a network.
+// It assigns a local address to a machine without an address, so that a cluster can run without a
+// network.
 func (h *Host) findAddress() error {
 	preferred := h.Node.NodeIP
 	address, err := hostaddr.HostAddress(preferred, h.ignoredDevices()...)
@@ -30,8 +31,8 @@ func (h *Host) findAddress() error {
 	return err
 }
 
-// publicAddress returns the address at which other machines reach this machine. If the machine has
-// only an IPv6 address, its IPv4 address is a local address.
+// publicAddress returns the address at which other machines can connect to this machine. If the
+// machine has only an IPv6 address, its IPv4 address is a local address.
 func (h *Host) publicAddress() netip.Addr {
 	if h.address == hostaddr.OfflineAddress && h.second.IsValid() {
 		return h.second
@@ -54,7 +55,7 @@ func (h *Host) names() []string {
 	return names
 }
 
-// apiURL returns the API server URL that uses one of the machine's names.
+// apiURL returns the URL of the API server with one of the machine's names as the host.
 func (h *Host) apiURL(name string) string {
 	_, port := h.Master.APIAddress()
 	return "https://" + net.JoinHostPort(name, strconv.Itoa(port))

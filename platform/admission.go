@@ -12,7 +12,7 @@ import (
 )
 
 // setAdmission configures the API server's admission plugins. Slipway's plugins can apply
-// configuration changes at run time. Upstream reads the configuration of all other plugins from a
+// configuration changes at run time. Upstream reads the configurations of all other plugins from a
 // file.
 func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	plugins, err := h.Master.AdmissionPlugins()
@@ -39,10 +39,10 @@ func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	return adjustment, nil
 }
 
-// pluginKey returns the configuration key for a plugin.
+// pluginKey returns the configuration key of a plugin.
 func pluginKey(name string) string { return "admissionConfig.pluginConfig." + name }
 
-// pluginConfigs returns the plugin configurations, keyed by plugin name.
+// pluginConfigs returns the plugins' configurations, keyed by plugin name.
 func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.PluginConfig {
 	configs := map[string]apiserver.PluginConfig{}
 	for _, plugin := range plugins {
@@ -51,7 +51,7 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 	return configs
 }
 
-// networks returns the networks of service addresses and of the platform's addresses.
+// networks returns the networks of services' external addresses, and the platform's networks.
 func (h *Host) networks() reach.Networks {
 	networks := reach.Networks{
 		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),

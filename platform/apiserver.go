@@ -97,8 +97,8 @@ func (h *Host) apiServer() (component.Component, error) {
 	return adjustable{server, append(adjustments, admission)}, nil
 }
 
-// features returns Slipway's additions to the API server, in the order in which discovery lists the
-// groups. It also returns the adjustments that apply configuration changes.
+// features returns the features that Slipway adds to the API server, in the order in which
+// discovery lists their groups. It also returns the adjustments that apply configuration changes.
 func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	users, userAdjustments, err := h.userFeatures()
 	if err != nil {
@@ -153,7 +153,7 @@ func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
 }
 
-// auditFile returns the path to the audit log, or "" if auditing is disabled.
+// auditFile returns the path of the audit log, or "" if auditing is disabled.
 func (h *Host) auditFile() string {
 	if !h.Master.AuditConfig.Enabled {
 		return ""

@@ -19,8 +19,8 @@ func (h *Host) nodeURL() string {
 }
 
 // balancer returns the component that connects the node's components to the API servers of all
-// masters. The node of the only master needs no balancer. It restarts when other masters join the
-// cluster.
+// masters. If there is only one master, its node requires no balancer. The node restarts when other
+// masters join the cluster.
 func (h *Host) balancer() (component.Component, error) {
 	_, port := h.Master.APIAddress()
 	if h.Joined() {
@@ -44,7 +44,7 @@ func (h *Host) balancer() (component.Component, error) {
 	})
 }
 
-// newBalancer configures the connection from a balancer to the API servers.
+// newBalancer configures a balancer's connections to the API servers.
 func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
 	config, err := readKubeconfig(h.credentials.ProxyKubeconfig)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *Host) saveMembers(servers []string) error {
 	return next.Write(h.membershipFile())
 }
 
-// mastersFile returns the file that contains the last known API server addresses on a master's
+// mastersFile returns the file that contains the API servers' last known addresses on a master's
 // node.
 func (h *Host) mastersFile() balancer.ServerFile {
 	return balancer.ServerFile(h.path("node", "masters.json"))

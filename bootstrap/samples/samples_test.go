@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects strictly decodes the manifests of the given kind and returns them by name.
+// objects strictly decodes the objects of the given kind in the manifests, and returns them by
+// name.
 func objects[T any](t *testing.T, kind string) map[string]*T {
 	t.Helper()
 	manifests, err := Manifests()

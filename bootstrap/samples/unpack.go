@@ -14,8 +14,9 @@ import (
 // release is the Debian release.
 const release = "bookworm"
 
-// basePackages are the packages in every image. Bash is for application scripts. Time zone data is
-// for the environment variable TZ, and for frameworks such as Rails, which do not start without it.
+// basePackages are the packages in every image. Application scripts require bash. Time zone data is
+// required for the environment variable TZ, and by frameworks such as Rails, which do not start
+// without it.
 const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates,tzdata"
 
 // baseOmitted contains paths that every image omits.
@@ -26,8 +27,8 @@ var errNoTool = errors.New("the program mmdebstrap is not installed: install the
 	"or run `slipway samples download` on a machine with Debian and build with --from")
 
 // Unpack writes an image's file system, with its Debian packages unpacked and set up, to a tar
-// file. It requires root, mmdebstrap, and a Debian mirror. mirror is a URL or a sources.list line;
-// if it is empty, Unpack uses the default mirror. An existing file is replaced only on success.
+// file. It requires root, mmdebstrap, and a Debian mirror. mirror is a URL or a sources.list line.
+// If mirror is empty, Unpack uses the default mirror. It replaces an existing file only on success.
 func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	tool, err := exec.LookPath("mmdebstrap")
 	if err != nil {
@@ -62,8 +63,8 @@ func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	return os.Rename(part, file)
 }
 
-// unpackArguments returns mmdebstrap's arguments. dpkg does not configure the packages, so that the
-// image contains no package management. The hook replaces the configuration step.
+// unpackArguments returns mmdebstrap's arguments. dpkg unpacks the packages but does not configure
+// them, so the image contains no package management. The hook replaces the configuration step.
 func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	arguments := []string{
 		"--quiet", "--mode=root", "--format=tar", "--variant=extract", "--aptopt=Acquire::Retries \"5\"",

@@ -20,9 +20,10 @@ import (
 type plugin struct {
 	pluginapi.UnimplementedDevicePluginServer
 
-	// resource is the name of the resource. pattern selects the files that are its devices.
+	// resource is the name of the resource. pattern matches the paths of the files that are its
+	// devices.
 	resource, pattern string
-	// directory contains the sockets of the kubelet and its plugins.
+	// directory is the directory that contains the sockets of the kubelet and its plugins.
 	directory string
 
 	mu sync.Mutex

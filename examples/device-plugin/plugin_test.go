@@ -15,7 +15,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// kubelet is a kubelet's registration server, without the rest of the kubelet.
+// kubelet is the registration server of a kubelet, without the rest of the kubelet.
 type kubelet struct {
 	pluginapi.UnimplementedRegistrationServer
 	registrations chan *pluginapi.RegisterRequest
@@ -26,7 +26,7 @@ func (k *kubelet) Register(_ context.Context, request *pluginapi.RegisterRequest
 	return &pluginapi.Empty{}, nil
 }
 
-// startKubelet serves a socket in a directory until the test ends.
+// startKubelet serves the registration socket in a directory until the test ends.
 func startKubelet(t *testing.T, directory string) *kubelet {
 	t.Helper()
 	listener, err := net.Listen("unix", filepath.Join(directory, "kubelet.sock"))
@@ -41,7 +41,7 @@ func startKubelet(t *testing.T, directory string) *kubelet {
 	return k
 }
 
-// registration waits until the plugin registers.
+// registration waits until the plugin registers, and returns the request.
 func (k *kubelet) registration(t *testing.T) *pluginapi.RegisterRequest {
 	t.Helper()
 	select {

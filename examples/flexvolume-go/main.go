@@ -1,6 +1,6 @@
 // Command flexvolume-go is the FlexVolume driver example.com/directory. Its volumes are directories
-// on the machine that outlive the pods. It is for a single-machine cluster, or for a base directory
-// that all machines share.
+// on the machine that outlive the pods. Use it in a single-machine cluster, or with a base
+// directory that all machines share.
 //
 // The volume options are both optional:
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
-// build builds the driver as its README describes.
+// build builds the driver as described in its README.
 func build(t *testing.T) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "directory")

@@ -1,5 +1,5 @@
-// Command golang serves a page that contains its server's name. It is an example source for a
-// source-to-image build.
+// Command golang serves a page that contains its server's name. It is an example application for
+// source-to-image builds.
 package main
 
 import (

@@ -24,7 +24,7 @@ var configuration string
 //go:embed rights.yaml
 var rights string
 
-// Files contains the paths and the URL that a Prometheus configuration names.
+// Files contains the paths and the URL in a Prometheus configuration.
 type Files struct {
 	// Server is the API server's URL.
 	Server string
@@ -33,13 +33,13 @@ type Files struct {
 	Token, Authority, Rules string
 }
 
-// Configuration returns the configuration for a Prometheus that scrapes all of a cluster's metrics.
+// Configuration returns a configuration with which Prometheus scrapes all of a cluster's metrics.
 func Configuration(files Files) string {
 	return strings.NewReplacer(
 		"${SERVER}", files.Server, "${TOKEN_FILE}", files.Token, "${CA_FILE}", files.Authority, "${RULES}", files.Rules,
 	).Replace(configuration)
 }
 
-// Rights returns the role and binding that allow the service account prometheus in a namespace to
-// read the metrics. They are formatted as items of a List in YAML.
+// Rights returns the role and the role binding that allow the service account prometheus in a
+// namespace to read the metrics. They are formatted as items of a List in YAML.
 func Rights(namespace string) string { return strings.ReplaceAll(rights, "${NAMESPACE}", namespace) }

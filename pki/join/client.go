@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Client communicates with a master on behalf of a joining host.
+// Client sends requests to a master on behalf of a joining host.
 type Client struct {
 	// URL is the API server's address, such as https://192.0.2.10:8443.
 	URL   string
@@ -26,12 +26,12 @@ const (
 	requestTimeout = 20 * time.Second
 	// maxResponse is the maximum length of a response, in bytes.
 	maxResponse = 8 << 20
-	// maxClockDifference is the maximum clock difference at which certificates still work.
+	// maxClockDifference is the maximum clock difference with which certificates are valid.
 	maxClockDifference = 4 * time.Minute
 )
 
-// Callers distinguish these request errors: ErrRetry means that the master may accept the same
-// request later. ErrRejected means that it never accepts the request.
+// Kinds of request errors: ErrRetry means that the master might accept the same request later.
+// ErrRejected means that the master never accepts the request.
 var (
 	ErrRetry    = errors.New("the master is not ready for the host yet")
 	ErrRejected = errors.New("the master rejects the host")
@@ -40,7 +40,7 @@ var (
 // Authority returns the cluster's PEM-encoded CA certificate. It verifies the certificate against
 // the token.
 func (c Client) Authority(ctx context.Context) ([]byte, error) {
-	// The client does not have the CA certificate yet. It sends no secrets.
+	// The client does not have the CA certificate yet. The request contains no secrets.
 	data, err := c.send(ctx, &tls.Config{InsecureSkipVerify: true}, http.MethodGet, nil)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func rejection(url string, code int, data []byte) error {
 	return fmt.Errorf("%s is not the address of a master of slipway: it returned HTTP status %d", url, code)
 }
 
-// rejected is a master's reason for a rejection. It matches ErrRejected.
+// rejected is an error with a master's reason for a rejection. It matches ErrRejected.
 type rejected string
 
 func (r rejected) Error() string        { return string(r) }

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// master is a server at join.Path. It presents a certificate signed by its own authority.
+// master is a server at join.Path. Its certificate is signed by its own authority.
 type master struct {
 	*httptest.Server
 	authority []byte
@@ -63,7 +63,7 @@ func (m *master) handle(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// join makes a host join the token's cluster through a server.
+// join joins a host to the token's cluster through a server.
 func (m *master) join(t *testing.T, url string, token Token) error {
 	t.Helper()
 	c := Client{URL: url, Token: token}

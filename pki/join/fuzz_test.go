@@ -25,7 +25,7 @@ func FuzzToken(f *testing.F) {
 
 // FuzzResponse checks how a host handles a response from a server that it does not trust yet. The
 // host must trust only the certificate that the token pins, and must decrypt only data that was
-// encrypted with both sides' keys.
+// encrypted with the keys of both sides.
 func FuzzResponse(f *testing.F) {
 	token := Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}
 	key, err := NewSealKey()

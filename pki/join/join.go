@@ -12,23 +12,24 @@ type Request struct {
 	Token string `json:"token"`
 	// Role is the role that the host expects. If it is "", the host accepts the token's role.
 	Role string `json:"role"`
-	// NodeName is the name of the host's Node object, and Address is the host's address.
+	// NodeName is the name of the host's Node object. Address is the host's address.
 	NodeName string `json:"nodeName"`
 	Address  string `json:"address"`
 	// DNSDomain is the DNS domain in the host's NodeConfig.
 	DNSDomain string `json:"dnsDomain"`
-	// NoRouter is set if a node runs no router and gets no router credentials.
+	// NoRouter means that the node does not run a router and requires no router credentials.
 	NoRouter bool `json:"noRouter,omitempty"`
 
 	// The following fields are set only by a host that joins as a master. Version is the host's
-	// slipway version. PeerURL is the address at which its etcd serves other members. Key is the
-	// X25519 public key with which the master encrypts Response.Master.
+	// Slipway version. PeerURL is the address at which its etcd member serves other members. Key is
+	// the X25519 public key with which the master encrypts Response.Master.
 	Version string `json:"version,omitempty"`
 	PeerURL string `json:"peerURL,omitempty"`
 	Key     []byte `json:"key,omitempty"`
 }
 
-// These are the roles of hosts: RoleNode runs pods but no control plane, and RoleMaster runs both.
+// Roles of hosts. A node (RoleNode) runs pods but no control plane, and a master (RoleMaster) runs
+// both.
 const (
 	RoleNode   = "node"
 	RoleMaster = "master"
@@ -39,7 +40,7 @@ func Roles() []string { return []string{RoleNode, RoleMaster} }
 
 // Response describes the cluster to a joining host.
 type Response struct {
-	// Role is the role that the host gets, which is the token's role.
+	// Role is the role of the host, which is the token's role.
 	Role string `json:"role"`
 	// Settings is a MasterConfig with the cluster settings that nodes use.
 	Settings string `json:"settings"`
@@ -53,7 +54,7 @@ type Response struct {
 	Master []byte `json:"master,omitempty"`
 }
 
-// Master contains the data that a new master gets from the existing masters.
+// Master contains the data that a new master receives from an existing master.
 type Master struct {
 	// Etcd lists the etcd members, including the new member, as comma-separated NAME=URL items.
 	// Name is the new member's name.
@@ -64,8 +65,9 @@ type Master struct {
 	Files map[string][]byte `json:"files"`
 }
 
-// Group is the group for users of node join tokens.
+// Group is the group of the users that node join tokens authenticate.
 const Group = "system:bootstrappers:slipway:node"
 
-// UserPrefix is the prefix of user names for join tokens. It is followed by the token's ID.
+// UserPrefix is the prefix of the names of users that join tokens authenticate. The token's ID
+// follows the prefix.
 const UserPrefix = "system:bootstrap:"

@@ -11,10 +11,10 @@ import (
 	"fmt"
 )
 
-// sealPurpose separates the keys for sealed messages from other uses of a token.
+// sealPurpose separates the keys of sealed messages from keys for other uses of a token.
 const sealPurpose = "slipway join as master 1"
 
-// errSealed is returned if a message was not sealed for this host and token.
+// errSealed is the error for a message that was not sealed for this host and token.
 var errSealed = errors.New("the master's response is not for this host and token: it was changed in transit")
 
 // NewSealKey returns a private key for a single join. Its public key is sent as Request.Key.
@@ -27,7 +27,8 @@ func NewSealKey() (*ecdh.PrivateKey, error) {
 }
 
 // Seal encrypts a message for a host that has both the token and the private key for the given
-// public key. Neither the token alone nor a recorded connection suffices to decrypt the message.
+// public key. Neither the token alone nor a recorded connection is sufficient to decrypt the
+// message.
 func (t Token) Seal(public, message []byte) ([]byte, error) {
 	receiver, err := ecdh.X25519().NewPublicKey(public)
 	if err != nil {

@@ -19,7 +19,7 @@ const Prefix = "sw1."
 // idAlphabet has 32 characters, so each byte of a random ID selects a character without bias.
 const idAlphabet = "abcdefghijklmnopqrstuvwxyz234567"
 
-// idLength is the length of upstream's token IDs.
+// idLength is the length of a token ID, which is the same as upstream's.
 const idLength = 6
 
 // secretBytes is the length of a secret, in bytes. A secret of this length cannot be guessed, so a
@@ -59,7 +59,7 @@ func (t Token) String() string {
 
 var format = regexp.MustCompile(`^sw1\.([0-9a-f]{64})\.([a-z2-7]{6})\.([0-9a-f]{40})$`)
 
-// ErrFormat is returned if a text is not a token.
+// ErrFormat is the error for a text that is not a token.
 var ErrFormat = errors.New("it is not a complete token; copy the output of `slipway token create`")
 
 // Parse parses a token's text. The error never contains the text.
@@ -82,9 +82,9 @@ func (t Token) Matches(hash []byte) bool {
 	return subtle.ConstantTimeCompare([]byte(t.SecretHash()), hash) == 1
 }
 
-// Trusted returns the CA certificate in PEM data if the token pins it. It returns only this
-// certificate in PEM. The rest of the data can come from anyone, and a reader that accepts several
-// certificates would trust them.
+// Trusted returns the CA certificate in data, as PEM, if the token pins the certificate. It returns
+// only this certificate. Anyone could have added the rest of the data, and a reader that accepts
+// several certificates would trust all of them.
 func (t Token) Trusted(data []byte) (authority []byte, ok bool) {
 	cert, err := parseAuthority(data)
 	if err != nil || hashKey(cert) != t.Authority {
@@ -107,7 +107,7 @@ func hashKey(cert *x509.Certificate) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// certificateType is the type of certificates' PEM blocks.
+// certificateType is the PEM block type of certificates.
 const certificateType = "CERTIFICATE"
 
 // parseAuthority returns the first certificate in PEM data.

@@ -36,17 +36,19 @@ const (
 type Manifest struct {
 	// Format is the version of the archive format.
 	Format int `json:"format"`
-	// Slipway is the Slipway version that wrote the archive. Node is the name of the host's node.
+	// Slipway is the version of Slipway that wrote the archive. Node is the name of the host's
+	// node.
 	Slipway string    `json:"slipway"`
 	Node    string    `json:"node"`
 	Created time.Time `json:"created"`
-	// Snapshot is the path to the etcd snapshot, relative to the data directory. It is empty for a
+	// Snapshot is the path of the etcd snapshot, relative to the data directory. It is empty for a
 	// host without etcd.
 	Snapshot string `json:"snapshot,omitempty"`
 }
 
 // Write writes files and directories to a new archive with mode 0600. It omits sources that do not
-// exist. replaced maps a file's path to the file that provides its content, such as a snapshot.
+// exist. replaced maps a file's path to the path of the file that provides its content, such as a
+// snapshot.
 func Write(path string, manifest Manifest, dataDir string, sources []string, replaced map[string]string) (err error) {
 	if _, err := os.Lstat(path); err == nil {
 		return fmt.Errorf("write backup: %q already exists", path)
@@ -102,7 +104,7 @@ func (w *writer) all(manifest Manifest, sources []string, replaced map[string]st
 	return nil
 }
 
-// tree writes a file, or a directory and everything below it.
+// tree writes a file, or a directory and all files below it.
 func (w *writer) tree(root string) error {
 	return filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
 		if err == nil {
@@ -115,8 +117,8 @@ func (w *writer) tree(root string) error {
 	})
 }
 
-// entry writes a file, directory or link under the name for path, with the content and attributes
-// of source.
+// entry writes a file, directory or link with the entry name for path. The content and attributes
+// are taken from source.
 func (w *writer) entry(path, source string) error {
 	info, err := os.Lstat(source)
 	if err != nil || w.written[path] {
@@ -148,12 +150,13 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other growing files are truncated to the size that they had at the start.
+	// Logs and other growing files are truncated to the size that they had when their entry was
+	// started.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }
 
-// name returns the entry name for a file.
+// name returns the entry name for a path.
 func (w *writer) name(path string) string {
 	relative, err := filepath.Rel(w.dataDir, path)
 	if err == nil && filepath.IsLocal(relative) {

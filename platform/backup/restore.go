@@ -16,14 +16,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// markerName is a file that exists in a data directory while a restore is incomplete.
+// markerName is the name of a file that exists in a data directory while a restore is incomplete.
 const markerName = "restoring"
 
 // maxCompared is the maximum size, in bytes, of an existing file outside the data directory that a
 // restore accepts.
 const maxCompared = 1 << 20
 
-// Interrupted reports whether a restore of the data directory has started but is not complete.
+// Interrupted reports whether a restore into the data directory has started but is not complete.
 func Interrupted(dataDir string) bool {
 	_, err := os.Lstat(filepath.Join(dataDir, markerName))
 	return err == nil
@@ -43,8 +43,9 @@ func CheckEmpty(dataDir string) error {
 	return nil
 }
 
-// Read reads a complete archive, which verifies its checksum, and returns its manifest. It returns
-// an error for files outside the data directory that already exist with different content.
+// Read reads a complete archive, which verifies its checksum, and returns the archive's manifest.
+// It returns an error if the archive contains a file outside the data directory that already exists
+// with different content.
 func Read(path string) (Manifest, error) {
 	var manifest Manifest
 	var conflicts []error
@@ -70,7 +71,7 @@ func Read(path string) (Manifest, error) {
 	return manifest, errors.Join(conflicts...)
 }
 
-// same reports whether a file does not exist or has the same content as an entry.
+// same reports whether a file either does not exist or has the same content as an entry.
 func same(path string, header *tar.Header, content io.Reader) bool {
 	existing, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
