@@ -5,8 +5,8 @@
 //
 // File names and subjects are the same as in OpenShift 3's /etc/origin/master. Ensure must be
 // called at each start: it keeps valid credentials, renews expiring certificates, and never
-// replaces a certificate authority that clients depend on. Renewer does the same while the host is
-// running.
+// replaces a certificate authority, except the service signer. Renewer does the same while the host
+// is running.
 //
 // The kubeconfigs of the host's own components refer to certificate files. client-go reloads the
 // files when they change, so a running client uses a renewed certificate. Only admin.kubeconfig

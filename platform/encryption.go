@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// encryptionConfig returns the path to the cluster's encryption configuration. It returns "" if the
-// cluster has none or if an administrator has configured another file.
+// encryptionConfig returns the path of the cluster's encryption configuration. It returns "" if the
+// cluster does not encrypt objects, or if an administrator has configured a different file.
 func (h *Host) encryptionConfig() (string, error) {
 	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
 		return "", nil
@@ -23,8 +23,8 @@ func (h *Host) encryptionConfig() (string, error) {
 	return pki.EnsureEncryption(h.PKIDir(), *h.Master.Slipway.EncryptSecrets)
 }
 
-// encryptionRewriter returns the component that encrypts objects that were stored before the
-// current key was introduced.
+// encryptionRewriter returns the component that rewrites objects that were stored under a previous
+// encryption configuration.
 func (h *Host) encryptionRewriter() (component.Component, error) {
 	file, err := h.encryptionConfig()
 	if err != nil {

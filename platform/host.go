@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Host is this machine as the configuration describes it. It provides the paths, addresses and
-// names that are used to create components. No other type derives them from the configuration.
+// Host is this machine as described by its configuration. It provides the paths, addresses and
+// names from which components are created. No other type derives them from the configuration.
 type Host struct {
 	*config.Config
 	file string // the configuration file of the command line, absolute, or ""
@@ -37,8 +37,8 @@ type Host struct {
 	cluster *record.Cluster
 	// leadership elects the master that runs the controllers. It is nil if this is the only master.
 	leadership *controller.Leadership
-	// expand closes expanded when a second master joins the only master, which stops the control
-	// plane.
+	// expand closes the channel expanded when a second master joins the only master. This stops the
+	// control plane.
 	expand   func()
 	expanded chan struct{}
 
@@ -54,12 +54,12 @@ type Host struct {
 	// recorder provides the API server's authentication and audit log to other servers in the
 	// process.
 	recorder *apiserver.Recorder
-	// registries reads from registries that users specify. All reads share one connection pool and
-	// one memory limit.
+	// registries returns the pool that reads from registries that users specify. All reads share
+	// one connection pool and one memory limit.
 	registries func() *registryclient.Pool
 	// programs unpacks the embedded programs when it is first called.
 	programs func() (payload.Programs, error)
-	// usage is the resource usage of nodes and pods that the API server serves.
+	// usage contains the resource usage of nodes and pods that the API server serves.
 	usage *metrics.Usage
 	// dnsNames contains the DNS names in egress firewalls, which the pods' DNS server resolves.
 	dnsNames *policy.Names
@@ -67,13 +67,13 @@ type Host struct {
 	tunnel *vxlan.Tunnel
 	// deps contains the clients and caches that the control plane's controllers share.
 	deps *controller.Deps
-	// hostAddresses contains the addresses of all hosts in the cluster. Users must not reach these
-	// addresses through the platform.
+	// hostAddresses contains the addresses of all hosts in the cluster. Users must not be able to
+	// connect to these addresses through the platform.
 	hostAddresses *hosts.Addresses
 }
 
-// Load reads a host's configuration. If file is not empty, it replaces the configuration files in
-// the data directory.
+// Load reads a host's configuration. If file is not empty, Load reads it instead of the
+// configuration files in the data directory.
 func Load(dataDir, file string) (*Host, error) {
 	c, err := config.Load(dataDir, file)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *Host) connect() error {
 	return nil
 }
 
-// limitedConfig returns a control plane client configuration that has its own rate limit, in
+// limitedConfig returns a client configuration for the control plane with a separate rate limit, in
 // requests per second.
 func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 	config := rest.CopyConfig(h.deps.Config)
@@ -162,7 +162,7 @@ func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 // AdminClient returns the administrator's client configuration for the API server.
 func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
 
-// StatusClient returns the client configuration with which this host reads nodes. It is the
+// StatusClient returns the client configuration with which this host reads nodes: the
 // administrator's configuration or, on a joined host, the node's.
 func (h *Host) StatusClient() (*rest.Config, error) {
 	if h.Joined() {

@@ -18,7 +18,7 @@ func (h *Host) hosts() (component.Component, error) {
 	return &hosts.Controllers{Deps: h.deps, RemoveMaster: h.removeMaster, DualStack: h.Master.DualStack().Enabled()}, nil
 }
 
-// hostOptions returns the settings for hosts that join this host's cluster.
+// hostOptions returns the options for hosts that join this host's cluster.
 func (h *Host) hostOptions() hosts.Options {
 	pods := h.Master.PodNetworks()
 	var claimable []netip.Prefix
@@ -39,7 +39,7 @@ func (h *Host) hostOptions() hosts.Options {
 	}
 }
 
-// joinResponse describes the cluster to a joining host.
+// joinResponse returns the response that describes the cluster to a joining host.
 func (h *Host) joinResponse() (join.Response, error) {
 	settings, err := h.Master.NodeSettings()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// storageLimits returns the objects that the local storage clients may change.
+// storageLimits returns the objects that local storage clients are allowed to change.
 func storageLimits() storageclient.Limits {
 	finalizers, annotations := provision.ClaimMetadata()
 	return storageclient.Limits{
@@ -65,7 +65,7 @@ func (h *Host) localStorage() (component.Component, error) {
 			func(ctx context.Context) error { return caches.Run(ctx, func() {}) },
 		},
 	}
-	// The component might fail for a while, for example because its disk is not mounted yet.
+	// The component can fail temporarily, for example because its disk is not mounted yet.
 	return &component.Optional{Component: storage.Name(), ReadyFirst: true, Serve: func(ctx context.Context, ready func(), _ func(string)) error {
 		err := embedded.Run(ctx, ready)
 		if ctx.Err() == nil {
@@ -77,22 +77,23 @@ func (h *Host) localStorage() (component.Component, error) {
 	}}, nil
 }
 
-// localController returns the controller for one node's volumes.
+// localController returns the CSI controller for one node's volumes.
 func localController(client *rest.Config, socket, nodeName string) *csi.Controller {
 	return &csi.Controller{
 		Config: client, Drivers: []string{socket}, Node: nodeName,
 		Features: csi.Features(csi.Options{
 			Capacity: capacity.Options{Namespace: capacityNamespace},
-			// Calls to a driver in this process are cheap, so retry often.
+			// Calls to a driver in this process are cheap, so the controller retries them often.
 			Provision: provision.Options{RetryMax: 15 * time.Second},
 		}),
 		Object: local.Spec(),
 	}
 }
 
-// localStorageLabel is the label on nodes with local storage. It remains while the node restarts,
-// so that pods wait for the driver. It is removed if the node's local storage is disabled or fails.
+// localStorageLabel is the label of nodes with local storage. A node keeps the label while it
+// restarts, so that pods wait for the driver. The label is removed if the node's local storage is
+// disabled or fails.
 const localStorageLabel = "slipway.openshift.io/local-storage"
 
-// removeLabelTimeout is the timeout for removing the label after local storage has failed.
+// removeLabelTimeout is the timeout for the removal of the label after local storage has failed.
 const removeLabelTimeout = 10 * time.Second

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errIncomplete means that a join was interrupted. If the host started in this state, it would
+// errIncomplete is the error for an interrupted join. If the host started in this state, it would
 // create a separate cluster with the keys of the cluster that it was joining.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
 
@@ -36,7 +36,7 @@ func (h *Host) usesRemoteRegistry() bool {
 	return h.cluster != nil && h.cluster.Registry != "" && !h.sharesRegistry()
 }
 
-// peerURL returns the URL at which other members reach this host's etcd.
+// peerURL returns the URL at which other etcd members connect to this host's member.
 func (h *Host) peerURL() string {
 	return "https://" + hostaddr.Reachable(h.Master.EtcdPeerAddress(), h.address)
 }
@@ -49,7 +49,7 @@ func (h *Host) EtcdMembers() etcdmember.Client {
 	}
 }
 
-// EtcdEndpoint returns the address at which clients on this host reach its etcd member.
+// EtcdEndpoint returns the URL at which clients on this host connect to its etcd member.
 func (h *Host) EtcdEndpoint() string { return h.Master.EtcdEndpoint(h.SeveralMasters()) }
 
 // elections returns the component that elects the master that runs the controllers. On the only
@@ -70,7 +70,7 @@ func (h *Host) etcdMembers() (component.Component, error) {
 	return &masters.Membership{Members: h.EtcdMembers()}, nil
 }
 
-// etcdMaintenance returns the component that keeps etcd's files small.
+// etcdMaintenance returns the component that defragments etcd's files.
 func (h *Host) etcdMaintenance() (component.Component, error) {
 	settings := h.Master.Slipway.EtcdMaintenance
 	if settings.Disabled {
@@ -87,7 +87,7 @@ func (h *Host) etcdMaintenance() (component.Component, error) {
 	return maintenance, nil
 }
 
-// sharedSettings returns the component that compares the settings of the masters.
+// sharedSettings returns the component that compares the masters' settings.
 func (h *Host) sharedSettings() (component.Component, error) {
 	if h.cluster == nil {
 		return component.Disabled("shared-settings"), nil
@@ -108,7 +108,7 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	if h.cluster == nil {
 		return nil, h.becomeOneOfSeveral(ctx)
 	}
-	// The host receives this master's configuration, and therefore uses the same port.
+	// The host receives this master's configuration, so its etcd member uses the same port.
 	_, port, err := net.SplitHostPort(h.Master.EtcdPeerAddress())
 	if err != nil {
 		return nil, fmt.Errorf("read address of etcd: %w", err)
@@ -129,7 +129,7 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 }
 
 // becomeOneOfSeveral records that the cluster will have several masters, and stops the control
-// plane, which then restarts. If this succeeds, the error is ErrPreparing.
+// plane, which then restarts. On success, it returns ErrPreparing.
 func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
 	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
 		return err

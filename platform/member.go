@@ -20,7 +20,7 @@ func (h *Host) member() pki.Member {
 	return m
 }
 
-// prepareMember is the variant of prepare for a joined host.
+// prepareMember is the equivalent of prepare for a joined host.
 func (h *Host) prepareMember() error {
 	m := h.member()
 	if err := m.Check(); err != nil {

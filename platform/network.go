@@ -28,7 +28,7 @@ import (
 )
 
 // network returns the agent that connects the node's pods to the network. If the administrator's
-// CNI plugin connects pods, network returns a replacement for the agent.
+// CNI plugin connects the pods, network returns a component that replaces the agent.
 func (h *Host) network() (component.Component, error) {
 	dnsIP, err := netip.ParseAddr(h.dnsHost())
 	if err != nil {
@@ -229,8 +229,8 @@ func (h *Host) dnsHost() string {
 	return host
 }
 
-// idling returns the component that holds connections to idle services, unless enableUnidling is
-// false.
+// idling returns the component that accepts connections to idle services until their workloads are
+// ready, unless enableUnidling is false.
 func (h *Host) idling() (component.Component, error) {
 	client, err := clientFor(h.credentials.IdlingKubeconfig)
 	if err != nil {
@@ -249,7 +249,7 @@ func (h *Host) idling() (component.Component, error) {
 }
 
 // isolation returns a function that reports whether policies can restrict packets from a pod to an
-// address. The two addresses must belong to the same IP family.
+// address. The addresses must belong to the same IP family.
 func (h *Host) isolation() func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	first, second := policy.Isolation(h.PolicyTable(), h.clusterNetworks()), policy.Isolation(h.PolicyTable(), h.secondNetworks())
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// nodeTable lists the components that `slipway node` runs. They reach the control plane over the
-// network, as on a host that runs only a node.
+// nodeTable lists the components that `slipway node` runs. They connect to the control plane over
+// the network, as on a host that runs only a node.
 func nodeTable() []entry {
 	return []entry{
 		{"balancer", nil, (*Host).balancer, ""},
@@ -42,8 +42,8 @@ func nodeTable() []entry {
 		{"dns", []string{"network"}, (*Host).dns, ""},
 		{"router", []string{"network"}, (*Host).router, ""},
 		{"idling", []string{"network"}, (*Host).idling, ""},
-		// The network component has created the Node by then. If the Node did not exist, the
-		// upstream proxy would retry after a second.
+		// The network component has already created the Node. If the Node did not exist, the
+		// upstream proxy would retry only after a second.
 		{"proxy", []string{"network"}, (*Host).proxy, ""},
 	}
 }
@@ -70,7 +70,7 @@ func (h *Host) apiAccess() (component.Component, error) {
 	return access, nil
 }
 
-// busybox is the path to the program in Debian's busybox-static package.
+// busybox is the path of the program in Debian's busybox-static package.
 const busybox = "/bin/busybox"
 
 func (h *Host) images() (component.Component, error) {
@@ -116,7 +116,7 @@ func (h *Host) imageService() (component.Component, error) {
 	}, nil
 }
 
-// hostReport returns the component that publishes the host's state on its Node.
+// hostReport returns the component that publishes the host's state on its Node object.
 func (h *Host) hostReport() (component.Component, error) {
 	client, err := clientFor(h.credentials.NodeKubeconfig)
 	if err != nil {
@@ -128,8 +128,8 @@ func (h *Host) hostReport() (component.Component, error) {
 	}, nil
 }
 
-// diskGuard returns the component that prevents pods from filling the disks with etcd's data and
-// the platform's files.
+// diskGuard returns the component that prevents pods from filling the disks that contain etcd's
+// data and the platform's files.
 func (h *Host) diskGuard() (component.Component, error) {
 	dirs := []string{h.DataDir}
 	if !h.Joined() {
@@ -153,7 +153,7 @@ func (h *Host) kubelet() (component.Component, error) {
 	return kubelet, nil
 }
 
-// newKubelet returns this host's kubelet, configured by a NodeConfig.
+// newKubelet returns this host's kubelet, which is configured by a NodeConfig.
 func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 	bind, port := c.KubeletAddress()
 	manifests, interval := c.ManifestDir()

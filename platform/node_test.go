@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// loadNode returns a host that has a NodeConfig in its data directory and minimal credentials.
+// loadNode returns a host with a NodeConfig in its data directory and minimal credentials.
 func loadNode(t *testing.T, keys string) *Host {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "slipway-") // the path of a socket is short

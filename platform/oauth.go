@@ -21,7 +21,7 @@ import (
 )
 
 // userFeatures returns the user and token API groups. It also returns the OAuth server with the web
-// console, unless the configuration specifies another OAuth server.
+// console, unless the configuration specifies a different OAuth server.
 func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) {
 	features := []apiserver.Feature{user.Feature(), groupoauth.Feature()}
 	if h.Master.OAuthConfig == nil {
@@ -60,7 +60,7 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 	return append(features, server.Feature(), console), []reload.Adjustment{adjustment}, nil
 }
 
-// oauthConfig returns the OAuth server settings in a configuration.
+// oauthConfig returns the settings for the OAuth server in a configuration.
 func (h *Host) oauthConfig(from *config.Config) (oauth.Config, error) {
 	var providers []provider.Config
 	for _, p := range from.Master.IdentityProviders() {
@@ -84,8 +84,8 @@ func (h *Host) clientDir() string {
 	return filepath.Dir(program)
 }
 
-// ConsoleURL returns the web console URL for browsers, or "" if there is no OAuth server. Until the
-// machine's address is known, the URL works only in browsers on the machine itself.
+// ConsoleURL returns the URL of the web console for browsers, or "" if there is no OAuth server.
+// Until the machine's address is known, the URL works only in browsers on the machine itself.
 func (h *Host) ConsoleURL() string {
 	switch {
 	case h.Master.OAuthConfig == nil:
@@ -96,7 +96,7 @@ func (h *Host) ConsoleURL() string {
 	return h.publicURL() + console.Path
 }
 
-// publicURL returns the API server URL for browsers and clients.
+// publicURL returns the URL of the API server for browsers and clients.
 func (h *Host) publicURL() string {
 	if configured := h.Master.OAuthConfig.MasterPublicURL; configured != "" {
 		return strings.TrimRight(configured, "/")

@@ -7,7 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// RegistryNames returns the registry's names.
+// RegistryNames returns the names of the cluster's registry.
 func (h *Host) RegistryNames() registryname.Names {
 	policy := h.Master.ImagePolicyConfig
 	return registryname.Names{

@@ -14,31 +14,31 @@ func (h *Host) path(names ...string) string {
 	return filepath.Join(append([]string{h.DataDir}, names...)...)
 }
 
-// MasterFile returns the path to the control plane configuration.
+// MasterFile returns the path of the control plane configuration.
 func (h *Host) MasterFile() string { return cmp.Or(h.file, config.MasterFile(h.DataDir)) }
 
-// NodeFile returns the path to the node configuration.
+// NodeFile returns the path of the node configuration.
 func (h *Host) NodeFile() string { return cmp.Or(h.file, config.NodeFile(h.DataDir)) }
 
 // RunDir returns the directory for files that are valid only until the next boot.
 func (h *Host) RunDir() string { return h.Node.Slipway.RunDirectory }
 
-// Socket returns the path to the supervisor's socket.
+// Socket returns the path of the supervisor's socket.
 func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock") }
 
 func (h *Host) etcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
-// ContainerdState returns the directory for containerd state that is valid only until the next
+// ContainerdState returns the directory for containerd's state, which is valid only until the next
 // boot.
 func (h *Host) ContainerdState() string { return filepath.Join(h.RunDir(), "containerd") }
 
-// ContainerdSocket returns the path to containerd's socket.
+// ContainerdSocket returns the path of containerd's socket.
 func (h *Host) ContainerdSocket() string { return filepath.Join(h.RunDir(), "containerd.sock") }
 
-// imageSocket returns the path to the socket of the service that pulls pod images.
+// imageSocket returns the path of the socket of the service that pulls pod images.
 func (h *Host) imageSocket() string { return filepath.Join(h.RunDir(), "images.sock") }
 
-// LogFile returns the path to a process's log.
+// LogFile returns the path of a process's log.
 func (h *Host) LogFile(process string) string { return h.path("log", process+".log") }
 
 // versionFile returns the file that records the Kubernetes version of the last control plane that
@@ -47,13 +47,13 @@ func (h *Host) versionFile() upgrade.VersionFile {
 	return upgrade.VersionFile(h.path("master", "kubernetes-version"))
 }
 
-// AdminKubeconfig returns the path to the administrator's kubeconfig.
+// AdminKubeconfig returns the path of the administrator's kubeconfig.
 func (h *Host) AdminKubeconfig() string { return h.path("admin.kubeconfig") }
 
 // PKIDir returns the directory that contains certificates and keys.
 func (h *Host) PKIDir() string { return h.path("pki") }
 
-// DeveloperPassword returns the path to the file with the initial password of the user developer.
+// DeveloperPassword returns the path of the file with the initial password of the user developer.
 func (h *Host) DeveloperPassword() string { return h.path("developer.password") }
 
 // DriverCopies returns the directory in which a process keeps the last working copies of FlexVolume

@@ -9,13 +9,13 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// The minimum resources that a host needs before it starts, in bytes.
+// The minimum resources that a host requires, in bytes.
 const (
 	minMemoryBytes = 1536 << 20
 	minDiskBytes   = 2 << 30
 )
 
-// errPreflight is the error that is returned after the problems have been printed.
+// errPreflight is the error after problems have been printed.
 var errPreflight = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
 
 // Preflight checks the machine and prints all problems. It returns an error if a problem prevents
@@ -35,7 +35,7 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// MachineProblems returns the machine's problems for this program while the host is running.
+// MachineProblems returns the problems of the machine while the host is running.
 func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error) {
 	requirements, err := h.requirements()
 	if err != nil {
@@ -46,7 +46,7 @@ func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error)
 	return preflight.Run(ctx, requirements, preflight.ThisMachine()), nil
 }
 
-// requirements returns this host's requirements on its machine.
+// requirements returns the requirements that this host's machine must meet.
 func (h *Host) requirements() (preflight.Requirements, error) {
 	bindingsOf := h.Bindings
 	switch {

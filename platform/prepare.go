@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/platform/backup"
 )
 
-// prepare creates what the processes need before they start: addresses, credentials and files. The
-// supervisor and each process call prepare. Only the first call makes changes.
+// prepare creates the addresses, credentials and files that the processes require. The supervisor
+// and each process call prepare. Only the first call makes changes.
 func (h *Host) prepare() (err error) {
 	if err := h.findAddress(); err != nil {
 		return err

@@ -73,7 +73,7 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 }
 
 // featureGates returns the feature gates for a process. Upstream code reads feature gates before
-// the flags of its components are set.
+// its components' flags are set.
 func (h *Host) featureGates(process string) (map[string]bool, error) {
 	if process == ControlPlane {
 		return h.ControlPlaneGates()
@@ -81,7 +81,7 @@ func (h *Host) featureGates(process string) (map[string]bool, error) {
 	return h.NodeGates()
 }
 
-// ReleaseMemory releases memory that this process needed only during its start.
+// ReleaseMemory releases memory that this process required only during its start.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
 		slog.Warn("cannot release memory of the start", "error", err)

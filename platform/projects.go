@@ -43,7 +43,7 @@ func (h *Host) allocator() (component.Component, error) {
 	}, nil
 }
 
-// projects returns the component that creates the service accounts and roles of projects and
+// projects returns the component that creates projects' service accounts and role bindings, and
 // finalizes deleted projects.
 func (h *Host) projects() (component.Component, error) {
 	return &project.Controller{Deps: h.deps, Accounts: h.Master.ServiceAccountConfig.ManagedNames}, nil

@@ -20,15 +20,15 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errRestoring means that the host's files are incomplete because a restore was interrupted.
+// errRestoring is the error if the host's files are incomplete because a restore was interrupted.
 var errRestoring = errors.New("the restore of this host was interrupted: repeat `slipway restore`, or remove everything with `slipway down --purge`")
 
-// restoredSnapshot is the path to the snapshot in a backup, relative to the data directory.
+// restoredSnapshot is the path of the snapshot in a backup, relative to the data directory.
 const restoredSnapshot = "restore.db"
 
 // RestoreEtcd replaces etcd's data with a snapshot. The caller must hold the supervisor's lock.
-// RestoreEtcd returns the directory of the previous data, or "" if there was none. In a cluster
-// with several masters, this host is the only member afterwards.
+// RestoreEtcd returns the directory that contains the previous data, or "" if there was none. In a
+// cluster with several masters, this host is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {
 	own, err := h.ownEtcd()
 	if err != nil {
@@ -37,7 +37,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if previous, err = own.Restore(ctx, path, skipHash, force); err != nil {
 		return "", err
 	}
-	// The snapshot might contain data of an earlier version.
+	// The snapshot might contain an earlier version's data.
 	if err := h.versionFile().Remove(); err != nil {
 		return "", err
 	}
@@ -47,7 +47,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	return previous, h.writeCluster(record.Cluster{Complete: true})
 }
 
-// snapshotTimeout is the timeout for copying etcd's database.
+// snapshotTimeout is the maximum time to copy etcd's database.
 const snapshotTimeout = 10 * time.Minute
 
 // etcdSnapshots returns the component that saves snapshots of etcd's database.
@@ -91,7 +91,7 @@ func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 }
 
 // BackupSources returns the files and directories of this host that a backup contains: its
-// configuration, certificates and keys, and the files that the configuration references. If images
+// configuration, certificates and keys, and the files to which the configuration refers. If images
 // is set, the registry's images are included.
 func (h *Host) BackupSources(images bool) []string {
 	sources := []string{h.path("master"), h.path("node"), h.PKIDir(), h.AdminKubeconfig(), h.DeveloperPassword()}
@@ -109,7 +109,7 @@ func (h *Host) BackupSources(images bool) []string {
 	return sources
 }
 
-// SnapshotPath returns the path to the etcd snapshot in a backup of this host.
+// SnapshotPath returns the path of the etcd snapshot in a backup of this host.
 func (h *Host) SnapshotPath() string { return h.path(restoredSnapshot) }
 
 // RestoreBackup writes the files in a backup to an empty data directory and restores the etcd

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// inodeReserve is the fraction of inodes that pushes leave free.
+// inodeReserve is the share of inodes that pushes must leave free.
 const inodeReserve = 0.05
 
 // registry returns the component that runs the image registry.
@@ -69,7 +69,7 @@ func (h *Host) imageSignatures() (component.Component, error) {
 	}, nil
 }
 
-// imageOptions returns the image stream settings.
+// imageOptions returns the options for image streams.
 func (h *Host) imageOptions() image.Options {
 	policy := h.Master.ImagePolicyConfig
 	options := image.Options{MaxBulkImport: policy.MaxImagesBulkImportedPerRepository, Registries: h.registries()}

@@ -63,8 +63,8 @@ func (h *Host) writeRegistryHosts() error {
 	return address.Configure()
 }
 
-// firstRegistry returns the address at which this host first looks for the registry, and the
-// registry's CA file.
+// firstRegistry returns the address at which this host first tries to connect to the registry, and
+// the registry's CA file.
 func (h *Host) firstRegistry() (address, authority string, err error) {
 	switch {
 	case h.Joined():

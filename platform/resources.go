@@ -10,8 +10,8 @@ import (
 )
 
 // cpuWeightFactor is the ratio of the platform's CPU time to the pods' CPU time when both are fully
-// busy. The pods' CPU weight is based on all CPUs. Pods can use the CPU time that the platform does
-// not use.
+// busy. The pods' CPU weight is based on the number of CPUs. Pods can use the CPU time that the
+// platform does not use.
 const cpuWeightFactor = 8
 
 // createCgroups creates the processes' cgroups.

@@ -46,7 +46,7 @@ func (h *Host) router() (component.Component, error) {
 }
 
 // routerEnvironment returns the router's environment variables. If pods have IPv6 addresses, the
-// router listens on IPv6 addresses, too, unless the administrator has set the mode.
+// router also listens on IPv6 addresses, unless the administrator has set the mode.
 func (h *Host) routerEnvironment() map[string]string {
 	const mode = "ROUTER_IP_V4_V6_MODE"
 	environment := maps.Clone(h.Node.Slipway.Router.Environment)

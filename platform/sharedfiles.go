@@ -16,7 +16,7 @@ import (
 const EncryptionFile = "pki.encryption.yaml"
 
 // SharedFiles returns the files that commands change on all masters: passwords, and the keys that
-// encrypt secrets. Files outside the data directory are not included, because the administrator
+// encrypt secrets. It does not return files outside the data directory, because the administrator
 // manages them.
 func (h *Host) SharedFiles(client kubernetes.Interface) *masters.SharedFiles {
 	files := map[string]masters.SharedFile{EncryptionFile: {

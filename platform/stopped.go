@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// The control plane components that an administrator can stop. In OpenShift 3, each of them is a
-// static pod, which the administrator stops by moving its manifest away.
+// Control plane components that an administrator can stop. In OpenShift 3, each of them is a static
+// pod, which the administrator stops by moving its manifest to another directory.
 const (
 	// ControllersPart contains the components that only one of several masters runs: the
 	// controllers and the scheduler.
@@ -31,7 +31,8 @@ func (h *Host) SetStopped(part string, stopped bool) error {
 	return record.SetStopped(h.stoppedFile(), part, stopped)
 }
 
-// gate returns the gate for an entry's component, or nil if the component always runs.
+// gate returns the gate that starts and stops an entry's component, or nil if the component always
+// runs.
 func (h *Host) gate(e entry) (component.Gate, error) {
 	if e.group == "" && e.name != EtcdPart || e.group == imageRegistry && !h.sharesRegistry() {
 		return nil, nil

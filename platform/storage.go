@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// flexVolumes returns the FlexVolume driver registry with its metrics. The control plane and the
-// node each have their own registry.
+// flexVolumes returns the component that provides the registry of FlexVolume drivers and its
+// metrics. The control plane and the node each have their own registry.
 func (h *Host) flexVolumes() (component.Component, error) {
 	metrics, err := volumeplugin.NewMetrics()
 	if err != nil {
@@ -39,12 +39,12 @@ func (h *Host) flexVolumeCleanup() (component.Component, error) {
 	}, nil
 }
 
-// usesDriver reports whether a FlexVolume driver's volume might be in use on the node.
+// usesDriver reports whether a volume of a FlexVolume driver might be in use on the node.
 func (h *Host) usesDriver(driver string) bool {
 	return flexvolume.Uses(h.Node.VolumeDirectory, driver)
 }
 
-// flexVolumeReport returns the component that publishes the state of the drivers on the Node.
+// flexVolumeReport returns the component that publishes the drivers' states on the Node object.
 func (h *Host) flexVolumeReport() (component.Component, error) {
 	client, err := clientFor(h.credentials.NodeKubeconfig)
 	if err != nil {

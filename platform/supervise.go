@@ -49,8 +49,8 @@ func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 }
 
 // plan returns the supervisor's plan. If the machine's address changes, the supervisor prepares the
-// host again, so that the processes restart with certificates and a node for the new address. Pods
-// keep running.
+// host again, so the processes restart with certificates and a Node object for the new address.
+// Pods keep running.
 func (h *Host) plan() (plan.Plan, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -116,7 +116,7 @@ func (h *Host) execContainerd(ctx context.Context) error {
 	return supervisor.Exec(command.Path, command.Args, command.Env)
 }
 
-// Runtime returns this host's containerd after unpacking its programs.
+// Runtime unpacks the programs and returns this host's containerd.
 func (h *Host) Runtime() (containerd.Runtime, error) {
 	programs, err := h.programs()
 	if err != nil {

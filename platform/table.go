@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// The names of the supervisor and its processes. The processes start in this order and stop in
-// reverse order.
+// Names of the supervisor and its processes. The processes start in this order and stop in reverse
+// order.
 const (
 	Supervisor   = "slipway"
 	ControlPlane = "control-plane"
@@ -17,7 +17,7 @@ const (
 	Node         = "node"
 )
 
-// entry is one row in a process's table: a component's name, the components in the same process
+// entry is an entry in a process's table: a component's name, the components in the same process
 // after which it starts, and its constructor. The order of the entries is not significant.
 type entry struct {
 	name  string
@@ -28,8 +28,7 @@ type entry struct {
 	group string
 }
 
-// The groups of components that only one of several masters runs. Each value is the name of a
-// Lease.
+// Groups of components that run on only one of several masters. Each value is the name of a Lease.
 const (
 	upstreamControllers = "kube-controller-manager"
 	upstreamScheduler   = "kube-scheduler"
@@ -39,15 +38,15 @@ const (
 	imageRegistry = "slipway-registry"
 )
 
-// adjustable is returned by the constructor of a component that can apply configuration changes at
-// run time.
+// adjustable is the type that a component's constructor returns if the component can apply
+// configuration changes at run time.
 type adjustable struct {
 	component.Component
 	adjustments []reload.Adjustment
 }
 
 // build creates the components in a table. If a component reloads the configuration, it receives
-// the adjustments of all components.
+// the adjustments of all other components.
 func (h *Host) build(table []entry) ([]component.Entry, error) {
 	var entries []component.Entry
 	var adjustments []reload.Adjustment
@@ -81,7 +80,8 @@ func statusOf(table []entry) []supervisor.ComponentStatus {
 	return components
 }
 
-// Groups returns the Lease names of the groups of components that only one of several masters runs.
+// Groups returns the Lease names of the groups of components that run on only one of several
+// masters.
 func Groups() []string {
 	return []string{upstreamControllers, upstreamScheduler, ownControllers, imageRegistry}
 }

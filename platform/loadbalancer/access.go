@@ -28,14 +28,14 @@ const (
 )
 
 const (
-	// tokenInterval and tokenTimeout are the poll interval and the timeout when waiting for a new
-	// account's token.
+	// tokenInterval and tokenTimeout are the poll interval and the timeout for the creation of a
+	// new account's token.
 	tokenInterval, tokenTimeout = 200 * time.Millisecond, 30 * time.Second
 )
 
 // Kubeconfig returns a kubeconfig for load balancers that contains each master as a cluster. The
-// kubeconfig's service account may only read the API server addresses. The account is created if it
-// does not exist.
+// kubeconfig's service account is only allowed to read the API server addresses. Kubeconfig creates
+// the account if it does not exist.
 func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []byte, servers []masters.Server) ([]byte, error) {
 	if len(servers) == 0 {
 		return nil, errors.New("create kubeconfig: no API server is registered")
@@ -97,7 +97,7 @@ func createAccount(ctx context.Context, client kubernetes.Interface) error {
 	return nil
 }
 
-// token waits for the service account's token.
+// token waits for the service account's token and returns it.
 func token(ctx context.Context, client kubernetes.Interface) (token string, err error) {
 	err = wait.PollUntilContextTimeout(ctx, tokenInterval, tokenTimeout, true, func(ctx context.Context) (bool, error) {
 		secret, err := client.CoreV1().Secrets(accountNamespace).Get(ctx, accountName, metav1.GetOptions{})

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/router/masters"
 )
 
-// localAddress is the loopback address at which the load balancer itself reaches a healthy master.
+// localAddress is the loopback address at which the load balancer itself connects to a healthy
+// master.
 const localAddress = "127.0.0.1:8442"
 
 // LoadBalancer is the component that runs HAProxy and watches the list of masters.
@@ -32,10 +33,10 @@ type LoadBalancer struct {
 	Dir string
 	// Program is the path to the HAProxy program. User is HAProxy's user account, or "".
 	Program, User string
-	// Listen is the address on which clients connect. Stats is the address of the statistics page.
+	// Listen is the address to which clients connect. Stats is the address of the statistics page.
 	Listen, Stats string
-	// Local is the address at which the load balancer itself reaches a healthy master. The default
-	// is 127.0.0.1:8442.
+	// Local is the address at which the load balancer itself connects to a healthy master. The
+	// default is 127.0.0.1:8442.
 	Local string
 }
 
@@ -90,8 +91,8 @@ func (l *LoadBalancer) Run(ctx context.Context, ready func()) error {
 	return runAll(ctx, ready, proxy.Run, follower.Run)
 }
 
-// runAll runs all parts until ctx is done or one part fails. It calls ready when all parts are
-// ready.
+// runAll runs all functions in parts until ctx is done or one of them fails. It calls ready when
+// all of them are ready.
 func runAll(ctx context.Context, ready func(), parts ...func(context.Context, func()) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -145,8 +146,8 @@ func (n masterNames) addresses() (list []string) {
 	return list
 }
 
-// servers returns the masters that have the given addresses. A master that joined later is named
-// after the host in its address.
+// servers returns the masters with the given addresses. A master that is not in the kubeconfig,
+// because it joined later, has the host in its address as its name.
 func (n masterNames) servers(addresses []string) (list []masters.Server) {
 	for _, address := range addresses {
 		name, ok := n[address]

@@ -39,7 +39,7 @@ type cluster struct {
 	changed chan struct{}
 }
 
-// add starts a master and returns the master's address.
+// add starts a master and returns its address.
 func (c *cluster) add(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(c.serve))
@@ -107,7 +107,7 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 		case <-changed:
 		case <-r.Context().Done():
 		}
-		// An expired watch makes the client list again.
+		// An expired watch causes the client to list again.
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": "ERROR", "object": metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Code: http.StatusGone, Reason: metav1.StatusReasonExpired,
 		}})

@@ -19,10 +19,10 @@ import (
 // maxSharedFile is the maximum size of a configuration file that masters share, in bytes.
 const maxSharedFile = 256 << 10
 
-// SharedFiles returns the contents of the files that a master gives to a new master, keyed by path
-// relative to the data directory. These are the existing files among paths and the configuration
-// files in clusterFile's directory. Files outside the data directory are omitted, because the
-// administrator provides them.
+// SharedFiles returns the contents of the files that a master sends to a new master, keyed by path
+// relative to the data directory. The files are the existing files among paths and the
+// configuration files in clusterFile's directory. Files outside the data directory are omitted,
+// because the administrator provides them.
 func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
 	dir := filepath.Dir(clusterFile)
 	entries, err := os.ReadDir(dir)
@@ -53,7 +53,7 @@ func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte
 	return files, nil
 }
 
-// becomeMaster makes this host a master.
+// becomeMaster configures this host as a master.
 func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
 	message, err := token.Open(key, response.Master)
 	if err != nil {
@@ -101,7 +101,7 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
 		return fmt.Errorf("compare settings: %w", err)
 	}
-	// The files that the settings reference do not exist in this directory.
+	// The directory does not contain the files to which the settings refer.
 	theirs, err := config.LoadAnyway(dir, "")
 	if theirs == nil {
 		return err

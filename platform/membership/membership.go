@@ -1,5 +1,5 @@
-// Package membership makes a host a member of another host's cluster, either as a node or as one of
-// several masters.
+// Package membership adds a host to a master's cluster, either as a node or as one of several
+// masters.
 package membership
 
 import (
@@ -22,19 +22,19 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// prepareTimeout is how long a single master may take to become ready for other masters.
+// prepareTimeout is the maximum time until a single master is ready for other masters.
 const prepareTimeout = 3 * time.Minute
 
 // Host is a host that joins a cluster.
 type Host struct {
 	Config *config.Config
 	// Membership and Cluster are the host's records, or nil. MembershipFile and ClusterFile are the
-	// paths to their files.
+	// paths of the records' files.
 	Membership     *record.Membership
 	Cluster        *record.Cluster
 	MembershipFile string
 	ClusterFile    string
-	// Credentials describes a node's credentials, except for the router's credentials.
+	// Credentials describes a node's credentials, except the router's credentials.
 	Credentials pki.Member
 	// Address is the machine's address. PeerURL is the URL of the machine's etcd member.
 	Address netip.Addr
@@ -62,7 +62,7 @@ func (h *Host) CheckNew() error {
 }
 
 // Join adds this host, which must be new, to a master's cluster and returns the host's role. The
-// token determines whether it becomes a node or a master. url is the URL of the master's API
+// token determines whether the host becomes a node or a master. url is the URL of the master's API
 // server. If Join fails, either the host has not joined or the error explains how to continue.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	if h.Address == hostaddr.OfflineAddress {
@@ -106,8 +106,9 @@ func (h *Host) path(names ...string) string {
 
 func (h *Host) sealKeyFile() string { return h.path("join.key") }
 
-// sealKey returns the private key that is used for the join. A master accepts a repeated request
-// only if it uses the same key, so the key is kept in a file until the host has joined.
+// sealKey returns the private key for the join. A master accepts a repeated request only if the
+// request contains the same public key, so the private key is kept in a file until the host has
+// joined.
 func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	content, err := os.ReadFile(h.sealKeyFile())
 	if err == nil {
@@ -128,8 +129,8 @@ func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	return key, atomicfile.Write(h.sealKeyFile(), key.Bytes(), 0o600)
 }
 
-// request sends a join request for this host. A single master restarts before it accepts a second
-// master.
+// request sends a join request for this host, and retries it while the master is not ready. A
+// single master restarts before it accepts a second master.
 func request(ctx context.Context, master join.Client, authority []byte, request join.Request) (*join.Response, error) {
 	response, err := master.Join(ctx, authority, request)
 	if !errors.Is(err, join.ErrRetry) {

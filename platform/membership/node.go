@@ -19,10 +19,10 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// certificatesTimeout is the timeout for a cluster to issue a host's certificates.
+// certificatesTimeout is the maximum time for a cluster to issue a host's certificates.
 const certificatesTimeout = 2 * time.Minute
 
-// becomeNode makes this host a node.
+// becomeNode configures this host as a node.
 func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, router bool, authority []byte, response *join.Response) (err error) {
 	m := h.Credentials
 	m.Router = router
@@ -38,7 +38,8 @@ func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, rou
 	return record.Membership{Masters: response.Masters, Registry: response.Registry, Router: router}.Write(h.MembershipFile)
 }
 
-// localURL returns the URL at which the host's balancer listens. Its port is the masters' port.
+// localURL returns the URL at which the host's balancer listens. The URL has the same port as the
+// masters.
 func localURL(masters []string) (string, error) {
 	if len(masters) == 0 {
 		return "", errors.New("the response of the master lists no API server; use the same version of slipway on all hosts")
@@ -50,8 +51,8 @@ func localURL(masters []string) (string, error) {
 	return "https://" + net.JoinHostPort("127.0.0.1", port), nil
 }
 
-// requestCredentials writes the host's credentials. Before it returns, it removes the files that
-// contain the token.
+// requestCredentials requests the host's credentials and writes them to files. Before it returns,
+// it removes the files that contain the token.
 func (h *Host) requestCredentials(ctx context.Context, m pki.Member, url string, token join.Token, authority []byte, response *join.Response) error {
 	if err := m.WriteAuthorities(authority, []byte(response.ServiceCA)); err != nil {
 		return err

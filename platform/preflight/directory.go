@@ -17,8 +17,8 @@ const minInodes = 20_000
 // terminating null byte).
 const maxSocketPath = 107
 
-// checkDirectories checks the file system of each directory. A problem that affects a whole file
-// system is reported only for the first directory on that file system.
+// checkDirectories checks the file system of each directory. It reports a problem that affects a
+// whole file system only for the first directory on that file system.
 func checkDirectories(_ context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	seen := map[string]bool{}
@@ -49,8 +49,8 @@ func checkDirectories(_ context.Context, want Requirements, machine Machine) []P
 	return problems
 }
 
-// writable checks that a file can be created and removed. A user other than root might not have
-// permission.
+// writable checks that a file can be created and removed. If the user is not root, it checks
+// nothing, because the user might not have permission.
 func writable(directory Directory, place string, machine Machine) []Problem {
 	if !machine.isRoot() {
 		return nil

@@ -12,7 +12,7 @@ import (
 // Feature is a feature that the kernel must support.
 type Feature string
 
-// The features that a host requires.
+// Features that a host requires.
 const (
 	Overlay    Feature = "overlay file system"
 	Namespaces Feature = "network namespaces"
@@ -36,8 +36,8 @@ func (f Feature) modules() string {
 	return ""
 }
 
-// checkKernel tests each feature by using it, which loads the same modules as the host's later use.
-// It tests all features even if some are missing.
+// checkKernel tests each feature by using it, which also loads the kernel modules that the host
+// requires later. It tests all features even if some are missing.
 func checkKernel(ctx context.Context, want Requirements, machine Machine) []Problem {
 	problems := append(checkNamespaceKinds(machine), checkDevices(machine)...)
 	if !machine.isRoot() {
@@ -76,7 +76,7 @@ func remedyFor(feature Feature) string {
 	return "modprobe --all " + feature.modules() + "\nuse a kernel that has it, such as that of Debian or Ubuntu"
 }
 
-// checkNamespaceKinds checks the namespace types that every container needs.
+// checkNamespaceKinds checks the namespace types that every container requires.
 func checkNamespaceKinds(machine Machine) []Problem {
 	var problems []Problem
 	for _, kind := range []string{"ipc", "mnt", "net", "pid", "uts"} {

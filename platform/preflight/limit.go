@@ -16,7 +16,7 @@ import (
 type Limit struct {
 	// Name is the sysctl(8) name, such as "fs.inotify.max_user_instances".
 	Name string
-	// Least is the minimum value that the setting should have.
+	// Least is the minimum value of the setting.
 	Least uint64
 	// Effect describes what happens when the limit is reached.
 	Effect string
@@ -24,9 +24,9 @@ type Limit struct {
 
 // Limits returns the limits that a host raises when it starts.
 //
-// A host uses about twenty inotify instances, and more for each container whose log is followed.
-// The kernel's default limit is 128 for all programs of root together. OpenShift's tuned profile
-// sets the same values, including those for neighbors.
+// A host uses about twenty inotify instances, and one more for each container whose log is
+// followed. The kernel's default limit is 128 for all programs of root together. OpenShift's tuned
+// profile sets the same values, including the limits for neighbors.
 //
 // For the other limits, a pod that reached a limit would affect all programs on the machine. The
 // memory for the objects that these limits count is charged to the pod, so the pod reaches its own

@@ -37,8 +37,8 @@ func (o owner) stop() string {
 	return "find it with: ss -lnup; ss -lntp; and stop it"
 }
 
-// owner finds the process that listens on an address, or on another address that prevents binding
-// it.
+// owner finds the process that listens on an address, or on a different address whose use prevents
+// binding the address.
 func (m Machine) owner(network string, address netip.AddrPort) owner {
 	var inodes []string
 	for _, family := range []string{"", "6"} {
@@ -66,7 +66,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	return owner{}
 }
 
-// process describes the process that a proc directory belongs to.
+// process describes the process to which a directory in /proc belongs.
 func (m Machine) process(dir string) owner {
 	existing := owner{name: "unknown"}
 	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bind briefly listens on an address.
+// bind binds an address and releases it immediately.
 func bind(ctx context.Context, network string, address netip.AddrPort) error {
 	var listen net.ListenConfig
 	if network == "udp" {
@@ -29,8 +29,9 @@ func bind(ctx context.Context, network string, address netip.AddrPort) error {
 }
 
 const (
-	// exitTimeout is how long to wait for a process that is exiting. A process that was killed
-	// might still have sockets although /proc no longer shows its memory and open files.
+	// exitTimeout is how long to wait for a process that is exiting. The sockets of a process that
+	// was killed might still exist although /proc no longer shows the process's memory and open
+	// files.
 	exitTimeout = 3 * time.Second
 	exitPoll    = 100 * time.Millisecond
 )

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requirements contains a host's requirements on its machine. They are derived from the
-// configuration.
+// Requirements contains the requirements of a host that its machine must meet. They are derived
+// from the configuration.
 type Requirements struct {
 	// NodeName is the name with which the node registers.
 	NodeName string
@@ -21,12 +21,12 @@ type Requirements struct {
 	Programs []Program
 	// Ports lists the ports that the host's components bind.
 	Ports []Port
-	// Directories lists the directories that the host writes to. The first is the data directory,
+	// Directories lists the directories to which the host writes. The first is the data directory,
 	// in which kernel features are tested.
 	Directories []Directory
 	// Sockets lists the paths of the Unix sockets that the host creates.
 	Sockets []string
-	// Memory is the memory that should be available, in bytes.
+	// Memory is the memory that must be available, in bytes.
 	Memory uint64
 }
 
@@ -44,9 +44,9 @@ func Programs() []Program {
 	}
 }
 
-// Port is an address that a component binds.
+// Port is an address to which a component binds.
 type Port struct {
-	// Use describes what the port is used for, such as "API".
+	// Use is the purpose of the port, such as "API".
 	Use string
 	// Network is "tcp" or "udp".
 	Network string
@@ -55,10 +55,10 @@ type Port struct {
 	Setting, File string
 }
 
-// Directory is a directory that the host writes to. It might not exist yet.
+// Directory is a directory to which the host writes. It might not exist yet.
 type Directory struct {
 	Path string
-	// Free is the disk space that should be free, in bytes.
+	// Free is the minimum free disk space, in bytes.
 	Free uint64
 	// Programs means that programs in the directory are executed.
 	Programs bool
@@ -73,7 +73,7 @@ const (
 	Warning Severity = "warning" // the host works, but worse than it should
 )
 
-// Problem is one unmet requirement of a host.
+// Problem is a requirement that the machine does not meet.
 type Problem struct {
 	Severity Severity
 	// Subject identifies the affected object, such as "program nft" or "port 8443".
@@ -84,13 +84,13 @@ type Problem struct {
 	Remedy string
 }
 
-// Machine provides the facts that the checks read. ThisMachine returns the real machine.
+// Machine provides the state of the machine to the checks. ThisMachine returns the real machine.
 type Machine struct {
 	// Root is the directory that contains proc, sys, dev and etc.
 	Root string
 	// UID is the effective user ID.
 	UID int
-	// Path is the list of directories that contain programs, as in PATH.
+	// Path is the list of directories that contain programs, as in the environment variable PATH.
 	Path string
 	// Now is the machine's current time.
 	Now time.Time
@@ -99,7 +99,7 @@ type Machine struct {
 	Try func(ctx context.Context, feature Feature, dir string) error
 	// Statfs returns information about a file system.
 	Statfs func(path string, fs *unix.Statfs_t) error
-	// Bind briefly binds an address.
+	// Bind binds an address and releases it immediately.
 	Bind func(ctx context.Context, network string, address netip.AddrPort) error
 }
 

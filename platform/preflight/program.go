@@ -35,7 +35,7 @@ func checkPrograms(_ context.Context, want Requirements, machine Machine) []Prob
 	return problems
 }
 
-// program returns the path to a program in the machine's PATH, or "" if the program does not exist.
+// program returns the path of a program in the machine's PATH, or "" if the program does not exist.
 func (m Machine) program(name string) string {
 	for _, dir := range filepath.SplitList(m.Path) {
 		path := filepath.Join(dir, name)
@@ -46,8 +46,8 @@ func (m Machine) program(name string) string {
 	return ""
 }
 
-// install returns a command that installs Debian packages, or the closest equivalent on other
-// distributions.
+// install returns a command that installs Debian packages, or the equivalent for the machine's
+// distribution.
 func (m Machine) install(packages []string) string {
 	names := strings.Join(packages, " ")
 	for _, like := range m.distribution() {
@@ -62,8 +62,8 @@ func (m Machine) install(packages []string) string {
 	return "install the equivalents of these Debian packages with the package manager: " + names
 }
 
-// distribution returns the machine's distribution and the distributions that it is similar to, from
-// os-release(5).
+// distribution returns the machine's distribution and the distributions to which it is similar,
+// from os-release(5).
 func (m Machine) distribution() []string {
 	file, err := os.Open(filepath.Join(m.Root, "etc/os-release"))
 	if err != nil {

@@ -25,7 +25,7 @@ func checkMemory(_ context.Context, want Requirements, machine Machine) []Proble
 		"stop unneeded processes; to list the largest, run: ps -eo rss,pid,args --sort -rss | head\ngive the machine more memory"}}
 }
 
-// availableMemory returns the memory that programs can still allocate, in bytes.
+// availableMemory returns the amount of memory that programs can still allocate, in bytes.
 func (m Machine) availableMemory() (uint64, error) {
 	file, err := os.Open(filepath.Join(m.Root, "proc/meminfo"))
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// errNoDirectory means that there is no directory in which a mount can be tested.
+// errNoDirectory is the error if no directory exists in which a mount can be tested.
 var errNoDirectory = errors.New("no directory exists in which it can be tried")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a
-// network namespace that is removed afterwards.
+// temporary network namespace.
 func try(ctx context.Context, feature Feature, dir string) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = "preflight0"
@@ -76,7 +76,7 @@ func inNewNetwork(f func() error) error {
 	})
 }
 
-// tryNFT adds rules like those that the pod network and the service proxy use.
+// tryNFT adds rules that are similar to the pod network's and the service proxy's rules.
 func tryNFT(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "nft", "-f", "-")
 	command.Stdin = strings.NewReader(`table ip preflight {

@@ -1,5 +1,5 @@
-// Package record reads and writes the files in which a host records its role in a cluster, and
-// which control plane components an administrator has stopped.
+// Package record reads and writes the files in which a host records its role in a cluster, and the
+// control plane components that an administrator has stopped.
 package record
 
 import (
@@ -14,8 +14,8 @@ import (
 )
 
 // Membership is the record of a host that has joined a cluster. It is stored in the file
-// node/membership.json in the data directory. The file is created when the host has all its
-// credentials.
+// node/membership.json in the data directory. The file is created only after the host has received
+// all its credentials.
 type Membership struct {
 	// Masters lists the host:port addresses of the API servers.
 	Masters []string `json:"masters"`
@@ -29,22 +29,22 @@ type Membership struct {
 // master/cluster.json in the data directory. A host without this file is the only master or only a
 // node.
 type Cluster struct {
-	// Etcd is the etcd member list that this host's member needs for its first start. It is empty
-	// on the first master.
+	// Etcd is the list of etcd members that this host's member requires for its first start. It is
+	// empty on the first master.
 	Etcd string `json:"etcd,omitempty"`
 	// Registry is the host:port address of the image registry on another master. It is empty on the
 	// first master, which runs the registry. It is ignored if all masters share the registry's
 	// storage.
 	Registry string `json:"registry,omitempty"`
-	// Complete means that the host has all the files of a master. It is false during a join.
+	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`
 	// Reset means that at its next start, etcd continues with only this host's data.
 	Reset bool `json:"reset,omitempty"`
 }
 
 // ReadMembership reads a joined host's record. It returns nil if the host has not joined a cluster.
-// It also returns nil if the user has no access to the record, because such a user has no access to
-// the host either.
+// It also returns nil if the user is not allowed to read the record, because the user then has no
+// access to the host either.
 func ReadMembership(path string) (*Membership, error) {
 	return read[Membership](path, "membership of the host", "restore the file, or remove it to run `slipway down --purge` and join again")
 }
@@ -53,8 +53,8 @@ func ReadMembership(path string) (*Membership, error) {
 func (m Membership) Write(path string) error { return write(path, "membership of the host", m) }
 
 // ReadCluster reads the record of one of several masters. It returns nil if there is no record. It
-// also returns nil if the user has no access to the record, because such a user has no access to
-// the host either.
+// also returns nil if the user is not allowed to read the record, because the user then has no
+// access to the host either.
 func ReadCluster(path string) (*Cluster, error) {
 	return read[Cluster](path, "record of the masters", "restore the file")
 }
@@ -91,8 +91,8 @@ func SetStopped(path, part string, stopped bool) error {
 	return nil
 }
 
-// read decodes a record. It returns nil if the record does not exist or the user has no access to
-// it. remedy explains how to repair a corrupt file.
+// read decodes a record. It returns nil if the record does not exist or the user is not allowed to
+// read it. remedy explains how to repair a corrupt file.
 func read[T any](path, name, remedy string) (*T, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {

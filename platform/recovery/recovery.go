@@ -1,5 +1,5 @@
-// Package recovery continues etcd on one master, either with the master's own data after the other
-// masters are lost, or with a snapshot.
+// Package recovery restarts etcd with a single member, either with the member's own data after the
+// other masters have been lost, or with a snapshot.
 package recovery
 
 import (
@@ -62,8 +62,9 @@ func (e Etcd) Lost(ctx context.Context, force bool) ([]etcdmember.Member, error)
 }
 
 // Restore replaces etcd's data with a snapshot. The member must not be running. It is the only
-// member afterwards. Restore returns the directory of the previous data, or "" if there was none.
-// In a cluster with several masters, no other member may be running unless force is set.
+// member afterwards. Restore returns the directory that contains the previous data, or "" if there
+// was none. In a cluster with several masters, no other member is allowed to be running unless
+// force is set.
 func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool) (previous string, err error) {
 	restore := kube.EtcdRestore{Dir: e.Dir, Snapshot: snapshot, SkipHash: skipHash, Name: kube.SingleMember, PeerURL: e.PeerURL}
 	if e.Several {
@@ -104,8 +105,8 @@ func (e Etcd) alive(ctx context.Context, members []etcdmember.Member) (names []s
 	return names
 }
 
-// recordedMembers returns the member list that this host's member has stored. The member might be
-// running without a quorum.
+// recordedMembers returns the list of members that this host's member has stored. The member might
+// be running without a quorum.
 func (e Etcd) recordedMembers(ctx context.Context) ([]etcdmember.Member, error) {
 	members, err := e.members(ctx, e.PeerURL)
 	if err == nil {
@@ -118,7 +119,7 @@ func (e Etcd) recordedMembers(ctx context.Context) ([]etcdmember.Member, error) 
 	return members, nil
 }
 
-// members requests the member list from the member at a URL.
+// members requests the list of members from the member at a URL.
 func (e Etcd) members(ctx context.Context, url string) ([]etcdmember.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, peerTimeout)
 	defer cancel()

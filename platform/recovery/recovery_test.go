@@ -28,8 +28,7 @@ func unusedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// newMember returns an etcd member and a function that creates the member's process. The member is
-// one of several.
+// newMember returns one of several etcd members, and a function that creates the member's process.
 func newMember(t *testing.T) (Etcd, func() *kube.Etcd) {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()
@@ -59,7 +58,7 @@ func addVoter(t *testing.T, e Etcd) {
 	}
 }
 
-// copyDatabase copies the database of a stopped member to another data directory.
+// copyDatabase copies a stopped member's database to a different data directory.
 func copyDatabase(t *testing.T, from, to string) {
 	t.Helper()
 	const database = "member/snap/db"
@@ -125,7 +124,7 @@ func TestRestoreReturnsErrorIfOtherMemberRuns(t *testing.T) {
 	}
 	running.Stop()
 
-	// This is another master, whose data contains the first member.
+	// This is another master's member. Its data contains the first member.
 	other := Etcd{Client: e.Client, Dir: t.TempDir(), Name: "second", PeerURL: "https://" + unusedAddress(t), Several: true}
 	copyDatabase(t, e.Dir, other.Dir)
 	running = componenttest.Run(t, process().Run)

@@ -13,7 +13,7 @@ import (
 	"github.com/distribution/distribution/v3/registry/storage/driver"
 )
 
-// Copies keeps copies of the snapshots in a second storage location, such as S3.
+// Copies maintains copies of the snapshots in a second storage location, such as S3.
 type Copies struct {
 	// Open opens the storage. It is called for each attempt, because the storage credentials can
 	// change.

@@ -12,15 +12,15 @@ import (
 )
 
 // Schedule is the component that periodically saves a snapshot. Each master saves its own member's
-// database. Therefore, the snapshots survive the loss of any other master and need no shared
+// database. Therefore, the snapshots survive the loss of any other master and require no shared
 // directory.
 type Schedule struct {
 	// Source provides the database.
 	Source Source
 	// Dir is the directory for the snapshots. It is created with mode 0700.
 	Dir string
-	// Interval is the interval between two snapshots. A restart does not change when the next
-	// snapshot is due.
+	// Interval is the interval between snapshots. A restart does not change when the next snapshot
+	// is due.
 	Interval time.Duration
 	// Keep is the number of snapshots to keep, at least 1.
 	Keep int
@@ -35,14 +35,14 @@ const (
 	firstDelay = 5 * time.Minute
 	// retryInterval is the maximum delay before a failed attempt is retried.
 	retryInterval = 5 * time.Minute
-	// saveTimeout is the timeout for copying a database.
+	// saveTimeout is the maximum time to copy a database.
 	saveTimeout = 10 * time.Minute
 )
 
 // Name returns the component's name.
 func (*Schedule) Name() string { return "etcd-snapshots" }
 
-// Notes sets the function that reports that no snapshot can be saved.
+// Notes sets the function that is called with a message while no snapshot can be saved.
 func (s *Schedule) Notes(note func(string)) { s.note = note }
 
 // Run saves snapshots until ctx is done.
@@ -104,7 +104,7 @@ func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	return min(max(s.Interval-age, 0), s.Interval) // the clock might have been ahead
 }
 
-// save saves a snapshot, and removes the oldest snapshots and interrupted ones.
+// save saves a snapshot, and removes the oldest snapshots and the remains of interrupted ones.
 func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of snapshots: %w", err)

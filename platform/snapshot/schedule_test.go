@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// database is a source that writes one page of content.
+// database is a source that writes one page of content and its hash.
 func database(_ context.Context, out io.Writer) error {
 	page := make([]byte, 512)
 	sum := sha256.Sum256(page)
@@ -78,7 +78,7 @@ func TestNextCopyIsDueIntervalAfterNewest(t *testing.T) {
 
 func TestFailedCopyIsReportedAndRetried(t *testing.T) {
 	dir := t.TempDir()
-	// These files belong to a killed process and to the administrator.
+	// A killed process wrote the first file, and the administrator wrote the second file.
 	for _, name := range []string{"etcd-20200101T000000Z.db.partial", "etcd-mine.db"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)

@@ -54,14 +54,14 @@ func Copy(ctx context.Context, source Source, path string) error {
 	return file.Sync()
 }
 
-// reserve is the disk space that a copy leaves free. The reserve is necessary because etcd might be
-// on the same disk, and etcd stops when the disk is full.
+// reserve is the disk space that a copy must leave free. The reserve is necessary because etcd
+// might be on the same disk, and etcd stops when the disk is full.
 var reserve = diskspace.Reserve{Bytes: 256 << 20, Share: 0.01}
 
-// reserveInterval is the number of bytes that are written between two checks of the free space.
+// reserveInterval is the number of bytes that are written between checks of the free space.
 const reserveInterval = 16 << 20
 
-// limitedWriter writes to a file until only the reserve is left on the file's disk.
+// limitedWriter writes to a file until only the reserve remains free on the file's disk.
 type limitedWriter struct {
 	file  *os.File
 	until int64 // the bytes that remain until the next check
@@ -79,7 +79,7 @@ func (w *limitedWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// errIncomplete means that a file does not end with the hash of its content.
+// errIncomplete is the error for a file that does not end with the hash of its content.
 var errIncomplete = errors.New("it is not complete, or was changed; save another one")
 
 // Check verifies a copy against the SHA-256 hash that etcd appends to it. It returns the copy's

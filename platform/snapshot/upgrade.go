@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// beforePrefix is the file name prefix of a copy that was saved before an upgrade. It is followed
-// by the version of the program that wrote the data.
+// beforePrefix is the file name prefix of a copy that was saved before an upgrade. The prefix is
+// followed by the version of the program that wrote the data.
 const beforePrefix = "before-upgrade-of-"
 
-// Stopped returns a source for the database of a stopped member.
+// Stopped returns a source that copies the database of a stopped member.
 func Stopped(database string) Source {
 	return func(_ context.Context, out io.Writer) error {
 		file, err := os.Open(database)
@@ -32,10 +32,10 @@ func Stopped(database string) Source {
 	}
 }
 
-// BeforeUpgrade saves the database of a stopped member before a program with a version different
-// from the data's version opens it. It returns the path to the copy, or "" if no database exists.
-// If BeforeUpgrade runs again during the same upgrade, it saves nothing, because the data might
-// have changed. It removes the copies from earlier upgrades.
+// BeforeUpgrade saves the database of a stopped member before a program whose version differs from
+// the data's version opens it. It returns the path of the copy, or "" if no database exists. If
+// BeforeUpgrade runs again during the same upgrade, it saves nothing, because the data might have
+// changed. It removes the copies from earlier upgrades.
 func BeforeUpgrade(ctx context.Context, database, dir, version string) (path string, err error) {
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return "", nil

@@ -1,4 +1,5 @@
-// Package upgrade finds obstacles to replacing a running cluster's program with this program.
+// Package upgrade finds obstacles to the replacement of a running cluster's program with this
+// program.
 package upgrade
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/preflight"
 )
 
-// State contains the cluster data that the checks need.
+// State contains the cluster data that the checks require.
 type State struct {
 	// Server is the Kubernetes version of the running API server. Program is the Kubernetes version
 	// of this program. An example is `v1.37.2`.
@@ -32,7 +33,7 @@ type State struct {
 	Deprecated []API
 }
 
-// API is an API that a Kubernetes version removes.
+// API is an API that a later Kubernetes version removes.
 type API struct {
 	// Name is RESOURCE.VERSION.GROUP.
 	Name string
@@ -41,7 +42,7 @@ type API struct {
 }
 
 const (
-	// maxKubeletAge is the maximum number of minor versions by which a kubelet may be older than
+	// maxKubeletAge is the maximum number of minor versions by which a kubelet can be older than
 	// the API server.
 	maxKubeletAge = 3
 	// maxSnapshotAge is the maximum age of a snapshot. Older snapshots are reported.
@@ -66,8 +67,8 @@ func Check(s State) (problems []preflight.Problem, err error) {
 	return problems, nil
 }
 
-// CheckJump returns an error if a program with one Kubernetes version must not use the data of
-// another version. The error contains the upgrade path.
+// CheckJump returns an error if a program with one Kubernetes version must not use another
+// version's data. The error contains the upgrade path.
 func CheckJump(data, program string) error {
 	former, formerErr := utilversion.ParseGeneric(data)
 	own, ownErr := utilversion.ParseGeneric(program)
