@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// deployments returns the DeploymentConfig controllers. The image for Custom strategies contains
-// oc.
+// deployments returns the component that runs the DeploymentConfig controllers. The image for
+// Custom strategies contains oc.
 func (h *Host) deployments() (component.Component, error) {
 	return &deployment.Controllers{Deps: h.deps, Image: image.DeployerName, CustomImage: image.SelfName}, nil
 }
 
-// templateInstances returns the component that creates the objects of TemplateInstances. Generated
-// values are derived from the key that signs tokens.
+// templateInstances returns the component that creates the objects of TemplateInstances. It derives
+// generated values from the key that signs tokens.
 func (h *Host) templateInstances() (component.Component, error) {
 	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
 	if err != nil {
@@ -35,8 +35,8 @@ func (h *Host) templateInstances() (component.Component, error) {
 	return &instance.Instances{Deps: h.deps, Secret: secret}, nil
 }
 
-// serviceCatalog returns the component that calls the service catalog's brokers. The key that signs
-// tokens is also the key for parameter checksums.
+// serviceCatalog returns the component that sends requests to the service catalog's brokers. The
+// key that signs tokens is also the key for parameter checksums.
 func (h *Host) serviceCatalog() (component.Component, error) {
 	secret, err := os.ReadFile(h.credentials.ServiceAccountKey)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Host) serviceCatalog() (component.Component, error) {
 	return &catalogcontroller.Controllers{Deps: h.deps, Dialer: h.outbound(), Domain: h.Node.DNSDomain, Secret: secret}, nil
 }
 
-// builds returns the build controllers.
+// builds returns the component that runs the build controllers.
 func (h *Host) builds() (component.Component, error) {
 	initial, err := buildSettings(h.Config)
 	if err != nil {
@@ -73,8 +73,8 @@ func (h *Host) builds() (component.Component, error) {
 	}}}, nil
 }
 
-// jenkins returns the settings of the Jenkins that is created in projects with pipelines, or nil if
-// no Jenkins is created.
+// jenkins returns the settings of the Jenkins server that is created in projects with pipelines, or
+// nil if no Jenkins server is created.
 func (h *Host) jenkins() *build.Jenkins {
 	c := h.Master.JenkinsPipelineConfig
 	if !h.Master.ProvisionsJenkins() {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrNotRunning is returned if no supervisor listens on the socket. Without permission to access
-// the socket, the error is fs.ErrPermission.
+// ErrNotRunning is the error if no supervisor listens on the socket. If the user is not allowed to
+// access the socket, the error is fs.ErrPermission.
 var ErrNotRunning = errors.New("supervisor is not running")
 
 // Client sends requests to a supervisor over its socket.
@@ -44,8 +44,8 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Stop requests that the supervisor stop all processes and exit. It returns before they have
-// exited.
+// Stop requests that the supervisor stop all processes and exit. It returns before the processes
+// have exited.
 func (c *Client) Stop(ctx context.Context) error {
 	resp, err := c.do(ctx, http.MethodPost, "/stop")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// Reporter returns the function with which a process reports events to its supervisor. Programs
-// that the process starts or executes do not inherit the file descriptor.
+// Reporter returns the function that reports a process's events to its supervisor. Programs that
+// the process starts or executes do not inherit the file descriptor.
 func Reporter() func(component.Event) {
 	syscall.CloseOnExec(ReportDescriptor)
 	return component.Reporter(os.NewFile(ReportDescriptor, "reports"))
@@ -20,7 +20,7 @@ func Reporter() func(component.Event) {
 
 // Exec replaces the program of a process that a supervisor started. The process is still killed
 // when the supervisor exits: the parent death signal belongs to the thread that calls exec, which
-// need not be the first thread. Exec returns only after an error.
+// does not have to be the first thread. Exec returns only after an error.
 func Exec(path string, args, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -33,8 +33,8 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is like Exec but starts the same program again. The supervisor delays the restart of a
-// process that has exited, but does not notice a Reexec.
+// Reexec is like Exec but starts the same program again. The supervisor would delay the restart of
+// a process that has exited, but does not notice a Reexec.
 func Reexec() error {
 	// Reporter has set the close-on-exec flag.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/usermode"
 )
 
-// role is an environment variable that makes the test binary a supervisor, its process, or the
-// systemd service. directory is the environment variable for the directory with the service's
-// files.
+// role is an environment variable that selects the role of the test binary: a supervisor, its
+// process, or the systemd service. directory is the environment variable for the directory with the
+// service's files.
 const (
 	role      = "SUPERVISOR_TEST_ROLE"
 	directory = "SUPERVISOR_TEST_DIRECTORY"
@@ -52,7 +52,7 @@ func onSecondThread(do func()) {
 	do()
 }
 
-// superviseOne starts the test binary as a process and waits until it exits.
+// superviseOne starts the test binary as a supervised process and waits until it exits.
 func superviseOne() error {
 	runtime.LockOSThread() // the signal belongs to the thread that starts the process
 	command := exec.Command(os.Args[0])
@@ -88,7 +88,7 @@ func TestProcessThatExecutesEndsWithSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // the process ends with the signal
-	// The process has exited unless the test failed.
+	// The process has already exited unless the test fails.
 	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
 	eventually.True(t, "the process ends with its supervisor", func() bool {
 		state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock makes this process the only supervisor of a data directory, until the file is closed or the
-// process exits. The lock file is in the run directory, which Lock creates.
+// Lock acquires the lock that makes this process the only supervisor of a data directory, until the
+// file is closed or the process exits. The lock file is in the run directory, which Lock creates.
 func Lock(dataDir, runDir string) (*os.File, error) {
 	if err := os.MkdirAll(runDir, 0o700); err != nil {
 		return nil, fmt.Errorf("create run directory: %w", err)
@@ -34,9 +34,9 @@ func Lock(dataDir, runDir string) (*os.File, error) {
 	return file, nil
 }
 
-// allowTraversal lets other users enter the directories above the containers' root file systems:
-// these users include the root user of a pod with its own user namespace. The files below have
-// their own modes.
+// allowTraversal allows other users to enter the directories above the containers' root file
+// systems. Other users include the root user of a pod with its own user namespace. The files below
+// have their own modes.
 func allowTraversal(dirs ...string) error {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)

@@ -9,11 +9,11 @@ import (
 )
 
 // oomScore is the OOM score adjustment of the platform's processes. It is the same as the kubelet's
-// upstream. The kernel kills any container before them.
+// adjustment upstream. The kernel kills any container before it kills these processes.
 const oomScore = -999
 
 // ProtectFromOOM sets the OOM score adjustment of this process, which its child processes inherit.
-// Containers have other scores. Lowering the adjustment requires CAP_SYS_RESOURCE. Without this
+// Containers have higher scores. Lowering the adjustment requires CAP_SYS_RESOURCE. Without this
 // capability, the kernel still kills containers first, because their scores are higher.
 func ProtectFromOOM() error {
 	err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)

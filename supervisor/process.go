@@ -25,16 +25,16 @@ import (
 // ReportDescriptor is the file descriptor to which a process writes its components' events.
 const ReportDescriptor = 3
 
-// Process is a program that a supervisor runs.
+// Process describes a program that a supervisor runs.
 type Process struct {
 	Name string
-	// Components holds the process's components, for the status.
+	// Components lists the process's components for the status.
 	Components []ComponentStatus
-	// Command is the program's absolute path and its arguments. The supervisor adds the output and
-	// ReportDescriptor.
+	// Command contains the program's absolute path and its arguments. The supervisor adds the
+	// output and ReportDescriptor.
 	Command []string
-	// WaitReady returns when the process serves. It is nil for a process that reports its own
-	// events.
+	// WaitReady returns when the process is ready to serve. It is nil for a process that reports
+	// its own events.
 	WaitReady func(context.Context) error `json:"-"`
 	// StopTimeout is the time after SIGTERM at which the process is killed.
 	StopTimeout time.Duration
@@ -49,16 +49,15 @@ const (
 	maxBackoff = 30 * time.Second
 	// backoffResetPeriod is the run time after which the backoff is reset to the minimum.
 	backoffResetPeriod = time.Minute
-	// lastReportsTimeout is the timeout for reading the remaining events after a process has
-	// exited.
+	// lastReportsTimeout is how long the remaining events are read after a process has exited.
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
-// errRestart ends a run when a client has requested a restart.
+// errRestart is the cause with which a run stops after a client has requested a restart.
 var errRestart = errors.New("a restart was requested")
 
-// supervise runs the process until ctx is done. It restarts the process with backoff whenever it
-// exits, and without delay when a client requests a restart.
+// supervise runs the process until ctx is done. It restarts the process with backoff whenever the
+// process exits, and without delay when a client requests a restart.
 func (s *Supervisor) supervise(ctx context.Context, p Process) {
 	backoff := minBackoff
 	for {
@@ -110,11 +109,11 @@ func (s *Supervisor) runUntilRestart(ctx context.Context, p Process) error {
 	return err
 }
 
-// runOnce starts the process, records its events, and returns why it exited. When ctx is done,
-// runOnce stops the process.
+// runOnce starts the process, records its events, and returns the reason why it exited. When ctx is
+// done, runOnce stops the process.
 func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
-	// The kernel kills the process when the thread that started it exits (Pdeathsig), so keep the
-	// thread.
+	// The kernel kills the process when the thread that started it exits (Pdeathsig), so the thread
+	// must not exit.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -142,7 +141,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	stopWaiting()
 	<-readyDone
 	// All events from the process are in the pipe. A program that the process started can keep the
-	// other end of the pipe open as long as it runs.
+	// other end of the pipe open for as long as the program runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)
@@ -186,13 +185,14 @@ func start(p Process) (process *running, reports *os.File, err error) {
 	return &running{command.Process, command, output}, reports, nil
 }
 
-// processAttributes makes the kernel kill a process when the supervisor exits.
+// processAttributes returns the attributes with which the kernel kills a process when the
+// supervisor exits.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
 // withoutSystemd removes the environment variables with which a process notifies systemd.
-// Otherwise, libraries such as the API server would report the whole service as ready.
+// Otherwise, libraries such as the API server's would report the whole service as ready.
 func withoutSystemd(environment []string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -227,7 +227,7 @@ func (s *Supervisor) readReports(name string, reports io.Reader) {
 	}
 }
 
-// awaitReady records the events for a process that does not report its own events.
+// awaitReady records the events of a process that does not report its own events.
 func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
 	if p.WaitReady == nil {
 		return
@@ -239,7 +239,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
 }
 
 // endReason returns the error of the component that failed. If no component failed, the error
-// describes how the process exited and which components were starting.
+// describes how the process exited and the components that were starting.
 func (s *Supervisor) endReason(name string, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ func (s *Supervisor) snapshot() Status {
 	return status
 }
 
-// process returns a process's status for modification. The caller must hold the lock.
+// process returns a pointer to a process's status. The caller must hold the lock.
 func (s *Supervisor) process(name string) *ProcessStatus {
 	i := slices.IndexFunc(s.status.Processes, func(p ProcessStatus) bool { return p.Name == name })
 	return &s.status.Processes[i]
@@ -41,7 +41,7 @@ func (s *Supervisor) recordStart(name string, pid int) {
 	}
 }
 
-// recordEnd records that a process has exited. reason is "" if the supervisor stopped it.
+// recordEnd records that a process has exited. reason is "" if the supervisor stopped the process.
 func (s *Supervisor) recordEnd(name, reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

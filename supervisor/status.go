@@ -15,8 +15,8 @@ type Status struct {
 	Processes []ProcessStatus `json:"processes"`
 }
 
-// ProcessStatus describes one process. Restarts is the number of times it was restarted, and
-// LastError is the reason for the last restart.
+// ProcessStatus describes one process. Restarts is the number of times that the process was
+// restarted, and LastError is the reason for the last restart.
 type ProcessStatus struct {
 	Name       string            `json:"name"`
 	PID        int               `json:"pid,omitempty"`
@@ -42,7 +42,7 @@ type ComponentStatus struct {
 	started time.Time
 }
 
-// apply records an event from one of the process's components.
+// apply updates the status with an event from one of the process's components.
 func (p *ProcessStatus) apply(event component.Event, now time.Time) {
 	for i := range p.Components {
 		if p.Components[i].Name == event.Component {

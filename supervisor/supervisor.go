@@ -1,6 +1,6 @@
-// Package supervisor runs the processes of a host: it starts them, restarts those that exit,
-// records the states that they report, and serves their combined state on a Unix socket. It does
-// not depend on what the processes do.
+// Package supervisor runs the processes of a host: it starts the processes, restarts processes that
+// exit, records the states that they report, and serves their combined state on a Unix socket. It
+// does not depend on the purpose of the processes.
 package supervisor
 
 import (
@@ -25,12 +25,12 @@ type Supervisor struct {
 	mu     sync.Mutex
 	status Status
 	stop   func()
-	// restarts holds the channels for restart requests, keyed by process name.
+	// restarts contains the channels for restart requests, keyed by process name.
 	restarts map[string]chan struct{}
 }
 
-// New returns a supervisor for the processes, in the order in which they start. version and dataDir
-// are reported in the status.
+// New returns a supervisor for the processes, in the order in which they start. The status contains
+// version and dataDir.
 func New(version, dataDir, socket string, processes []Process) *Supervisor {
 	s := &Supervisor{processes: processes, socket: socket, restarts: map[string]chan struct{}{}}
 	now := time.Now()
@@ -58,11 +58,12 @@ func (s *Supervisor) restart(name string) bool {
 	return true
 }
 
-// ErrStopped is returned by Run if a client requested the supervisor to stop.
+// ErrStopped is the error that Run returns if a client has requested that the supervisor stop.
 var ErrStopped = errors.New("stopped")
 
-// Run supervises the processes until ctx is done, or returns ErrStopped after a client requested a
-// stop. The processes are stopped one after the other, in the reverse order of their start.
+// Run supervises the processes until ctx is done, or returns ErrStopped after a client has
+// requested a stop. It stops the processes one after the other, in the reverse order of their
+// start.
 func (s *Supervisor) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startSupervisor starts a supervisor whose only process is a shell script. It runs until the test
-// ends.
+// startSupervisor starts a supervisor whose only process is a shell script. The supervisor runs
+// until the test ends.
 func startSupervisor(t *testing.T, script string) (*Client, string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -87,7 +87,8 @@ func startSystemd(t *testing.T) (m manager) {
 	return m
 }
 
-// systemctl runs systemctl in systemd's PID namespace. systemd accepts no other clients.
+// systemctl runs systemctl in systemd's PID namespace, because systemd accepts no clients from
+// other namespaces.
 func (m manager) systemctl(arguments ...string) (string, error) {
 	command := append([]string{"--target=" + string(m), "--pid", "--mount", "systemctl"}, arguments...)
 	output, err := exec.Command("nsenter", append(command, "slipway.service")...).CombinedOutput()
@@ -100,7 +101,7 @@ func (m manager) property(name string) string {
 	return output
 }
 
-// TestUnitOfSystemd proves with a real systemd that the service becomes active when it is ready,
+// TestUnitOfSystemd checks with a real systemd that the service becomes active when it is ready,
 // and that the watchdog restarts it when it hangs.
 func TestUnitOfSystemd(t *testing.T) {
 	if !usermode.In(t) {

@@ -9,9 +9,9 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// feedWatchdog notifies systemd's watchdog as long as the supervisor can record and serve its
-// status, until the returned function is called. systemd restarts a service whose notifications
-// stop. Without WatchdogSec in the unit, feedWatchdog is a no-op.
+// feedWatchdog notifies systemd's watchdog while the supervisor can record and serve its status,
+// until the returned function is called. systemd restarts a service whose notifications stop.
+// Without WatchdogSec in the unit, feedWatchdog is a no-op.
 func (s *Supervisor) feedWatchdog() (stop func()) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {

@@ -18,7 +18,7 @@ const module = "github.com/slipway-platform/slipway"
 // rules is the package whose tests read all files of the repository.
 const rules = module + "/internal/repocheck"
 
-// graph maps each package in the module to its imports, including its tests' imports.
+// graph maps each package in the module to the packages that it and its tests import.
 type graph map[string][]string
 
 // loadPackages returns the packages in the module. For a package that does not build, it returns
@@ -43,9 +43,9 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages to which the files belong and, if there are any files, rules. A file
-// belongs to the package in the nearest enclosing folder that is a package. A change to go.mod or
-// go.sum changes all packages.
+// changed returns the packages to which the files belong. If there are any files, it also returns
+// rules. A file belongs to the package in the nearest enclosing folder that is a package. A change
+// to go.mod or go.sum changes all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {
@@ -82,7 +82,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow sorts packages and removes those whose tests take minutes.
+// withoutSlow sorts packages and removes packages whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

@@ -5,7 +5,7 @@
 //	go run ./hack/console
 //
 // If no source has changed since the last run, it does nothing. npm installs packages only if the
-// lock file has changed, so later builds need no network.
+// lock file has changed, so later builds require no network.
 package main
 
 import (
@@ -37,10 +37,10 @@ func main() {
 	}
 }
 
-// build is a console build.
+// build contains the settings of a console build.
 type build struct {
-	// web contains the sources. npm's script writes the compressed files to output. slipway embeds
-	// the files in dist.
+	// web is the folder that contains the sources. npm's script writes the compressed files to
+	// output. slipway embeds the files in dist.
 	web, output, dist string
 	// cache is npm's cache directory.
 	cache string

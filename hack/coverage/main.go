@@ -1,4 +1,5 @@
-// Command coverage reports how many rows in docs/coverage.tsv work, by section and by document.
+// Command coverage reports the number of rows in docs/coverage.tsv in each state, by section and by
+// document.
 //
 //	go run ./hack/coverage             prints the totals
 //	go run ./hack/coverage --markdown  writes the totals to docs/coverage.md

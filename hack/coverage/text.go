@@ -46,7 +46,7 @@ func writeCount(w io.Writer, title string, count coverage.Count) {
 	fmt.Fprintf(w, " %6d\n", count.Rows())
 }
 
-// width returns the column width for a state, in characters.
+// width returns the width of a state's column, in characters.
 func width(state coverage.State) int { return max(len(state), 6) }
 
 // number formats a count. Zero is formatted as a dash, so that the other numbers stand out.

@@ -11,7 +11,7 @@ import (
 )
 
 // phrases identifies licenses. The phrases are in lower case with single spaces. A text is a
-// license if it contains all phrases in the row but not the phrase in without.
+// license if it contains all phrases in the entry but not the phrase in without.
 var phrases = []struct {
 	license string // the SPDX identifier
 	text    []string
@@ -30,10 +30,10 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive contains the licenses that only require that their text and notices are included.
+// permissive lists the licenses that only require that their text and notices are included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
-// exception describes a linked module whose files name a license that is not permissive.
+// exception describes a linked module whose license files contain a license that is not permissive.
 type exception struct {
 	licenses []string // the licenses under which it is used
 	reason   string
@@ -81,7 +81,8 @@ func (d dependency) names() (all []string) {
 	return all
 }
 
-// files returns the contents of the files in the module's root folder whose names match name.
+// files returns the contents of the files in the module's root folder whose names match the pattern
+// name.
 func (d dependency) files(name *regexp.Regexp) (contents []string) {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {
@@ -102,8 +103,7 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
 // checkLicenses returns errors for linked modules whose license is unknown, or is neither
-// permissive nor covered by an exception. It also returns errors for exceptions that are not
-// needed.
+// permissive nor covered by an exception. It also returns errors for exceptions that are not used.
 func checkLicenses(linked []dependency) error {
 	var problems []error
 	required := map[string]bool{}

@@ -34,8 +34,8 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated removes the modules' release times, because the go command does not have them for modules
-// that are only in its cache.
+// undated removes the modules' release times, because the go command does not know the release
+// times of modules that are only in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")
 }

@@ -18,17 +18,18 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// dependency is a module in the version that is used.
+// dependency describes a module in the version that is used.
 type dependency struct {
 	Path, Version, Dir string
-	// Time is the version's release time. It is zero if the go command does not have the release
+	// Time is the version's release time. It is zero if the go command does not know the release
 	// time.
 	Time     time.Time
 	Replace  *dependency
 	programs []string // the programs that contain the module
 }
 
-// withUse returns the module's replacement, if it has one, with the module's own path.
+// withUse returns the module's replacement with the module's own path. If the module has no
+// replacement, it returns the module.
 func (d dependency) withUse() dependency {
 	if d.Replace != nil {
 		d.Version, d.Dir, d.Time, d.Replace = d.Replace.Version, d.Replace.Dir, d.Replace.Time, nil
@@ -78,7 +79,7 @@ func targets() []target {
 	return all
 }
 
-// linkedModules returns the modules that the programs contain.
+// linkedModules returns the modules that the programs in a release contain.
 func linkedModules(ctx context.Context, root string) ([]dependency, error) {
 	linked := map[string]dependency{}
 	for _, t := range targets() {

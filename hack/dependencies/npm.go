@@ -14,18 +14,18 @@ import (
 	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
-// npmPrefix is the prefix for npm packages in docs/dependencies.tsv.
+// npmPrefix is the prefix of npm packages in docs/dependencies.tsv.
 const npmPrefix = "npm:"
 
-// npmPackage is a package in the web console's lock file.
+// npmPackage describes a package in the web console's lock file.
 type npmPackage struct {
 	Name, Version string
 	// License is the SPDX identifier that the package declares.
 	License string
 	// SHA512 is the hash of the package's archive.
 	SHA512 []byte
-	// Direct is true for packages that package.json names. Bundled is true for packages that can be
-	// part of the console; the other packages are only used to build and test it.
+	// Direct means that package.json names the package. Bundled means that the package can be part
+	// of the console; all other packages are only used to build and test it.
 	Direct, Bundled bool
 }
 

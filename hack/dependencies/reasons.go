@@ -16,7 +16,7 @@ var section = markdown.Section{
 	End:   "<!-- end of tables -->",
 }
 
-// reason is a row of docs/dependencies.tsv.
+// reason contains a module's row of docs/dependencies.tsv.
 type reason struct{ owner, text string }
 
 // readReasons reads tab-separated rows of module, owner and reason. It returns them by module.

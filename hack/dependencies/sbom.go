@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// program is a built program.
+// program is a built program with its build information.
 type program struct {
 	name, version string
 	embedded      bool // slipway embeds the program
@@ -121,7 +121,7 @@ func bundled(packages []npmPackage) (all []npmPackage) {
 }
 
 // billOf returns a bill of materials for the programs and the modules in their build information.
-// linked contains the modules' licenses. packages are the npm packages that are part of slipway.
+// linked contains the modules' licenses. packages lists the npm packages that are part of slipway.
 func billOf(programs []program, linked []dependency, packages []npmPackage) (*cdx.BOM, error) {
 	byName := map[string]dependency{}
 	for _, d := range linked {
@@ -173,7 +173,7 @@ func billOf(programs []program, linked []dependency, packages []npmPackage) (*cd
 	return bill, nil
 }
 
-// modulesOf returns the modules in a program, except this repository's module.
+// modulesOf returns the modules that a program contains, except this repository's module.
 func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 	if info.Main.Sum != "" {
 		modules = append(modules, info.Main)
@@ -210,7 +210,7 @@ func standardLibrary(release string) cdx.Component {
 	return describe(debug.Module{Path: "std", Version: strings.TrimPrefix(release, "go")}, []string{"BSD-3-Clause"})
 }
 
-// hostLibraries returns the libraries from the build host that runc contains, with their versions
+// hostLibraries returns the build host's libraries that runc contains. It includes their versions
 // if `runc --version` prints them.
 func hostLibraries(ctx context.Context, runc []byte) ([]cdx.Component, error) {
 	dir, err := os.MkdirTemp("", "slipway-runc-")

@@ -18,7 +18,7 @@ const root = "../.."
 // commandLine matches a line in a code block that runs oc, kubectl or slipway.
 var commandLine = regexp.MustCompile(`^(?:[$#] )?(?:[A-Z_]+=\S+ )*(?:(?:\./)?bin/)?(oc|kubectl|slipway) (.+)$`)
 
-// words matches the words in a command line, for the shell syntax that the documents use.
+// words matches the words in a command line, in the shell syntax that the documents use.
 var words = regexp.MustCompile(`'[^']*'|"[^"]*"|[|;&<>]+|(?:[^\s'"|;&<>]|'[^']*'|"[^"]*")+`)
 
 func TestCommandsInDocumentsExist(t *testing.T) {
@@ -60,7 +60,7 @@ func TestUnknownCommandsAreReported(t *testing.T) {
 
 // split returns the words in a command line before the first shell operator, comment, or `--`. It
 // replaces alternatives such as controller|node with the first alternative. It omits words in
-// brackets, which are optional or are indexes in a value.
+// brackets, which are either optional or indexes in a value.
 func split(line string) []string {
 	all := words.FindAllString(line, -1)
 	all = slices.DeleteFunc(all, func(word string) bool { return strings.ContainsAny(word, "[]") })
@@ -70,8 +70,8 @@ func split(line string) []string {
 	return all
 }
 
-// check returns a description of an unknown command or flag in a command line, or "" if there is
-// none.
+// check returns a description of an unknown command or flag in a command line, or "" if all of them
+// exist.
 func check(trees map[string]*cobra.Command, program string, args []string) string {
 	if program == "slipway" && len(args) > 0 && trees[args[0]] != nil {
 		program, args = args[0], args[1:]

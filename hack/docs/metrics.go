@@ -19,7 +19,7 @@ import (
 	csimetrics "github.com/slipway-platform/slipway/storage/csi/metrics"
 )
 
-// metricSource is a package that has metrics, and the endpoint that serves them.
+// metricSource describes a package that has metrics, and the endpoint that serves the metrics.
 type metricSource struct {
 	folder, title, place string
 	collectors           func() ([]prometheus.Collector, error)
@@ -48,7 +48,7 @@ func metricSources() []metricSource {
 	}
 }
 
-// registered returns a function that returns the metrics that register adds to the registry for
+// registered returns a function that returns the metrics that register adds to the registry of
 // Kubernetes components.
 func registered(register func() error) func() ([]prometheus.Collector, error) {
 	return func() ([]prometheus.Collector, error) {
@@ -64,13 +64,14 @@ func registered(register func() error) func() ([]prometheus.Collector, error) {
 	}
 }
 
-// without is a collector that describes only the metrics that did not exist when it was created.
+// without is a collector that describes only the metrics that did not exist when the collector was
+// created.
 type without struct {
 	prometheus.Collector
 	existing []string
 }
 
-// Describe sends these metrics' descriptors to out.
+// Describe sends the descriptors of these metrics to out.
 func (w without) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range describe(w.Collector) {
 		if !slices.Contains(w.existing, desc.String()) {
@@ -106,7 +107,7 @@ func descriptions(collectors ...prometheus.Collector) []string {
 // metric contains a metric descriptor's fields.
 type metric struct{ name, help, labels string }
 
-// description parses the String result of a descriptor, because the type has no accessors.
+// description parses the result of a descriptor's String method, because the type has no accessors.
 var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "(?:\[ALPHA\] )?(.*?)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{([^}]*)\}\}$`)
 
 func parse(text string) (metric, error) {

@@ -115,13 +115,13 @@ func (r *types) typeName(t reflect.Type) string {
 	return strings.TrimRight(t.Kind().String(), "123468")
 }
 
-// hasSection reports whether a type has its own section, which is the case for Slipway and
-// OpenShift structs.
+// hasSection reports whether a type has its own section, which is the case for structs of Slipway
+// and OpenShift.
 func hasSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && (strings.HasPrefix(t.PkgPath(), "github.com/openshift/api/") || strings.HasPrefix(t.PkgPath(), "github.com/slipway-platform/"))
 }
 
-// parse reads a Go package's comments, once.
+// parse reads a Go package's comments. It reads each package only once.
 func (r *types) parse(path string) error {
 	if r.parsed[path] {
 		return nil

@@ -25,7 +25,7 @@ type testRun struct {
 	Flaky []testName `json:",omitempty"`
 
 	failed []testName
-	// broken is set if a package failed without a failing test: it did not compile, or a check
+	// broken means that a package failed without a failing test: it did not compile, or a check
 	// after its tests failed.
 	broken bool
 }

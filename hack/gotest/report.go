@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// These are limits for the report.
+// Limits of the report.
 const (
 	maxTests       = 10
 	minSeconds     = 1 // shorter packages are combined in one line

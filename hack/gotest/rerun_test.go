@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// module is a module with two tests: one fails until a file exists, and creates this file; the
-// other always fails.
+// module is a module with two tests. The first test fails until a file exists, and creates this
+// file. The second test always fails.
 var module = map[string]string{
 	"go.mod": "module example.com/flaky\n\ngo 1.26\n",
 	"flaky/flaky_test.go": `package flaky

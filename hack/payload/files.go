@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// previous returns the last run's manifest. If the manifest is missing or invalid, it returns an
-// empty manifest, so that every program is built.
+// previous returns the last run's manifest. If the manifest is missing or invalid, previous returns
+// an empty manifest, so every program is built.
 func previous(dir string) manifest.Manifest {
 	m, err := manifest.Read(os.DirFS(dir))
 	if err != nil {
@@ -56,8 +56,8 @@ func save(dir string, m manifest.Manifest) error {
 	return atomicfile.Write(path, append(data, '\n'), 0o644)
 }
 
-// temporary returns the path of the temporary file that is renamed to path. The file's name begins
-// with a dot, so that a leftover file is not embedded.
+// temporary returns the path of the temporary file that is later renamed to path. The file's name
+// begins with a dot, so that the remains of an interrupted run are not embedded.
 func temporary(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
 }

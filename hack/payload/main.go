@@ -5,8 +5,8 @@
 //	go run ./hack/payload [-arch arm64] [program...]
 //
 // go.mod contains the versions. payload builds a program only if the program's inputs have changed:
-// its recipe, the Go version, go.mod and go.sum, and the packages in this repository that it
-// contains. Without arguments, it updates all programs.
+// its recipe, the Go version, go.mod and go.sum, and the packages in this repository that the
+// program contains. Without arguments, it updates all programs.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	}
 }
 
-// run updates the named programs in dir for an architecture, or all programs if there are no names.
+// run updates the named programs in dir for an architecture, or all programs if names is empty.
 func run(ctx context.Context, dir, arch string, names []string) error {
 	if !slices.Contains(architectures(), arch) {
 		return fmt.Errorf("unknown architecture %q: choose one of %q", arch, architectures())

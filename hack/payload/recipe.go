@@ -17,14 +17,14 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// programRecipe is a recipe with its linker flags, for a processor architecture.
+// programRecipe is a recipe with its linker flags, for a CPU architecture.
 type programRecipe struct {
 	recipe.Recipe
 	ldflags []string
 	arch    string
 }
 
-// recipes returns the recipes for all programs for an architecture. The version flags are the same
+// recipes returns the recipes of all programs for an architecture. The version flags are the same
 // as in the projects' own releases.
 func recipes(ctx context.Context, arch string) (all []programRecipe, err error) {
 	version, err := goCommand(ctx, "list", "-m", "-f", "{{.Version}}", recipe.Containerd)
@@ -47,8 +47,8 @@ func (r programRecipe) arguments(output string) []string {
 	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
-	// The commit is not embedded, so that a program stays the same until its sources change.
-	// Running pods then also keep their programs.
+	// The commit is not embedded, so a program stays the same until its sources change. Running
+	// pods can then also keep their programs.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
 	if len(r.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(r.Tags, ","))
@@ -123,7 +123,7 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 // environment returns the go command's environment.
 func (r programRecipe) environment() []string { return append(os.Environ(), "GOARCH="+r.arch) }
 
-// goCommand works like the function goCommand, for the recipe's architecture.
+// goCommand is like the function goCommand, for the recipe's architecture.
 func (r programRecipe) goCommand(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, r.environment(), args...)
 }
@@ -131,13 +131,13 @@ func (r programRecipe) goCommand(ctx context.Context, args ...string) (string, e
 // architectures returns the architectures for which payload builds programs.
 func architectures() []string { return []string{"amd64", "arm64"} }
 
-// compiler is a C compiler.
+// compiler describes a C compiler.
 type compiler struct {
 	program string
-	// libraries is the directory with pkg-config's library descriptions; "" means the machine's
-	// default.
+	// libraries is the directory that contains pkg-config's library descriptions; "" means the
+	// machine's default.
 	libraries string
-	// remedy tells how to install what is missing.
+	// remedy describes how to install missing tools or libraries.
 	remedy string
 }
 
@@ -161,8 +161,8 @@ func (c compiler) environment() []string {
 	return []string{"CC=" + c.program, "PKG_CONFIG_LIBDIR=" + c.libraries}
 }
 
-// check returns an error with a remedy if tools or libraries that are needed to build runc's C code
-// are missing.
+// check returns an error with a remedy if tools or libraries that are required to build runc's C
+// code are missing.
 func (c compiler) check(ctx context.Context) error {
 	for _, program := range []string{c.program, "pkg-config"} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -54,7 +54,7 @@ func TestScriptsCreateEveryPictureOfGuide(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A script saves a picture under a name, which is either an argument or a key in a table of
+	// A script saves a screenshot under a name, which is either an argument or a key in a table of
 	// pages.
 	made := regexp.MustCompile(`(?m)(?:shoot|check)\(\w+, '([\w-]+)'\)|^  '?([\w-]+)'?: \[`)
 	names := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// These are limits for the report.
+// Limits of the report.
 const (
 	maxRows        = 5
 	screenLines    = 60
@@ -19,7 +19,7 @@ const (
 	maxRepetitions = 100 // number of places from which a run is too common to count
 )
 
-// figure is a named size.
+// figure is a size with a name.
 type figure struct {
 	name string
 	size int
@@ -71,8 +71,8 @@ func writeSizes(w io.Writer, sources []source) {
 	writeRows(w, functions)
 }
 
-// writeTests prints the number of unit test lines per line of code, by folder. Scenarios are only
-// counted in the total, because they test all folders.
+// writeTests prints the number of unit test lines per line of code, by folder. Scenarios count only
+// in the total, because they test all folders.
 func writeTests(w io.Writer, sources []source) {
 	code, test := map[string]int{}, map[string]int{}
 	scenarios := 0

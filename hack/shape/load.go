@@ -39,7 +39,7 @@ type listed struct {
 type problem struct{ Err string }
 
 // load returns the packages below root, sorted by folder. For a package that does not build, it
-// returns what it can read, with the error in problem.
+// returns the data that the go tool can read, with the error in problem.
 func load(root string) ([]shape, error) {
 	list := exec.Command("go", "list", "-e",
 		"-json=Dir,ImportPath,Name,Doc,Imports,GoFiles,IgnoredGoFiles,CgoFiles,TestGoFiles,XTestGoFiles,Module,Error,DepsErrors", "./...")

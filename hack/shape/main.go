@@ -1,9 +1,9 @@
-// Command shape prints the repository's shape. For every package, it prints the lines of code and
-// tests, the purpose, and the repository's packages that it imports. It then prints figures for the
-// whole repository: sizes of files and functions, tests by folder, repetitions, code that only some
-// places may contain, oc verbs without phases, names that the glossary avoids, documents, and the
-// times of the last `make check` and `make test`. It reports no errors; the rules are in
-// internal/repocheck.
+// Command shape prints the repository's shape. For every package, it prints the number of lines of
+// code and tests, the purpose, and the repository's packages that it imports. It then prints
+// figures for the whole repository: sizes of files and functions, tests by folder, repetitions,
+// code that is allowed only in some places, oc verbs without phases, names that the glossary
+// avoids, documents, and the times of the last `make check` and `make test`. It reports no errors;
+// the rules are in internal/repocheck.
 //
 //	go run ./hack/shape
 package main

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxVerb is the maximum number of lines in a Run function that calls no phase.
+// maxVerb is the maximum number of lines in a Run function that does not call a phase.
 const maxVerb = 12
 
 // writePhases prints how many oc commands call a complete, validate or run method. It lists the
@@ -35,7 +35,8 @@ func writePhases(w io.Writer, sources []source) {
 	writeRows(w, long)
 }
 
-// verbs calls visit for each Run and RunE function of a command, with its line and number of lines.
+// verbs calls visit for each Run and RunE function of a command, with the function's line and
+// number of lines.
 func (s source) verbs(visit func(line, size int, hasPhases bool)) {
 	ast.Inspect(s.syntax, func(node ast.Node) bool {
 		pair, ok := node.(*ast.KeyValueExpr)

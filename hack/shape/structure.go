@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// construct is a kind of code that only some places may contain.
+// construct is a kind of code that is allowed only in some places.
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside contains the path prefixes that are not counted: places where the code belongs, and
-	// clients, which are separate processes.
+	// outside contains the path prefixes of places that are not counted: places where the code is
+	// allowed, and clients, which are separate processes.
 	outside []string
 }
 
@@ -33,7 +33,7 @@ func constructs() []construct {
 	}
 }
 
-// writeStructure prints the places that contain a construct but should not.
+// writeStructure prints the places that contain a construct although it is not allowed there.
 func writeStructure(w io.Writer, sources []source) {
 	for _, c := range constructs() {
 		var places []string

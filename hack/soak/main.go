@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// options holds the command's flags.
+// options contains the values of the command's flags.
 type options struct {
 	total, each time.Duration
 	only        string

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// VersionFile is the path to the file that records the Kubernetes version of the last control plane
+// VersionFile is the path of the file that records the Kubernetes version of the last control plane
 // that became ready.
 type VersionFile string
 
@@ -42,7 +42,7 @@ func (f VersionFile) Record(version string) error {
 	return atomicfile.Write(string(f), []byte(version+"\n"), 0o600)
 }
 
-// Remove removes the recorded version, because the data might be of any version.
+// Remove removes the recorded version, because data of any version might have replaced the data.
 func (f VersionFile) Remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove version of the data: %w", err)

@@ -5,23 +5,23 @@ package component
 import "context"
 
 // Component is a long-lived unit of a process. Run blocks. It calls ready once, when the component
-// serves, returns nil after ctx is done, and returns an error on failure.
+// is ready to serve, returns nil after ctx is done, and returns an error on failure.
 type Component interface {
 	Name() string
 	Run(ctx context.Context, ready func()) error
 }
 
-// Noter is a component that can be ready without some of its dependencies, such as a router without
-// its HAProxy.
+// Noter is a component that can be ready although some of its dependencies are missing, such as a
+// router without its HAProxy.
 type Noter interface {
 	Component
-	// Notes passes the function that reports what the component lacks, or "" if it lacks nothing.
-	// Notes is called once, before Run.
+	// Notes sets the function that the component calls with a description of what it lacks, or with
+	// "" if it lacks nothing. Notes is called once, before Run.
 	Notes(note func(text string))
 }
 
 // Drainer is a component that can no longer do useful work while the components that depend on it
-// are still stopping, such as a store without its peers.
+// are still stopping, such as an etcd member without its peers.
 type Drainer interface {
 	Component
 	// Drain is called when the process starts to stop, before Run's context is done. From then on,
@@ -34,16 +34,16 @@ type Drainer interface {
 type Entry struct {
 	Component
 	After []string
-	// Gate, if set, admits the component. Until it is admitted, the component is on standby, and
-	// its process counts as complete without it.
+	// Gate, if set, admits the component. Until the component is admitted, it is on standby, and
+	// its process counts as ready without it.
 	Gate Gate
 }
 
 // Gate admits components that must run in only one of several processes, such as the controllers in
-// a cluster with several masters. A process that must stop such a component exits.
+// a cluster with several masters. If an admitted component must stop, its process exits.
 type Gate interface {
 	// Wait returns nil when the component can run, and an error if ctx is done first. It calls
-	// standby if another process runs the component.
+	// standby if a different process runs the component.
 	Wait(ctx context.Context, standby func()) error
 }
 
@@ -66,7 +66,7 @@ type disabled string
 // Name returns the disabled component's name.
 func (d disabled) Name() string { return string(d) }
 
-// Run is ready immediately and waits until ctx is done.
+// Run calls ready immediately and waits until ctx is done.
 func (disabled) Run(ctx context.Context, ready func()) error {
 	ready()
 	<-ctx.Done()

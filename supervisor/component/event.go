@@ -26,13 +26,13 @@ type Event struct {
 	Component string `json:"part"`
 	State     State  `json:"state"`
 	Error     string `json:"error,omitempty"`
-	// Note describes what a ready component lacks, or is "" if it lacks nothing.
+	// Note describes what a ready component lacks. It is "" if the component lacks nothing.
 	Note string `json:"note,omitempty"`
 }
 
-// Reporter returns a function that writes events to w, one JSON object per line. It is safe for
-// concurrent use. It removes passwords from errors. It drops an event that cannot be written: the
-// reader of w has exited, and this process exits with it.
+// Reporter returns a function that writes events to w, one JSON object per line. The function is
+// safe for concurrent use. It removes passwords from errors. It drops an event that cannot be
+// written: in this case, the reader of w has exited, and this process exits with it.
 func Reporter(w io.Writer) func(Event) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(w)

@@ -18,8 +18,8 @@ var names = sync.Map{}
 func labels() unsafe.Pointer
 
 // withLabel runs a component with its name as a label on its goroutines. A goroutine inherits the
-// labels of the goroutine that starts it, so profiles also show the component for upstream's
-// goroutines.
+// labels of the goroutine that starts it, so profiles also show the component for goroutines that
+// upstream code starts.
 func withLabel(ctx context.Context, name string, run func(context.Context) error) (err error) {
 	pprof.Do(ctx, pprof.Labels("component", name), func(ctx context.Context) {
 		names.Store(labels(), name)
@@ -28,7 +28,7 @@ func withLabel(ctx context.Context, name string, run func(context.Context) error
 	return err
 }
 
-// Current returns the name of the component that the calling goroutine belongs to, or "".
+// Current returns the name of the component to which the calling goroutine belongs, or "".
 func Current() string {
 	name, _ := names.Load(labels())
 	text, _ := name.(string)

@@ -10,16 +10,16 @@ import (
 // defaultRetryInterval is the delay before a failed optional component is restarted.
 const defaultRetryInterval = 10 * time.Second
 
-// Optional is a component that its process can work without, such as a router whose port is in use.
-// If it fails, it is still ready, notes the error and retries.
+// Optional is a component without which its process can work, such as a router whose port is in
+// use. If it fails, it is still ready, notes the error and retries.
 type Optional struct {
 	// Component is the component's name.
 	Component string
-	// Serve runs until ctx is done or an error occurs. It calls ready when it serves. It can call
-	// note to report what it lacks while it serves. It is called again after an error.
+	// Serve runs until ctx is done or an error occurs. It calls ready when it is ready to serve.
+	// While it serves, it can call note to report what it lacks. It is called again after an error.
 	Serve func(ctx context.Context, ready func(), note func(text string)) error
-	// ReadyFirst is for a component that no other component waits for: it is ready before it
-	// serves.
+	// ReadyFirst means that the component is ready before it serves. It is allowed only if no other
+	// component waits for the component.
 	ReadyFirst bool
 	// RetryInterval is the delay after an error. It defaults to 10 seconds.
 	RetryInterval time.Duration
@@ -32,10 +32,10 @@ type Optional struct {
 // Name returns the component's name.
 func (o *Optional) Name() string { return o.Component }
 
-// Notes sets the function that reports what the component lacks.
+// Notes sets the function that is called with a description of what the component lacks.
 func (o *Optional) Notes(note func(text string)) { o.report = note }
 
-// note reports a text if it differs from the previous one.
+// note reports a text if it differs from the previous text.
 func (o *Optional) note(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,9 +11,10 @@ import (
 )
 
 // Run starts each component when its dependencies are ready. It returns after all components have
-// stopped: nil after ctx is done, or the error of the first component that failed, which stops the
-// others. A component stops after the components that depend on it, so that clients can still reach
-// their server. Run calls allReady once, when all components are ready.
+// stopped: nil after ctx is done, or the error of the first component that failed, which causes all
+// other components to stop. A component stops after the components that depend on it, so that
+// clients can still connect to their server. Run calls allReady once, when all components are
+// ready.
 func Run(ctx context.Context, entries []Entry, report func(Event), allReady func(context.Context)) error {
 	if err := CheckOrder(entries); err != nil {
 		return err
@@ -49,8 +50,8 @@ type runner struct {
 	phases  map[string]phases // by name of component
 }
 
-// phases holds channels that are closed when a component is ready, when it is on standby, and when
-// it has stopped.
+// phases contains channels that are closed when a component is ready, when it is on standby, and
+// when it has stopped.
 type phases struct{ ready, standby, done chan struct{} }
 
 // start waits for an entry's gate and dependencies, and runs the component until ctx is done and

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fake is a component that runs a function provided by a test.
+// fake is a component that runs a function from a test.
 type fake struct {
 	name string
 	run  func(ctx context.Context, ready func()) error
@@ -18,7 +18,8 @@ type fake struct {
 func (f fake) Name() string                                { return f.name }
 func (f fake) Run(ctx context.Context, ready func()) error { return f.run(ctx, ready) }
 
-// serving returns a component that serves until it is stopped, and records its start and its stop.
+// serving returns a component that serves until it is stopped. It records when the component starts
+// and stops.
 func serving(name string, record func(string)) Component {
 	return fake{name, func(ctx context.Context, ready func()) error {
 		record("start " + name)
@@ -29,7 +30,7 @@ func serving(name string, record func(string)) Component {
 	}}
 }
 
-// journal records what several goroutines do, in order.
+// journal records the actions of several goroutines, in order.
 type journal struct {
 	mu      sync.Mutex
 	entries []string

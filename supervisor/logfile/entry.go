@@ -15,7 +15,7 @@ import (
 
 // entry is a log line.
 type entry struct {
-	// time is the line's own time, or the time of the last line before it that has one.
+	// time is the line's own time, or the time of the nearest preceding line that contains a time.
 	time time.Time
 	line string
 }
@@ -26,11 +26,12 @@ type Selection struct {
 	Tail int
 	// Since excludes lines from before this time, unless it is zero.
 	Since time.Time
-	// Filter excludes lines. Tail counts only the lines that Filter selects.
+	// Filter excludes lines that do not match it. Tail counts only the lines that match.
 	Filter Filter
 }
 
-// entries returns the selected lines of a log, up to the given size of its current file.
+// entries returns the selected lines of a log with their times. It reads only the first size bytes
+// of the log's current file.
 func (s Selection) entries(path string, size int64) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
 		var current time.Time
@@ -48,7 +49,7 @@ func (s Selection) entries(path string, size int64) iter.Seq2[entry, error] {
 	}
 }
 
-// lines returns the lines of a log, limited by Tail and Filter.
+// lines returns the lines of a log that Tail and Filter select.
 func (s Selection) lines(path string, size int64) iter.Seq2[string, error] {
 	switch {
 	case s.Filter.isZero() && s.Tail < 0:
@@ -83,7 +84,8 @@ func yieldAll(lines []string, yield func(string, error) bool) {
 	}
 }
 
-// allLines returns the lines of a log, up to the given size of its current file.
+// allLines returns the lines of a log. It reads only the first size bytes of the log's current
+// file.
 func allLines(path string, size int64) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for _, name := range slices.Backward(files(path)) {
@@ -101,8 +103,8 @@ func allLines(path string, size int64) iter.Seq2[string, error] {
 // maxFileBytes is larger than any log file, in bytes.
 const maxFileBytes = 1 << 62
 
-// readFile yields the lines in the first limit bytes of a file. A file that does not exist has no
-// lines. readFile reports whether to continue.
+// readFile yields the lines in the first limit bytes of a file. If the file does not exist, it
+// yields no lines. readFile reports whether to continue.
 func readFile(path string, limit int64, yield func(string, error) bool) bool {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +130,8 @@ func readFile(path string, limit int64, yield func(string, error) bool) bool {
 }
 
 // timeOf returns the time at the start of a line, in the formats of klog, containerd, etcd and the
-// supervisor. klog lines do not contain the year, so timeOf chooses the year that places the time
-// in the year before now.
+// supervisor. klog lines do not contain the year, so timeOf chooses the latest year for which the
+// time is at most one day after now.
 func timeOf(line string, now time.Time) (time.Time, bool) {
 	if quoted, ok := strings.CutPrefix(line, `time="`); ok {
 		text, _, _ := strings.Cut(quoted, `"`)

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// levels holds the log levels, in ascending order.
+// levels lists the log levels, in ascending order.
 var levels = []string{"info", "warning", "error"}
 
 // Filter selects lines by text, level and component. The zero value selects all lines.
 type Filter struct {
-	// Pattern matches the selected lines. If it is nil, all lines match.
+	// Pattern is a regular expression that the selected lines match. If it is nil, all lines match.
 	Pattern *regexp.Regexp
-	// Level is the lowest level of the selected lines: info, warning or error. An empty Level
-	// selects all lines.
+	// Level is the lowest level of the selected lines: info, warning or error. If it is empty,
+	// lines of all levels are selected.
 	Level string
 
 	component *regexp.Regexp
 }
 
-// ForComponent returns the filter with an additional condition: it selects only a component's
-// lines.
+// ForComponent returns a copy of the filter with an additional condition: it selects only a
+// component's lines.
 func (f Filter) ForComponent(name string) Filter {
 	f.component = regexp.MustCompile(`\bcomponent"?[=:] ?"?` + regexp.QuoteMeta(name) + `(["\s]|$)`)
 	return f
@@ -46,9 +46,9 @@ func NewFilter(pattern, level string) (filter Filter, err error) {
 
 func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" && f.component == nil }
 
-// matcher returns a function that must be called for each line of a log in order, and that reports
-// whether the filter selects the line. A line without a time belongs to the line before it and has
-// the same level and component.
+// matcher returns a function that reports whether the filter selects a line. The function must be
+// called for each line of a log, in order. A line without a time belongs to the preceding line and
+// has the same level and component.
 func (f Filter) matcher() func(line string) bool {
 	level, own := 0, f.component == nil
 	return func(line string) bool {

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Open opens a log file for appending, and creates its directory.
+// Open opens a log file for appending. It creates the file's directory if it does not exist.
 func Open(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create log directory: %w", err)

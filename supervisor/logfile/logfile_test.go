@@ -26,7 +26,7 @@ func TestLargeLogIsRotated(t *testing.T) {
 	if err := rotate(path, 5); err != nil {
 		t.Fatal(err)
 	}
-	// The process keeps the file open and appends at its new end.
+	// The process keeps the file open and appends to its new end.
 	if _, err := file.WriteString("third\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestLinesOfSeveralProcessesHaveTheirNames(t *testing.T) {
 	}
 }
 
-// writeLog writes a log and, unless old is empty, its old file.
+// writeLog writes a log and, unless old is empty, the log's old file.
 func writeLog(t *testing.T, old, current string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.log")

@@ -17,7 +17,7 @@ import (
 const pollInterval = 200 * time.Millisecond
 
 // Print writes the selected lines of logs. paths maps process names to log files. The lines of
-// several logs are sorted by time, and each line is preceded by the process name. With follow,
+// several logs are sorted by time, and each line is preceded by the process name. If follow is set,
 // Print also writes new lines until ctx is done.
 func Print(ctx context.Context, out io.Writer, paths map[string]string, selection Selection, follow bool) error {
 	names := slices.Sorted(maps.Keys(paths))
@@ -71,7 +71,7 @@ type log struct {
 	entry entry
 }
 
-// merge passes the lines of logs to print, sorted by time.
+// merge calls print for the lines of logs, sorted by time.
 func merge(logs []log, print func(name, line string)) error {
 	var pending []*log
 	for i := range logs {
@@ -100,8 +100,8 @@ func merge(logs []log, print func(name, line string)) error {
 	return nil
 }
 
-// readLines passes the complete lines after an offset to emit, and returns the offset after them.
-// If a file was truncated, readLines reads it from the start.
+// readLines calls emit for the complete lines after an offset, and returns the offset after these
+// lines. If a file was truncated, readLines reads it from the start.
 func readLines(path string, offset int64, emit func(string)) (int64, error) {
 	file, err := os.Open(path)
 	if os.IsNotExist(err) {

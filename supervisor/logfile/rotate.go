@@ -32,8 +32,8 @@ func RotateAll(ctx context.Context, paths []string) {
 	}
 }
 
-// rotate copies a file larger than limit bytes to <path>.1 and truncates it. The process that
-// appends to the file can keep it open.
+// rotate copies a file that is larger than limit bytes to <path>.1 and truncates the file. The
+// process that appends to the file can keep it open.
 func rotate(path string, limit int64) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Size() <= limit {

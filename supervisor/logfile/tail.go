@@ -12,7 +12,8 @@ import (
 // chunkBytes is the number of bytes that lastLines reads at a time.
 const chunkBytes = 256 << 10
 
-// LastLines returns up to count lines from the end of a log, or none if the log cannot be read.
+// LastLines returns up to count lines from the end of a log. If the log cannot be read, it returns
+// no lines.
 func LastLines(path string, count int) []string {
 	var lines []string
 	for _, file := range files(path) {
@@ -28,8 +29,8 @@ func LastLines(path string, count int) []string {
 // files returns the files of a log, newest first.
 func files(path string) []string { return []string{path, path + ".1"} }
 
-// lastLines reads a file from its end until it has count lines. A file that does not exist has no
-// lines.
+// lastLines reads a file from its end until it has read count lines. For a file that does not
+// exist, it returns no lines.
 func lastLines(path string, count int) ([]string, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || count <= 0 {

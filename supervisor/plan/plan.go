@@ -1,4 +1,4 @@
-// Package plan hands supervision over from `slipway run`, which reads the configuration, to
+// Package plan passes supervision from `slipway run`, which reads the configuration, to
 // slipway-supervisor, a separate program that uses less memory. The PID stays the same, because the
 // process executes the other program: systemd, a terminal and the lock on the data directory are
 // not affected.
@@ -18,18 +18,18 @@ import (
 
 // Plan describes the work of slipway-supervisor. It contains no secrets.
 type Plan struct {
-	// Version, DataDir and Socket are arguments to supervisor.New.
+	// Version, DataDir and Socket are arguments of supervisor.New.
 	Version, DataDir, Socket string
 	// Log is the file for the supervisor's own output. The supervisor rotates it.
 	Log string
-	// Processes holds the processes in the order in which they start.
+	// Processes lists the processes in the order in which they start.
 	Processes []supervisor.Process
 	// Containerd is the name of the containerd process, which reports no events. ContainerdSocket
 	// is its socket.
 	Containerd, ContainerdSocket string
 	// Address is the machine's address. If it changes, the supervisor stops all processes and
 	// executes Restart, a command that creates a new plan. NodeIP and IgnoredDevices are the other
-	// arguments to hostaddr.Wait.
+	// arguments of hostaddr.Wait.
 	Address        netip.Addr
 	NodeIP         string
 	IgnoredDevices []string
@@ -38,8 +38,9 @@ type Plan struct {
 	Lock int
 }
 
-// Exec writes the plan to a file and replaces this process with program. The file path is the
-// program's argument, and the program inherits the open lock. Exec returns only after an error.
+// Exec writes the plan to a file and replaces this process's program with program. The path of the
+// file is the program's argument, and the program inherits the open lock. Exec returns only after
+// an error.
 func (p Plan) Exec(program, file string, lock *os.File) error {
 	// The next program inherits the duplicate, which holds the same lock.
 	descriptor, err := unix.FcntlInt(lock.Fd(), unix.F_DUPFD, 0)
@@ -58,7 +59,7 @@ func (p Plan) Exec(program, file string, lock *os.File) error {
 }
 
 // Read reads the plan that Exec wrote. The returned file holds the lock on the data directory until
-// it is closed. Programs that this process starts do not inherit it.
+// it is closed. Programs that this process starts do not inherit the file.
 func Read(file string) (Plan, *os.File, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

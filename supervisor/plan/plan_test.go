@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
-// passTo is an environment variable that contains a directory. It makes the test binary lock the
-// directory and pass a plan to itself.
+// passTo is an environment variable that contains a directory. If it is set, the test binary locks
+// the directory and passes a plan to itself.
 const passTo = "PLAN_TEST_PASS_TO"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// pass is the main function of both programs. The first program has no argument.
+// pass is the main function of the program that passes the plan, which runs without arguments, and
+// of the program that receives it.
 func pass(dir string) error {
 	if len(os.Args) == 1 {
 		lock, err := supervisor.Lock(dir, dir)
