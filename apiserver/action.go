@@ -23,7 +23,7 @@ func (Action[T]) New() runtime.Object {
 	return newObject[T]()
 }
 
-// Destroy is a no-op, because an action does not hold resources.
+// Destroy is a no-op, because an action uses no resources that must be released.
 func (Action[T]) Destroy() {}
 
 // GroupVersionKind returns the kind of the request body.

@@ -10,7 +10,7 @@ import (
 
 // Changes returns the keys whose values differ between two configurations, in the format of
 // Ignored: NodeConfig keys have the prefix "NodeConfig: ". A list counts as a single value. A
-// change to the scheduler's policy file counts as a change to the key that names the file.
+// change of the scheduler's policy file counts as a change of the key that specifies the file.
 func Changes(before, after *Config) ([]string, error) {
 	var keys []string
 	for _, pair := range []struct {

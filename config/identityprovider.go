@@ -96,7 +96,8 @@ var (
 	secretKeys = []string{"bindPassword", "clientSecret"}
 )
 
-// resolveProviders makes the providers' paths absolute. They are relative to folder.
+// resolveProviders converts the relative paths in the providers' settings to absolute paths. They
+// are relative to folder.
 func (c *MasterConfig) resolveProviders(folder string) {
 	if c.OAuthConfig == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// resolve makes relative paths absolute. They are relative to folder.
+// resolve converts relative paths to absolute paths. They are relative to folder.
 func resolve(folder string, paths []*string) {
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {

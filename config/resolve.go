@@ -28,8 +28,8 @@ func (c *MasterConfig) RegistryAddress() (host string, port int) {
 	return splitAddress(c.Slipway.Registry.BindAddress)
 }
 
-// DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server that
-// other hosts can reach.
+// DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server to
+// which other hosts can connect.
 func (c *MasterConfig) DNSPort() int32 {
 	if c.DNSConfig == nil {
 		return 0
@@ -222,7 +222,7 @@ func (c *NodeConfig) KubeletAddress() (host string, port int) {
 }
 
 // DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
-// can reach that address. Otherwise, it is the default, because OpenShift 3 files bind to
+// can connect to that address. Otherwise, it is the default, because OpenShift 3 files bind to
 // 127.0.0.1:53 behind a dnsmasq that Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)

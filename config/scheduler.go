@@ -73,7 +73,7 @@ func (c *Config) readScheduler() Problems {
 		scheduler.File = path
 	}
 	scheduler.ConfigMap, scheduler.ConfigMapNamespace = take("policy-configmap"), cmp.Or(take("policy-configmap-namespace"), metav1.NamespaceSystem)
-	// As in OpenShift 3, this argument makes the file take precedence over the ConfigMap.
+	// As in OpenShift 3, with this argument the file takes precedence over the ConfigMap.
 	legacy := take("use-legacy-policy-config")
 	switch {
 	case scheduler.ConfigMap == "":

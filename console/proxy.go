@@ -61,8 +61,8 @@ func withoutSessions(r *http.Request) *http.Request {
 	return request
 }
 
-// isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader on such a
-// request, so it is checked by its Origin header, which browsers always send.
+// isWebSocket reports whether a request opens a WebSocket. Scripts cannot set csrfHeader on a
+// WebSocket request, so the Origin header, which browsers always send, is checked instead.
 func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }

@@ -228,7 +228,7 @@ func TestWatchesCanRequestTables(t *testing.T) {
 	}
 }
 
-// FuzzProxyPath checks that paths below the console's proxy path reach only the API.
+// FuzzProxyPath checks that requests below the console's proxy path are passed only to the API.
 func FuzzProxyPath(f *testing.F) {
 	for _, seed := range []string{"/api/v1", "/api/../login", "/%2e%2e/login", "//api", "/api/v1/../../oauth", "/apis\x00", "/api/..;/login", "/api\\..\\login"} {
 		f.Add(seed)

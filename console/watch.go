@@ -42,7 +42,7 @@ func (s *server) follow(ctx context.Context, client kubernetes.Interface) error 
 	return nil
 }
 
-// apply parses settings from text and makes them current if they are valid.
+// apply parses settings from text. If they are valid, they become the current settings.
 func (s *server) apply(text string) {
 	read, err := parseSettings(text)
 	if err != nil {

@@ -40,8 +40,8 @@ type Files struct {
 	// ServiceAccountKey signs service account tokens. ServiceAccountPublicKey verifies them.
 	ServiceAccountKey, ServiceAccountPublicKey string
 
-	// AdminKubeconfig is for `system:admin` in `system:masters` and `system:cluster-admins`. It
-	// embeds its certificates.
+	// AdminKubeconfig is for `system:admin` in `system:masters` and `system:cluster-admins`, who is
+	// the cluster administrator. It embeds its certificates.
 	AdminKubeconfig string
 	// MasterKubeconfig is for `system:openshift-master` in `system:masters`, which is the user of
 	// Slipway's controllers.

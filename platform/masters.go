@@ -99,7 +99,7 @@ func (h *Host) sharedSettings() (component.Component, error) {
 	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
 }
 
-// admitMaster adds a host to etcd as a learner and returns the data that the host needs as a
+// admitMaster adds a host to etcd as a learner and returns the data that the host requires as a
 // master.
 func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
 	if h.file != "" {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// giveQuota passes an informer factory to a plugin. The informers contain the quota, if quota is
-// not nil.
+// giveQuota passes an informer factory to a plugin. If quota is not nil, the informers contain the
+// quota.
 func giveQuota(t *testing.T, plugin *reserved, quota *corev1.ResourceQuota) {
 	t.Helper()
 	client := fake.NewClientset()

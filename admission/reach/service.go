@@ -126,7 +126,7 @@ func (r *ranger) checkExternal(text string, service, old *corev1.Service) string
 
 // checkStatus rejects load balancer addresses that belong to the platform, because the service
 // proxy also redirects traffic for these addresses. It accepts an address with ipMode Proxy: the
-// service proxy ignores such an address, because the load balancer sends traffic to node ports.
+// service proxy ignores the address, because the load balancer sends traffic to node ports.
 func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {
 		passes := ingress.IPMode != nil && *ingress.IPMode == corev1.LoadBalancerIPModeProxy

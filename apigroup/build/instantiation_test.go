@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// fakeStore contains one configuration and its builds. A test can make its writes fail.
+// fakeStore contains one configuration and its builds. A test can cause its writes to fail.
 type fakeStore struct {
 	current *buildv1.BuildConfig
 	builds  map[string]*buildv1.Build

@@ -21,11 +21,11 @@ import (
 )
 
 // mappings receives a mapping from the registry for each pushed image. It stores the record of a
-// new image, and records the image as the newest image of a tag.
+// new image, and adds the image to a tag as the tag's newest image.
 //
-// Users can also send mappings. From a user's mapping, it stores only what the manifest proves. A
-// mapping without a manifest sets only the tag's pull spec, unless the user can read the image in
-// another stream.
+// Users can also send mappings. From a user's mapping, it stores only content that the manifest
+// proves. A mapping without a manifest sets only the tag's pull spec, unless the user can read the
+// image in another stream.
 type mappings struct {
 	view
 	options    Options
@@ -102,10 +102,10 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 
 // recordOf returns the record to store. The registry, and users who can write images, can set all
 // fields. For other users, the manifest must prove the content, or the user must be able to read
-// the stored record. Otherwise, the record has no name, and the tag gets only the pull spec.
+// the stored record. Otherwise, the record has no name, and the tag receives only the pull spec.
 //
 // A Docker schema 1 manifest does not prove any content that Slipway reads. Only users who can
-// write images can map such a manifest.
+// write images can map a schema 1 manifest.
 func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
 	claimed := &mapping.Image
 	trusts := m.writesImages(ctx)

@@ -155,8 +155,8 @@ func (o *observer) rules(binding *rbacv1.RoleBinding) []rbacv1.PolicyRule {
 	return nil
 }
 
-// shows reports whether a rule permits getting the namespace. This permission makes a project
-// visible.
+// shows reports whether a rule permits get requests for the namespace. This permission makes a
+// project visible.
 func shows(rule rbacv1.PolicyRule, namespace string) bool {
 	has := func(list []string, want string) bool {
 		return slices.Contains(list, want) || slices.Contains(list, rbacv1.VerbAll)

@@ -170,7 +170,7 @@ func (p *projects) Update(ctx context.Context, name string, updated rest.Updated
 	return fromNamespace(changed), false, nil
 }
 
-// Delete deletes a project with everything in it. The project's phase is Terminating until the
+// Delete deletes a project with all its objects. The project's phase is Terminating until the
 // deletion is complete.
 func (p *projects) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {

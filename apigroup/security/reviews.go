@@ -33,7 +33,7 @@ var _ rest.Creater = review{}
 // New creates an empty review.
 func (r review) New() runtime.Object { return r.kind() }
 
-// Destroy is a no-op, because a review does not hold resources.
+// Destroy is a no-op, because a review uses no resources that must be released.
 func (review) Destroy() {}
 
 // NamespaceScoped returns true, because the result depends on the namespace.

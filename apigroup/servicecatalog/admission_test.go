@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// TestBrokerRequiresPermissionToReadItsSecret checks which users can make the catalog read a
+// TestBrokerRequiresPermissionToReadItsSecret checks which users can cause the catalog to read a
 // secret.
 func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 	plugin := newBrokerAuth()

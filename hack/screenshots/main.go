@@ -65,7 +65,7 @@ func run(from, to string) error {
 	return nil
 }
 
-// paletteSize is the number of colors in a picture. Most of the colors are needed for antialiased
+// paletteSize is the number of colors in a picture. Most of the colors are used for antialiased
 // text.
 const paletteSize = 64
 

@@ -94,7 +94,7 @@ func writeTests(w io.Writer, sources []source) {
 	fmt.Fprintf(w, "%8.2f  all\n%8.2f  all, with the %d lines of test/\n", ratio(units, all), ratio(units+scenarios, all), scenarios)
 }
 
-// writeRoot prints the size of the composition root, which should contain only wiring.
+// writeRoot prints the size of the composition root, which contains only wiring.
 func writeRoot(w io.Writer, sources []source) {
 	const root, aim = "platform", 1500
 	files, code := 0, 0

@@ -18,7 +18,7 @@ type Limit struct {
 	Name string
 	// Least is the minimum value of the setting.
 	Least uint64
-	// Effect describes what happens when the limit is reached.
+	// Effect describes the effect of reaching the limit.
 	Effect string
 }
 

@@ -145,7 +145,7 @@ func checkOn(t *testing.T, path string, free uint64) []Problem {
 	return checkDirectories(t.Context(), want, ThisMachine())
 }
 
-// expect fails the test unless there is exactly one problem and it has the given subject and text.
+// expect fails the test unless there is exactly one problem with the given subject and text.
 func expect(t *testing.T, problems []Problem, subject, text string) {
 	t.Helper()
 	if len(problems) != 1 || !strings.HasPrefix(problems[0].Subject, subject) || !strings.Contains(problems[0].Text, text) {

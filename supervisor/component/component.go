@@ -24,7 +24,7 @@ type Noter interface {
 // are still stopping, such as an etcd member without its peers.
 type Drainer interface {
 	Component
-	// Drain is called when the process starts to stop, before Run's context is done. From then on,
+	// Drain is called when the process begins to stop, before Run's context is done. From then on,
 	// requests to the component that would otherwise wait fail immediately. Drain does not block.
 	Drain()
 }

@@ -20,7 +20,7 @@ const account = "deployer"
 // setToken adds environment variables that contain the API token of the deployer's service account,
 // instead of a volume. The kubelet checks only every 300 ms whether volumes are mounted, which
 // doubles the start time of the pod. OpenShift 3 mounted the same token. If the account has no
-// token yet, the pod gets a volume.
+// token yet, setToken adds nothing, and the pod has a token volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {

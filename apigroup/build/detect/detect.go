@@ -34,11 +34,11 @@ const (
 	// maxReads is the maximum number of repositories that are read at the same time. Each user can
 	// read one repository at a time.
 	maxReads = 4
-	// retrySeconds is the delay in seconds after which a client may retry.
+	// retrySeconds is the delay in seconds after which a client can retry a request.
 	retrySeconds = 1
 )
 
-// Source describes what a repository directory contains.
+// Source describes the content of a directory in a repository.
 type Source struct {
 	// Language is the programming language, as it is named in the annotation "supports" of builder
 	// images, or "".

@@ -10,7 +10,7 @@ import (
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a
-// project with thousands of streams could use the whole rate, and other projects' imports would
+// project with thousands of streams could use up the rate limit, and other projects' imports would
 // never run.
 type turns struct {
 	mu sync.Mutex

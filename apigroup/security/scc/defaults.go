@@ -6,8 +6,8 @@ import (
 	securityv1 "github.com/openshift/api/security/v1"
 )
 
-// Default sets a constraint's defaults: missing strategies allow everything, and lists of users and
-// groups are never null. It also makes the volume list consistent with allowHostDirVolumePlugin.
+// Default sets a constraint's defaults: missing strategies allow everything, lists of users and
+// groups are never null, and the volume list is consistent with allowHostDirVolumePlugin.
 func Default(c *Constraints) {
 	if c.Users == nil {
 		c.Users = []string{}

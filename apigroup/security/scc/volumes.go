@@ -97,8 +97,8 @@ func volumeSources(v *corev1.VolumeSource) []volumeSource {
 }
 
 // isTokenVolume reports whether a volume was added by the API server's ServiceAccount plugin, which
-// adds such a volume to every pod. The volume contains a token for the API server, the cluster's CA
-// bundle and the name of the namespace.
+// adds a token volume to every pod. The volume contains a token for the API server, the cluster's
+// CA bundle and the name of the namespace.
 func isTokenVolume(projected *corev1.ProjectedVolumeSource) bool {
 	token := false
 	for _, source := range projected.Sources {

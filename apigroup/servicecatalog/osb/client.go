@@ -108,7 +108,7 @@ func (c *Client) Delete(ctx context.Context, target Target) (*Result, error) {
 	return c.change(ctx, http.MethodDelete, target, query, nil, http.StatusOK)
 }
 
-// Bind creates a binding. If async is set, the broker may create it asynchronously.
+// Bind creates a binding. If async is set, the broker can create the binding asynchronously.
 func (c *Client) Bind(ctx context.Context, target Target, body *Bind, async bool) (*Result, error) {
 	query := url.Values{}
 	if async {
