@@ -55,7 +55,7 @@ type Group struct {
 	// Slipway's own. These types have no protobuf form: they are stored and served as JSON. The
 	// definitions for other groups are in github.com/openshift/api.
 	Definitions common.GetOpenAPIDefinitions
-	// Prepare registers types that a Resource cannot express, such as query parameters. It is
+	// Prepare registers types for which Resource has no field, such as query parameters. It is
 	// optional.
 	Prepare func(*runtime.Scheme) error
 	// Resources are the group's resources, each a Resource or a Virtual. A resource can use the

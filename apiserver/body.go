@@ -52,7 +52,8 @@ type body struct {
 	err     error // an error after begin; without an error, the rest follows
 }
 
-// Receive prepares requests for ReceiveFirst. It must wrap the chain that uses it.
+// Receive prepares requests for ReceiveFirst. It must wrap the handler chain that uses
+// ReceiveFirst.
 func Receive(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body == nil || r.Body == http.NoBody {

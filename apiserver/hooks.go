@@ -107,8 +107,8 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	return filtered
 }
 
-// Attach adds the features' other handlers and post-start hooks to the front server of the
-// delegation chain.
+// Attach adds the features' handlers that are not public, and their post-start hooks, to the front
+// server of the delegation chain.
 func (s *Server) Attach(front *genericserver.GenericAPIServer) error {
 	for _, handler := range s.hooks.Handlers {
 		switch {

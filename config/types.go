@@ -116,8 +116,8 @@ type Descheduler struct {
 // Outbound configures the servers to which Slipway can connect on behalf of users: registries of
 // imported images and the targets of their redirects. By default, Slipway does not connect to
 // loopback and link-local addresses, or to the networks of the host, pods and services. It always
-// allows the cluster's own registry and the registries that
-// imagePolicyConfig.allowedRegistriesForImport names without a wildcard.
+// allows the cluster's own registry and the registries in
+// imagePolicyConfig.allowedRegistriesForImport whose names do not contain a wildcard.
 type Outbound struct {
 	// AllowedNetworks lists networks that are allowed, such as `192.0.2.0/24`.
 	AllowedNetworks []string `json:"allowedNetworks"`

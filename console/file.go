@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// embedded holds the compressed files that hack/console builds. Files whose names begin with a dot
+// embedded contains the compressed files that hack/console builds. Files whose names begin with a dot
 // are not embedded.
 //
 //go:embed dist

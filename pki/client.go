@@ -1,6 +1,6 @@
 package pki
 
-// NodeClient is an API server client that each node has in addition to the kubelet.
+// NodeClient describes an API server client that each node has in addition to the kubelet.
 type NodeClient struct {
 	// Name is the first part of the client's file names.
 	Name string

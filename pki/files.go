@@ -40,43 +40,44 @@ type Files struct {
 	// ServiceAccountKey signs service account tokens. ServiceAccountPublicKey verifies them.
 	ServiceAccountKey, ServiceAccountPublicKey string
 
-	// AdminKubeconfig is for `system:admin` in `system:masters` and `system:cluster-admins`, who is
-	// the cluster administrator. It embeds its certificates.
+	// AdminKubeconfig is the kubeconfig of the administrator: the user `system:admin` in the groups
+	// `system:masters` and `system:cluster-admins`. It embeds its certificates.
 	AdminKubeconfig string
-	// MasterKubeconfig is for `system:openshift-master` in `system:masters`, which is the user of
-	// Slipway's controllers.
+	// MasterKubeconfig is the kubeconfig of Slipway's controllers: the user
+	// `system:openshift-master` in `system:masters`.
 	MasterKubeconfig string
-	// ControllerManagerKubeconfig is for `system:kube-controller-manager`.
+	// ControllerManagerKubeconfig is the kubeconfig of the user `system:kube-controller-manager`.
 	ControllerManagerKubeconfig string
-	// SchedulerKubeconfig is for `system:kube-scheduler`.
+	// SchedulerKubeconfig is the kubeconfig of the user `system:kube-scheduler`.
 	SchedulerKubeconfig string
 
 	// KubeletServer is the kubelet's serving certificate.
 	KubeletServer Pair
 	// NodeCA is the node's copy of the CA certificate, which verifies the kubelet's clients.
 	NodeCA string
-	// NodeKubeconfig is for `system:node:<name>` in `system:nodes`, which is the kubelet's user.
+	// NodeKubeconfig is the kubeconfig of the kubelet: the user `system:node:<name>` in
+	// `system:nodes`.
 	NodeKubeconfig string
-	// ProxyKubeconfig is for `system:kube-proxy`.
+	// ProxyKubeconfig is the kubeconfig of the user `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is for `system:slipway-node` in `system:slipway-nodes`, which is the user of
-	// a node's network agent. The user is not in `system:nodes`, whose permissions depend on a
+	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node`
+	// in `system:slipway-nodes`. The user is not in `system:nodes`, whose permissions depend on a
 	// node's name. A role that is bound to the group `system:slipway-nodes` grants the user's
-	// permissions. Each of the following kubeconfigs is for one node component, whose role is bound
-	// in the same way.
+	// permissions. Each of the following kubeconfigs belongs to one node component, whose role is
+	// bound in the same way.
 	AgentKubeconfig string
-	// DNSKubeconfig is for `system:slipway-dns` in `system:slipway-dns-servers`, which is the DNS
-	// server's user.
+	// DNSKubeconfig is the kubeconfig of the DNS server: the user `system:slipway-dns` in
+	// `system:slipway-dns-servers`.
 	DNSKubeconfig string
-	// RouterKubeconfig is for `system:slipway-router` in `system:slipway-routers`, which is the
-	// user of the node's router.
+	// RouterKubeconfig is the kubeconfig of the node's router: the user `system:slipway-router` in
+	// `system:slipway-routers`.
 	RouterKubeconfig string
-	// IdlingKubeconfig is for `system:slipway-idling` in `system:slipway-idling-proxies`, which is
-	// the user of the proxy for idle services.
+	// IdlingKubeconfig is the kubeconfig of the proxy for idle services: the user
+	// `system:slipway-idling` in `system:slipway-idling-proxies`.
 	IdlingKubeconfig string
-	// StorageKubeconfig is for `system:slipway-storage` in `system:slipway-storages`, which is the
-	// user of the driver that creates and deletes PersistentVolumes on the node's own disk. The
-	// kubelet and the network agent have no such permissions.
+	// StorageKubeconfig is the kubeconfig of the driver that creates and deletes PersistentVolumes
+	// on the node's own disk: the user `system:slipway-storage` in `system:slipway-storages`. The
+	// kubelet and the network agent do not have these permissions.
 	StorageKubeconfig string
 }
 

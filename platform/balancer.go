@@ -10,7 +10,7 @@ import (
 )
 
 // nodeURL returns the API server URL in the kubeconfigs of a master's node. With one master, it is
-// the API server on the same host. With several masters, it is the balancer.
+// the URL of the API server on the same host. With several masters, it is the URL of the balancer.
 func (h *Host) nodeURL() string {
 	if h.SeveralMasters() {
 		return "https://" + h.Node.Slipway.BalancerAddress

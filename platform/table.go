@@ -23,8 +23,8 @@ type entry struct {
 	name  string
 	after []string
 	build func(*Host) (component.Component, error)
-	// group is the name of the leader election group. Only one master at a time runs the components
-	// in a group. It is empty if each master runs the component.
+	// group is the name of the leader election group, or empty if each master runs the component.
+	// Only one master at a time runs the components in a group.
 	group string
 }
 

@@ -130,7 +130,7 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// Admit rejects a service that Validate would reject, but makes no reservation. Kubernetes
+// Admit rejects a service that Validate would reject, but does not reserve anything. Kubernetes
 // allocates node ports between Admit and Validate, and each allocation is a write to etcd.
 func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != corev1.Resource("services") {
@@ -148,7 +148,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return p.checkAll(a, a.IsDryRun())
 }
 
-// checkAll rejects an object that exceeds a limit. A dry run makes no reservation.
+// checkAll rejects an object that exceeds a limit. A dry run does not reserve anything.
 func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
 	for _, c := range []struct {
 		ledger       *ledger

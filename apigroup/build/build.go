@@ -1,9 +1,9 @@
 // Package build serves the API group build.openshift.io: build configurations and builds.
 // defaults.go contains defaults such as the number of builds to keep. Package buildcontroller runs
-// builds and deletes old ones.
+// builds and deletes old builds.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on builds; the wire types are
-// github.com/openshift/api/build/v1's.
+// defined in github.com/openshift/api/build/v1.
 package build
 
 import (

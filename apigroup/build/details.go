@@ -129,8 +129,8 @@ func withReport(current, report *buildv1.Build) *buildv1.Build {
 	return next
 }
 
-// The limits on a report: the maximum length of a string in bytes, the maximum number of stages,
-// and the maximum number of steps in a stage. A build has six stages with a few steps each.
+// Limits on a report: the maximum length of a string in bytes, the maximum number of stages, and
+// the maximum number of steps in a stage. A build has six stages with a few steps each.
 const maxTextBytes, maxStages, maxSteps = 4096, 16, 256
 
 // validateReport returns errors for strings and lists that are too long. A custom builder can send

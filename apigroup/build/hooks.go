@@ -165,7 +165,7 @@ func acceptingHook(hooks []secretHook, kind string, call webhook.Call) *buildv1.
 }
 
 // secret returns the webhook secret that a Secret contains, or "" if the Secret does not exist or
-// contains none.
+// does not contain a webhook secret.
 func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, error) {
 	core := h.deps.Kube.CoreV1()
 	object, err := core.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -51,7 +51,8 @@ func (v validator) source(source *buildv1.BuildSource, at *field.Path) (errs fie
 // remote matches host:path and user@host:path, which Git supports in addition to URLs.
 var remote = regexp.MustCompile(`^[^/\s]+@?[^/\s]*:[^\s]+$`)
 
-// spaceOrControl reports whether a character is not allowed in a URL.
+// spaceOrControl reports whether a character is a space or a control character, which a URL must
+// not contain.
 func spaceOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 func validateGit(git *buildv1.GitBuildSource, at *field.Path) (errs field.ErrorList) {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// requestAction is embedded by subresources that create a build from a BuildRequest.
+// requestAction is the common part of subresources that create a build from a BuildRequest.
 type requestAction struct {
 	apiserver.Action[*buildv1.BuildRequest]
 	buildStore

@@ -117,7 +117,7 @@ func (o Options) checkRepository(stream, old *imagev1.ImageStream) field.ErrorLi
 	return nil
 }
 
-// had reports whether a stream refers to an image or a repository. stream can be nil.
+// had reports whether a stream already refers to an image or a repository. stream can be nil.
 func had(stream *imagev1.ImageStream, reference string) bool {
 	if stream == nil {
 		return false

@@ -59,7 +59,7 @@ func (referenceStrategy) PrepareForUpdate(_ context.Context, object, old runtime
 }
 
 // ValidateUpdate accepts every reference. Only the catalog controller, which resolves the
-// references, has permission to call it.
+// references, has permission to use the subresource.
 func (referenceStrategy) ValidateUpdate(context.Context, runtime.Object, runtime.Object) field.ErrorList {
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package samples contains the images that Slipway can create from Debian packages, and the initial
-// image streams and templates in the openshift project. Each image is a folder below images. It
-// contains the table image.yaml, the image's own files in root, and apb.yml if the image is an
-// Ansible playbook bundle.
+// image streams and templates in the openshift project. Each image has a folder below images. The
+// folder contains the table image.yaml, the image's own files in root, and apb.yml if the image is
+// an Ansible playbook bundle.
 package samples
 
 import (

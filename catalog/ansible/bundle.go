@@ -25,7 +25,8 @@ const bundleTag = "latest"
 
 // bundle is an Ansible playbook bundle.
 type bundle struct {
-	// Namespace and Stream identify the image stream. Image is the reference for pulling the image.
+	// Namespace and Stream identify the image stream. Image is the reference with which the image
+	// is pulled.
 	Namespace, Stream, Image string
 	Spec                     spec
 }

@@ -13,7 +13,7 @@ import (
 var Rules string
 
 // Dashboard is the Grafana dashboard in JSON. It prompts for the data source, which is a Prometheus
-// with the result of Configuration.
+// server that uses the result of Configuration.
 //
 //go:embed dashboard.json
 var Dashboard string

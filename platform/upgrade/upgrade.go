@@ -45,7 +45,7 @@ const (
 	// maxKubeletAge is the maximum number of minor versions by which a kubelet can be older than
 	// the API server.
 	maxKubeletAge = 3
-	// maxSnapshotAge is the maximum age of a snapshot. Older snapshots are reported.
+	// maxSnapshotAge is the maximum age of the newest snapshot. An older snapshot is reported.
 	maxSnapshotAge = 24 * time.Hour
 )
 

@@ -156,7 +156,7 @@ func Desired(rc *corev1.ReplicationController) (int32, error) {
 	return int32(desired), nil
 }
 
-// Config returns the configuration that a deployment was created from.
+// Config returns the configuration from which a deployment was created.
 func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := json.Unmarshal([]byte(rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation]), dc); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// buildController creates each build's pod once the build does not have to wait, and updates the
+// buildController creates a build's pod when the build no longer has to wait, and updates the
 // build's status.
 type buildController struct {
 	podFactory
@@ -141,7 +141,7 @@ func (p *reasonError) Error() string { return p.cause.Error() }
 func (p *reasonError) Unwrap() error { return p.cause }
 
 // setPending records why a build cannot start, and returns the error so that the build is retried.
-// If the build can never start, setPending fails it.
+// If the build can never start, setPending marks the build as failed.
 func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, err error) error {
 	var reason *reasonError
 	if !errors.As(err, &reason) {

@@ -57,7 +57,7 @@ func (c *Controllers) Name() string { return "builds" }
 // maximum delay.
 const minBackoff, maxBackoff = 50 * time.Millisecond, 30 * time.Second
 
-// Run runs the controllers until ctx is done. It calls ready when the caches are synced.
+// Run runs the controllers until ctx is done. It calls ready when the caches have synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
 	// creator uses OpenShift's service account for builds. Pods that it creates can have more

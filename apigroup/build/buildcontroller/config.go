@@ -92,7 +92,7 @@ func (l *configController) prune(ctx context.Context, config *buildv1.BuildConfi
 	return nil
 }
 
-// beyondLimit returns the builds that exceed a history limit: all except the newest ones.
+// beyondLimit returns the builds that exceed a history limit: all except the newest builds.
 func beyondLimit(builds []*buildv1.Build, limit *int32) []*buildv1.Build {
 	if limit == nil {
 		return nil

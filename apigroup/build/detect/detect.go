@@ -47,7 +47,8 @@ type Source struct {
 	Dockerfile bool `json:"dockerfile"`
 }
 
-// Feature serves a Source at Path. The dialer connects to repository servers.
+// Feature returns a feature for registration in the API server. It serves a Source at Path, and
+// connects to repository servers with dialer.
 func Feature(dialer *outbound.Dialer) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		v := &view{authorizer: deps.Authorizer, transport: dialer.Transport(false), reading: map[string]bool{}}

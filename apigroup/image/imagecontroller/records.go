@@ -120,8 +120,8 @@ func (r *records) users(deleted string) map[string]string {
 }
 
 // reassign reassigns a record to a project. If project is empty, it deletes the record, unless the
-// image is in the cluster's registry. It ignores a conflict, because the conflicting change
-// enqueues the record again.
+// image is in the cluster's registry. It ignores a conflict, because the change that caused the
+// conflict enqueues the record's project again.
 func (r *records) reassign(ctx context.Context, head *metav1.PartialObjectMetadata, project string) error {
 	images := r.metadata.Resource(imagev1.GroupVersion.WithResource("images"))
 	var err error

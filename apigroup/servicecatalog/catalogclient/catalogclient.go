@@ -128,7 +128,8 @@ func (c *Client) UpdateReference(ctx context.Context, instance *v1beta1.ServiceI
 	return result, err
 }
 
-// Informer returns an informer for a client's objects in all namespaces. It strips managed fields.
+// Informer returns an informer for a client's objects in all namespaces. The informer strips
+// managed fields.
 func Informer[T object, L list](client *gentype.ClientWithList[T, L]) cache.SharedIndexInformer {
 	var example T
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{

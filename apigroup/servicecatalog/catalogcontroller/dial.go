@@ -141,7 +141,7 @@ func hostPort(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// serviceAddress returns a service's address, or "" if the host does not name a service.
+// serviceAddress returns a service's address, or "" if the host is not the name of a service.
 func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, host, port, scheme string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(host, "."), "."+r.domain)
 	rest, ok := strings.CutSuffix(name, ".svc")

@@ -12,7 +12,8 @@ import (
 
 // problem is the failure of a step in an operation.
 type problem struct {
-	// reason and message are used in the condition. If reason is empty, the caller chooses it.
+	// reason and message are used in the condition. If reason is empty, the caller chooses the
+	// reason.
 	reason, message string
 	// terminal means that a retry cannot succeed until the spec changes.
 	terminal bool

@@ -31,7 +31,8 @@ var services = []struct{ name, annotation string }{
 const (
 	bindableAnnotation = "template.openshift.io/bindable"
 	schemaVersion      = "http://json-schema.org/draft-04/schema"
-	// customLabels is the parameter that contains additional labels for all objects of an instance.
+	// customLabels is the name of the parameter that contains additional labels for all objects of
+	// an instance.
 	customLabels = "customLabelParam"
 )
 
