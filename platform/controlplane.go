@@ -201,8 +201,8 @@ func (h *Host) pkiSpec() pki.Spec {
 	}
 }
 
-// ReplaceKeys reissues all keys and certificates of this host. It returns their number and their
-// directory.
+// ReplaceKeys replaces all keys and certificates of this host. It returns the number of issued
+// certificates and kubeconfigs, and the directory that contains them.
 func (h *Host) ReplaceKeys() (count int, dir string, err error) {
 	if err := h.findAddress(); err != nil {
 		return 0, "", err

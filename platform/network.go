@@ -229,8 +229,8 @@ func (h *Host) dnsHost() string {
 	return host
 }
 
-// idling returns the component that accepts connections to idle services until their workloads are
-// ready, unless enableUnidling is false.
+// idling returns the component that accepts connections to idle services and holds them until the
+// services' workloads are ready, unless enableUnidling is false.
 func (h *Host) idling() (component.Component, error) {
 	client, err := clientFor(h.credentials.IdlingKubeconfig)
 	if err != nil {

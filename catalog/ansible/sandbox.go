@@ -182,8 +182,8 @@ func (rec *record) arguments() (string, error) {
 	return string(text), nil
 }
 
-// clean deletes the sandbox of a finished operation, unless an option keeps it. It always deletes
-// the pod's role bindings outside the sandbox.
+// clean deletes the pod's role bindings after an operation has finished. It also deletes the
+// sandbox, unless an option keeps it.
 func (b *broker) clean(ctx context.Context, rec *record) error {
 	op := rec.Operation
 	for namespace := range b.rights(rec) {
