@@ -223,7 +223,7 @@ func (m *mappings) tagInto(ctx context.Context, stream *imagev1.ImageStream, tag
 	return replace(ctx, m.status, stream, options)
 }
 
-// writesImages reports whether the user is allowed to write image records. The registry is.
+// writesImages reports whether the user is allowed to write image records, as the registry is.
 func (m *mappings) writesImages(ctx context.Context) bool {
 	user, _ := request.UserFrom(ctx)
 	for _, verb := range []string{"create", "update"} {

@@ -90,8 +90,8 @@ func (c *checker) create(ctx context.Context, kind, path string, body map[string
 	return nil
 }
 
-// retrieve requests an instance or a binding. If instances or bindings are not retrievable, it
-// checks no rule.
+// retrieve requests an instance or a binding. If instances or bindings are not retrievable, it does
+// not check any rule.
 func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable bool, s service, p plan) error {
 	if !retrievable {
 		return nil

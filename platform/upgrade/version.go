@@ -42,7 +42,8 @@ func (f VersionFile) Record(version string) error {
 	return atomicfile.Write(string(f), []byte(version+"\n"), 0o600)
 }
 
-// Remove removes the recorded version, because data of any version might have replaced the data.
+// Remove removes the recorded version, because the data might have been replaced with data of a
+// different version.
 func (f VersionFile) Remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove version of the data: %w", err)

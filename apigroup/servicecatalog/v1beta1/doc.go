@@ -6,7 +6,8 @@
 //
 // After changing the types, run `go generate` in this folder.
 //
-// +k8s:deepcopy-gen=package +k8s:openapi-gen=true
+// +k8s:deepcopy-gen=package
+// +k8s:openapi-gen=true
 package v1beta1
 
 //go:generate go run k8s.io/code-generator/cmd/deepcopy-gen@v0.37.2 --go-header-file /dev/null --output-file zz_generated.deepcopy.go .

@@ -209,7 +209,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleBindingStatus(ref common.Refe
 					},
 					"lastDescription": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastDescription describes a failure.",
+							Description: "LastDescription describes the failure of the last operation.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -341,7 +341,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceSpec(ref common.Refer
 					},
 					"dashboardUrl": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DashboardURL is the URL of a user interface, if the instance has one.",
+							Description: "DashboardURL is the URL of the instance's dashboard, if it has one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -393,7 +393,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleInstanceStatus(ref common.Ref
 					},
 					"jobs": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Jobs holds the instance's last operation, keyed by its name.",
+							Description: "Jobs contains the instance's last operation, keyed by its name.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -573,7 +573,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Context(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Context consists of an instance's platform and project.",
+				Description: "Context describes where an instance was requested.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"platform": {
@@ -586,7 +586,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Context(ref common.ReferenceCallbac
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespace is the project.",
+							Description: "Namespace is the project for which the instance was requested.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -608,7 +608,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Job(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"podName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PodName is the name of the pod and of its namespace.",
+							Description: "PodName is the name of the pod and of the pod's namespace.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -631,7 +631,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Job(ref common.ReferenceCallback) c
 					},
 					"method": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Method is the action of the bundle.",
+							Description: "Method is the action of the bundle that the job runs.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -683,7 +683,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Parameter(ref common.ReferenceCallb
 					},
 					"title": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Title is the name that is shown in forms.",
+							Description: "Title is the name of the parameter in forms.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
