@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// embedded contains the compressed files that hack/console builds. Files whose names begin with a dot
-// are not embedded.
+// embedded contains the compressed files that hack/console builds. Files whose names begin with a
+// dot are not embedded.
 //
 //go:embed dist
 var embedded embed.FS
