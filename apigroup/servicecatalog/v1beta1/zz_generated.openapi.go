@@ -430,7 +430,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerSpec(ref
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limits which classes and plans are offered.",
+							Description: "CatalogRestrictions limits the classes and plans that are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
@@ -685,7 +685,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires lists the permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service requires on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1019,7 +1019,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerSpec(ref 
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limits which classes and plans are offered.",
+							Description: "CatalogRestrictions limits the classes and plans that are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
@@ -1173,7 +1173,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires lists the permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service requires on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1843,7 +1843,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"unbindStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UnbindStatus reports whether the broker must be called before the object is deleted.",
+							Description: "UnbindStatus reports whether the broker must delete the binding before the object is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2041,7 +2041,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerSpec(ref common
 					},
 					"catalogRestrictions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CatalogRestrictions limits which classes and plans are offered.",
+							Description: "CatalogRestrictions limits the classes and plans that are offered.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.CatalogRestrictions"),
 						},
 					},
@@ -2296,7 +2296,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"requires": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Requires lists the permissions that the service needs on its platform.",
+							Description: "Requires lists the permissions that the service requires on its platform.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2767,7 +2767,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"deprovisionStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DeprovisionStatus reports whether the broker must be called before the object is deleted.",
+							Description: "DeprovisionStatus reports whether the broker must delete the instance before the object is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2789,7 +2789,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"userSpecifiedPlanName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UserSpecifiedPlanName and UserSpecifiedClassName are the names that tables show.",
+							Description: "UserSpecifiedPlanName and UserSpecifiedClassName are the plan and class names that tables show.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -22,7 +22,7 @@ func schema_slipway_apigroup_settings_v1alpha1_PodPreset(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PodPreset contains settings that the API server adds to new pods of its project with certain labels.",
+				Description: "PodPreset contains settings that the API server adds to new pods with certain labels in the PodPreset's project.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
