@@ -109,7 +109,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 	usage := func() (float64, error) {
 		var usage unix.Rusage
 		if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-			return 0, fmt.Errorf("read processor time: %w", err)
+			return 0, fmt.Errorf("read CPU time: %w", err)
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}

@@ -49,7 +49,7 @@ func (r *report) engine() stats.Table {
 			inMilliseconds(added), "<= "+inMilliseconds(mostAdded), added <= mostAdded)
 	}
 	d := r.discovery
-	add(fmt.Sprintf("%d drivers, no change: processor time per second", manyDrivers),
+	add(fmt.Sprintf("%d drivers, no change: CPU time per second", manyDrivers),
 		fmt.Sprintf("%.1f ms", 1000*d.idle), "0.0 ms", d.idle < 0.00005)
 	longest := time.Duration(0)
 	if len(d.changes) > 0 {

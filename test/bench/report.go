@@ -52,10 +52,10 @@ func rows() []row {
 	return []row{
 		{"ready, empty data directory", over(func(r round) float64 { return r.Cold.Seconds() }), stats.InSeconds, aim{most: 1.25, limit: 10}},
 		{"ready, second start", over(func(r round) float64 { return r.Warm.Seconds() }), stats.InSeconds, aim{}},
-		{"ready: processor time to start", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
+		{"ready: CPU time to start", over(func(r round) float64 { return r.ColdSeconds }), stats.InSeconds, aim{}},
 		{"idle: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), stats.Mebibytes, aim{most: 0.5}},
 		{"idle: anonymous memory", idle(func(u host.Usage) float64 { return float64(u.Anonymous) }), stats.Mebibytes, aim{most: 0.85}},
-		{"idle: processor time per second", idle(func(u host.Usage) float64 { return u.Seconds }), stats.Milliseconds, aim{}},
+		{"idle: CPU time per second", idle(func(u host.Usage) float64 { return u.Seconds }), stats.Milliseconds, aim{}},
 		{"pod created to running, median", all(pods, stats.Median), stats.InSeconds, aim{most: 1}},
 		{"pod created to running, p90", all(pods, func(v []float64) float64 { return stats.Percentile(v, 90) }), stats.InSeconds, aim{}},
 		{"pod with attachable FlexVolume", all(volumes, stats.Median), stats.InSeconds, aim{most: 0.3}},
@@ -144,7 +144,7 @@ func (r *report) comparison() stats.Table {
 
 // processes returns the table of both sides' idle processes.
 func (r *report) processes() stats.Table {
-	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "processor time per second"}}
+	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "CPU time per second"}}
 	for side, rounds := range r.Sides {
 		if len(rounds) == 0 {
 			continue

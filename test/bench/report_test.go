@@ -38,7 +38,7 @@ func TestEngineIsComparedWithAims(t *testing.T) {
 	want := [][]string{
 		{"waitforattach: added to fork and exec, 1.00 ms", "2.00 ms", "<= 1.50 ms", "missed"},
 		{"init: added to fork and exec, 1.00 ms", "0.50 ms", "<= 1.50 ms", "met"},
-		{"500 drivers, no change: processor time per second", "0.2 ms", "0.0 ms", "missed"},
+		{"500 drivers, no change: CPU time per second", "0.2 ms", "0.0 ms", "missed"},
 		{"changes of a driver, longest of 2 until effective", "1.10 s", "<= 1.30 s", "met"},
 		{"10000 changes in 5.00 s: shortest time between scans", "1.00 s", ">= 1.00 s", "met"},
 	}
@@ -60,10 +60,10 @@ func TestComparisonShowsMediansAndAims(t *testing.T) {
 	want := [][]string{
 		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},
 		{"ready, second start", "5.50 s", "2.00 s", "2.75", "", ""},
-		{"ready: processor time to start", "3.00 s", "3.00 s", "1.00", "", ""},
+		{"ready: CPU time to start", "3.00 s", "3.00 s", "1.00", "", ""},
 		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.50", "missed: 2.00"},
 		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.85", "missed: 2.00"},
-		{"idle: processor time per second", "20 ms", "15 ms", "1.33", "", ""},
+		{"idle: CPU time per second", "20 ms", "15 ms", "1.33", "", ""},
 		{"pod created to running, median", "0.60 s", "0.60 s", "1.00", "<= 1.00", "met"},
 		{"pod created to running, p90", "0.70 s", "0.70 s", "1.00", "", ""},
 		{"pod with attachable FlexVolume", "1.00 s", "1.00 s", "1.00", "<= 0.30", "missed: 1.00"},

@@ -69,7 +69,7 @@ func TestMetrics(t *testing.T) {
 	share := (processTime(t) - used).Seconds() / time.Since(start).Seconds()
 	bytes := liveHeap() - before
 	r.most(fmt.Sprintf("memory for the usage of %d pods", metricsPods), float64(bytes)/1e6, metricsMemory/1e6, "%.1f MB")
-	r.most("processor time to read it every 15 s", 100*share, 100*metricsShare, "%.2f %% of a core")
+	r.most("CPU time to read it every 15 s", 100*share, 100*metricsShare, "%.2f %% of a core")
 	runtime.KeepAlive(usage)
 	r.write(t)
 }

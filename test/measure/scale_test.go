@@ -53,7 +53,7 @@ func TestHollowNodes(t *testing.T) {
 	r.add("control plane without further nodes", "%s", empty)
 	r.add(fmt.Sprintf("control plane with %d nodes", *hollowNodes), "%s", withNodes)
 	r.add(fmt.Sprintf("control plane with %d nodes and %d pods", *hollowNodes, len(starts)), "%s", withPods)
-	r.add("for each node with its pods", "%d KiB, %.2f ms of processor time a second", (withPods.bytes-empty.bytes)/int64(*hollowNodes)>>10,
+	r.add("for each node with its pods", "%d KiB, %.2f ms of CPU time a second", (withPods.bytes-empty.bytes)/int64(*hollowNodes)>>10,
 		1000*(withPods.share-empty.share)/float64(*hollowNodes))
 	r.write(t)
 }
@@ -79,7 +79,7 @@ type usage struct {
 }
 
 func (u usage) String() string {
-	return fmt.Sprintf("%s, %.0f ms of processor time a second", mebibytes(u.bytes), 1000*u.share)
+	return fmt.Sprintf("%s, %.0f ms of CPU time a second", mebibytes(u.bytes), 1000*u.share)
 }
 
 // controlPlane measures the control plane process for the duration given by -idle.

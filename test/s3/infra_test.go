@@ -93,7 +93,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 					failures = append(failures, name+": "+err.Error())
 					mu.Unlock()
 				}
-				select { // fifty visits a second leave most of the processor time to the hosts
+				select { // fifty visits a second leave most of the CPU time to the hosts
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}

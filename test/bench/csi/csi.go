@@ -52,7 +52,7 @@ type throughput struct {
 	// life is the number of API requests from the claim's creation to its deletion; 0 means not
 	// measured.
 	life      float64
-	processor float64 // seconds of processor time to attach and detach one volume
+	processor float64 // seconds of CPU time to attach and detach one volume
 }
 
 // results contains all measurements of programs that serve CSI drivers.

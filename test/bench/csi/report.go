@@ -40,7 +40,7 @@ func (r results) table() stats.Table {
 	byHand := r.byHand.requests / attacher.requests
 	add("the same, for a manually created volume", number(r.byHand.requests), number(attacher.requests), byHand, "", true)
 	processor := rates.processor / attacher.processor
-	add("processor time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*rates.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
+	add("CPU time to attach and detach a volume", fmt.Sprintf("%.2f ms", 1000*rates.processor), fmt.Sprintf("%.2f ms", 1000*attacher.processor), processor, "", true)
 	idle, attacherIdle := float64(r.idle[0].PSS), float64(r.idle[1].PSS)
 	add("idle after that, one driver: proportional set size", stats.Mebibytes(idle), stats.Mebibytes(attacherIdle), idle/attacherIdle, "<= 64 MB", idle <= mostOneDriver)
 	many := float64(r.many.PSS) / float64(r.stockMany.PSS)

@@ -76,7 +76,7 @@ func (r results) many() stats.Table {
 	add("endpoints changed to first response, p99", times(changed, 99), "< 100 ms", within(changed, mostChanged))
 	add("requests meanwhile", func(s scaleResult) string { return fmt.Sprint(s.requests) }, "", nil)
 	add("failed requests", func(s scaleResult) string { return fmt.Sprint(s.failed) }, "0", func(s scaleResult) bool { return s.failed == 0 })
-	add("router: processor time per second", func(s scaleResult) string { return stats.Milliseconds(s.seconds) }, "", nil)
+	add("router: CPU time per second", func(s scaleResult) string { return stats.Milliseconds(s.seconds) }, "", nil)
 	add("reloads", func(s scaleResult) string { return fmt.Sprint(s.reloads) }, "", nil)
 	add("reload, mean", func(s scaleResult) string { return stats.Milliseconds(s.reload) }, "", nil)
 	add("router started to all routes served", func(s scaleResult) string { return stats.InSeconds(s.ready.Seconds()) }, "", nil)

@@ -39,7 +39,7 @@ type scaleResult struct {
 	requests, failed int64
 	reload           float64 // seconds, mean
 	reloads          float64
-	seconds          float64 // seconds of processor time per second of the router's process
+	seconds          float64 // seconds of CPU time per second of the router's process
 	router, haproxy  host.Usage
 }
 
