@@ -65,8 +65,8 @@ const sourceScripts = "source:.s2i/bin"
 // copiedScript returns the path in the container of a script that the build copies into the image.
 func (a *assembly) copiedScript(name string) string { return path.Join(a.destination, "scripts", name) }
 
-// script returns the path in the container of the script with the given name below a URL. It
-// returns "" if there is no such script.
+// script finds the script with the given name under the URL from, and returns the script's path in
+// the container. It returns "" if there is no such script.
 func (a *assembly) script(ctx context.Context, from, name string) (string, error) {
 	scheme, rest, _ := strings.Cut(from, ":")
 	var text []byte

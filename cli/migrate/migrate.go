@@ -1,7 +1,6 @@
-// Package migrate implements `oc adm migrate`, which updates a cluster's objects in bulk: it stores
-// objects again, or replaces references in them.
-//
-// Source: OpenShift Container Platform 3.11's client for flags and output.
+// Package migrate implements `oc adm migrate`, which updates a cluster's objects in bulk: it
+// rewrites stored objects, or replaces references in them. The flags and the output follow the
+// OpenShift Container Platform 3.11 client.
 package migrate
 
 import (

@@ -57,7 +57,7 @@ type Mark struct {
 // the tenant.
 func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 
-// With returns a context for requests to etcd that carries the mark, which replaces any earlier
+// With returns a context that carries the mark in requests to etcd. The mark replaces any earlier
 // mark.
 func (m Mark) With(ctx context.Context) context.Context {
 	outgoing, _ := metadata.FromOutgoingContext(ctx) // returns a copy

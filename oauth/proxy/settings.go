@@ -182,8 +182,8 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 	return errors.Join(errs...)
 }
 
-// clientSecret returns the OAuth client's secret. The kubelet renews the file that contains a
-// service account's token.
+// clientSecret returns the OAuth client's secret. It reads the file on every call, because the
+// secret can be a service account token, which the kubelet renews.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
 		return s.ClientSecret, nil

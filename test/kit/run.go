@@ -28,8 +28,8 @@ type Result struct {
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args in the cluster's network. An environment variable contains
-// the cluster's data directory.
+// Slipway runs `bin/slipway` with args in the cluster's network. It sets the environment variable
+// that names the cluster's data directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)

@@ -76,8 +76,9 @@ func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	}
 }
 
-// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows a part smaller than
-// 5 MiB only at the end, so a writer must copy existing content before it appends to it.
+// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows only the last part
+// to be smaller than 5 MiB. A writer that continues after a small part must therefore copy the
+// existing content first.
 func TestUploadContinuesAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20

@@ -50,8 +50,8 @@ const (
 	// tags in a request are in the same registry, so an unresponsive registry does not delay
 	// imports from other registries.
 	maxTags = 50
-	// perIndex is the number of tags as which the complete import of an index counts: roughly the
-	// number of images in a published index.
+	// A complete import of an index counts as perIndex tags, which is roughly the number of images
+	// in a published index.
 	perIndex = 10
 	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
 	postponeDelay = 10 * time.Second

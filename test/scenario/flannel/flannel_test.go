@@ -1,7 +1,7 @@
 // Package flannel tests clusters in which an administrator's CNI plugin provides the pod network
 // (networkConfig.networkPluginName: cni). The plugin is flannel, with a real flanneld on each of
-// two hosts: with etcd and host-gw as described in OpenShift Container Platform 3.9 Architecture,
-// 5.3.2.1 Flannel SDN, and with the Kubernetes API and VXLAN.
+// two hosts. The tests cover two configurations: etcd and host-gw, as described in OpenShift
+// Container Platform 3.9 Architecture, 5.3.2.1 Flannel SDN; and the Kubernetes API and VXLAN.
 package flannel
 
 import (

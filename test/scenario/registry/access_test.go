@@ -32,7 +32,8 @@ func TestExternalClientsUseRoute(t *testing.T) {
 			t.Errorf("oc registry info %s prints %q, want %s", flag, got, want)
 		}
 	}
-	// The test's machine cannot resolve either of these names.
+	// The test's machine can resolve neither the route's nor the service's name, so the command
+	// prints the master's address.
 	if got := p.OC("registry", "info", "--check"); strings.Contains(got, "docker-registry") || !strings.Contains(got, ":5000") {
 		t.Errorf("oc registry info prints %q, want the address of the master", got)
 	}
