@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 
 	"sigs.k8s.io/yaml"
 )
@@ -37,4 +38,21 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 		return "", fmt.Errorf("encode settings for nodes: %w", err)
 	}
 	return "# Settings of the cluster, which this host got when it joined.\n" + string(settings), nil
+}
+
+// CheckNodeSettings returns an error if this program does not accept the settings that NodeSettings
+// of a master returned, for instance because the master's program is newer.
+func CheckNodeSettings(settings string) error {
+	dir, err := os.MkdirTemp("", "slipway-")
+	if err != nil {
+		return fmt.Errorf("check settings of the cluster: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := WriteSettings(dir, settings); err != nil {
+		return err
+	}
+	if _, err := Load(dir, ""); err != nil {
+		return fmt.Errorf("check settings of the cluster: %w; use the same version of slipway on all hosts", err)
+	}
+	return nil
 }

@@ -28,6 +28,9 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
+		if err := CheckNodeSettings(settings); err != nil {
+			t.Error(err)
+		}
 		if err := WriteSettings(dir, settings); err != nil {
 			t.Fatal(err)
 		}
@@ -55,6 +58,13 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		if diff := cmp.Diff(viewOf(master.Master), viewOf(node.Master)); diff != "" {
 			t.Errorf("%s: settings of the node (-master +node):\n%s", name, diff)
 		}
+	}
+}
+
+func TestSettingsOfNewerMasterAreRejected(t *testing.T) {
+	err := CheckNodeSettings("apiVersion: v1\nkind: MasterConfig\nslipway: {later: true}\n")
+	if err == nil || !strings.Contains(err.Error(), "slipway.later") || !strings.Contains(err.Error(), "use the same version") {
+		t.Errorf("got %v", err)
 	}
 }
 

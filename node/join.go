@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -54,13 +55,13 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 	return requests.Wait()
 }
 
-// requestClient requests a component's certificate, unless the certificate already exists.
+// requestClient requests a component's certificate, unless it already has a valid one.
 func requestClient(ctx context.Context, m pki.Member, client kubernetes.Interface, c pki.NodeClient) error {
 	store, err := storeOf(m, c)
 	if err != nil {
 		return err
 	}
-	if _, err := store.Current(); err == nil {
+	if current, err := store.Current(); err == nil && time.Now().Before(current.Leaf.NotAfter) {
 		return nil
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

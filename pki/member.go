@@ -1,6 +1,7 @@
 package pki
 
 import (
+	"crypto/tls"
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -115,4 +117,19 @@ func (m Member) Check() error {
 		}
 	}
 	return nil
+}
+
+// Certificate returns the kubelet's client certificate. It returns an error with the remedy if the
+// certificate has expired.
+func (m Member) Certificate(now time.Time) (*tls.Certificate, error) {
+	path := Current(m.KubeletDir(), KubeletStore)
+	pair, err := tls.LoadX509KeyPair(path, path)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate of node %q: %w", m.NodeName, err)
+	}
+	if now.After(pair.Leaf.NotAfter) {
+		return nil, fmt.Errorf("the certificates of this host expired on %s: run `slipway token create --node %s` on a master, and then `slipway up --join https://MASTER:8443 --token-file -` on this host",
+			pair.Leaf.NotAfter.Format(time.DateOnly), m.NodeName)
+	}
+	return &pair, nil
 }

@@ -12,10 +12,7 @@ import (
 // the master's API server. If Join fails, either the host has not joined or the error explains how
 // to continue. The next Load reads the result.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
-	host := membership.Host{
-		Config: h.Config, Credentials: h.member(),
-		Membership: h.membership, MembershipFile: h.membershipFile(), Cluster: h.cluster, ClusterFile: h.clusterFile(),
-	}
+	host := h.joining()
 	if err := host.CheckNew(); err != nil {
 		return "", err
 	}
@@ -24,4 +21,22 @@ func (h *Host) Join(ctx context.Context, url string, token join.Token, router bo
 	}
 	host.Address, host.PeerURL = h.address, h.peerURL()
 	return host.Join(ctx, url, token, router)
+}
+
+// Rejoin updates a host that has already joined as a node: its list of masters, its settings and,
+// with a token for its node, its certificates. The next Load reads the result.
+func (h *Host) Rejoin(ctx context.Context, url string, token *join.Token) error {
+	if err := h.findAddress(); err != nil {
+		return err
+	}
+	host := h.joining()
+	host.Address = h.address
+	return host.Rejoin(ctx, url, token)
+}
+
+func (h *Host) joining() *membership.Host {
+	return &membership.Host{
+		Config: h.Config, Credentials: h.member(),
+		Membership: h.membership, MembershipFile: h.membershipFile(), Cluster: h.cluster, ClusterFile: h.clusterFile(),
+	}
 }

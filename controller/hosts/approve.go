@@ -115,10 +115,15 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 		!slices.Contains(request.Spec.Groups, join.Group) || hasNames(certificate) {
 		return "", nil
 	}
-	// The node might exist because the host has joined with another token.
-	_, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
-	if err == nil || !apierrors.IsNotFound(err) {
+	isRenewal, err := a.tokens.isForNode(ctx, id, node)
+	if err != nil {
 		return "", err
+	}
+	if !isRenewal {
+		// The node might exist because the host has joined with another token.
+		if _, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{}); err == nil || !apierrors.IsNotFound(err) {
+			return "", err
+		}
 	}
 	hosts, err := a.register.read(ctx)
 	if err != nil {

@@ -166,11 +166,14 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 		return nil, Refusal{errors.New("the request is not valid; use the same version of slipway on all hosts")}
 	}
+	ctx := r.Context()
+	if request.Token == "" {
+		return d.describe(ctx, r.TLS, request.NodeName)
+	}
 	token, err := join.Parse(request.Token)
 	if err != nil {
 		return nil, Refusal{fmt.Errorf("the token cannot be read: %w", err)}
 	}
-	ctx := r.Context()
 	secret, err := d.tokens.check(ctx, token)
 	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) {
 		return nil, Refusal{err}
@@ -187,15 +190,18 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 		return nil, Refusal{fmt.Errorf("the token is for the role %s, but the host joins as %s; create another one with `slipway token create --role %s` on a master", role, request.Role, request.Role)}
 	}
 	request.Role = role
-	if err := d.checkHost(ctx, request); err != nil {
-		return nil, err
-	}
 	hosts, err := register{d.client}.read(ctx)
 	if err != nil {
 		return nil, err
 	}
 	host := hosts[request.NodeName]
-	if host.Token != token.ID && host.isJoining() {
+	if err := checkRenewal(info.Node, request.NodeName, host); err != nil {
+		return nil, err
+	}
+	if err := d.checkHost(ctx, request, info.Node); err != nil {
+		return nil, err
+	}
+	if info.Node == "" && host.Token != token.ID && host.isJoining() {
 		return nil, refuseName(request.NodeName)
 	}
 	if err := d.tokens.claim(ctx, token, request, host.removed()); errors.Is(err, ErrUsedUp) {
@@ -203,7 +209,11 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if err := d.record(ctx, token, request, info.Group); err != nil {
+	group := info.Group
+	if info.Node != "" {
+		group = host.Group
+	}
+	if err := d.record(ctx, token, request, group, info.Node != ""); err != nil {
 		return nil, err
 	}
 	response, err := d.Response()
@@ -218,10 +228,11 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 }
 
 // record records the host, unless a host has used the node name with another token since the check.
-func (d *door) record(ctx context.Context, token join.Token, request join.Request, group string) error {
+// If renewal is true, the token is for the existing host.
+func (d *door) record(ctx context.Context, token join.Token, request join.Request, group string, renewal bool) error {
 	taken := false
 	err := register{d.client}.change(ctx, request.NodeName, func(h *Host) {
-		if taken = h.Token != token.ID && h.isJoining(); taken {
+		if taken = !renewal && h.Token != token.ID && h.isJoining(); taken {
 			return
 		}
 		h.Pending = h.Pending || h.Token != token.ID
@@ -265,8 +276,9 @@ func (d *door) admit(ctx context.Context, token join.Token, request join.Request
 	return sealed, nil
 }
 
-// checkHost returns an error if the host cannot become a node in the cluster.
-func (d *door) checkHost(ctx context.Context, request join.Request) error {
+// checkHost returns an error if the host cannot become a node in the cluster. existing is the name
+// of the host's existing node, or "".
+func (d *door) checkHost(ctx context.Context, request join.Request, existing string) error {
 	if messages := validation.IsDNS1123Subdomain(request.NodeName); len(messages) > 0 {
 		return Refusal{fmt.Errorf("the host's name %q cannot be the name of a node: %s; set nodeName in node-config.yaml", request.NodeName, messages[0])}
 	}
@@ -276,8 +288,10 @@ func (d *door) checkHost(ctx context.Context, request join.Request) error {
 	if err := d.checkReserved(request); err != nil {
 		return err
 	}
-	if err := d.checkName(ctx, request.NodeName); err != nil {
-		return err
+	if existing == "" {
+		if err := d.checkName(ctx, request.NodeName); err != nil {
+			return err
+		}
 	}
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

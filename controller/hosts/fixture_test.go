@@ -89,11 +89,16 @@ func sign(t testing.TB, template, parent *x509.Certificate, key, signer *ecdsa.P
 // createToken stores a token that one node can use and that is valid for the given duration.
 func (f fixture) createToken(t *testing.T, valid time.Duration) join.Token {
 	t.Helper()
+	return f.createTokenWith(t, TokenInfo{Role: join.RoleNode, Group: "infra", Uses: 1, Expiry: time.Now().Add(valid)})
+}
+
+// createTokenWith stores a token.
+func (f fixture) createTokenWith(t *testing.T, info TokenInfo) join.Token {
+	t.Helper()
 	token, err := join.New(f.authority)
 	if err != nil {
 		t.Fatal(err)
 	}
-	info := TokenInfo{Role: join.RoleNode, Group: "infra", Uses: 1, Expiry: time.Now().Add(valid)}
 	if err := f.tokens.Create(context.Background(), token, info); err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,8 @@ const (
 	roleKey  = "slipway-role"
 	groupKey = "slipway-group"
 	usesKey  = "slipway-uses"
+	// nodeKey is the name of an existing node whose host gets new certificates, or "".
+	nodeKey = "slipway-node"
 	// noRouterKey is "true" if hosts receive no router credentials.
 	noRouterKey = "slipway-no-router"
 	// nodesKey contains a JSON object that maps the name of each node that uses the token to the
@@ -51,6 +53,9 @@ var (
 type TokenInfo struct {
 	ID, Role, Group string
 	Expiry          time.Time
+	// Node is the name of an existing node. Only its host can use the token, and gets new
+	// certificates. If Node is "", the token is for new hosts.
+	Node string
 	// NoRouter means that the hosts run no router and receive no router credentials.
 	NoRouter bool
 	// Uses is the number of hosts that can join with the token. Nodes lists the nodes that have
@@ -83,7 +88,7 @@ func (t Tokens) Create(ctx context.Context, token join.Token, info TokenInfo) er
 		StringData: map[string]string{
 			idKey: token.ID, expiryKey: info.Expiry.UTC().Format(time.RFC3339), usageKey: "true", groupsKey: join.Group,
 			hashKey: token.SecretHash(), roleKey: info.Role, groupKey: info.Group, usesKey: strconv.Itoa(info.Uses),
-			noRouterKey: strconv.FormatBool(info.NoRouter),
+			noRouterKey: strconv.FormatBool(info.NoRouter), nodeKey: info.Node,
 		},
 	}
 	if _, err := t.Client.CoreV1().Secrets(namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
@@ -207,6 +212,7 @@ func secretName(id string) string { return "bootstrap-token-" + id }
 func infoOf(secret *corev1.Secret) TokenInfo {
 	info := TokenInfo{
 		ID: string(secret.Data[idKey]), Role: string(secret.Data[roleKey]), Group: string(secret.Data[groupKey]),
+		Node: string(secret.Data[nodeKey]),
 	}
 	// An invalid time is parsed as the zero time, so the token has expired.
 	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))

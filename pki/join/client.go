@@ -19,6 +19,8 @@ type Client struct {
 	// URL is the API server's address, such as https://192.0.2.10:8443.
 	URL   string
 	Token Token
+	// Certificate is the kubelet's client certificate. It is set if the host has joined already.
+	Certificate *tls.Certificate
 }
 
 const (
@@ -62,7 +64,11 @@ func (c Client) Join(ctx context.Context, authority []byte, request Request) (*R
 	if err != nil {
 		return nil, fmt.Errorf("encode request to join: %w", err)
 	}
-	data, err := c.send(ctx, &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, http.MethodPost, body)
+	settings := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	if c.Certificate != nil {
+		settings.Certificates = []tls.Certificate{*c.Certificate}
+	}
+	data, err := c.send(ctx, settings, http.MethodPost, body)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ const Path = "/slipway/join"
 
 // Request is a host's request to join.
 type Request struct {
+	// Token is empty if the host has joined already. Its client certificate then authenticates it.
 	Token string `json:"token"`
 	// Role is the role that the host expects. If it is "", the host accepts the token's role.
 	Role string `json:"role"`

@@ -25,6 +25,8 @@ import (
 // prepareTimeout is the maximum time until a single master is ready for other masters.
 const prepareTimeout = 3 * time.Minute
 
+var errOffline = errors.New("this machine has no address that the master can reach: connect it, or set nodeIP in node-config.yaml")
+
 // Host is a host that joins a cluster.
 type Host struct {
 	Config *config.Config
@@ -34,7 +36,8 @@ type Host struct {
 	Cluster        *record.Cluster
 	MembershipFile string
 	ClusterFile    string
-	// Credentials describes a node's credentials, except the router's credentials.
+	// Credentials describes a node's credentials. Before the host joins, they do not include the
+	// router's credentials.
 	Credentials pki.Member
 	// Address is the machine's address. PeerURL is the URL of the machine's etcd member.
 	Address netip.Addr
@@ -66,7 +69,7 @@ func (h *Host) CheckNew() error {
 // server. If Join fails, either the host has not joined or the error explains how to continue.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {
 	if h.Address == hostaddr.OfflineAddress {
-		return "", errors.New("this machine has no address that the master can reach: connect it, or set nodeIP in node-config.yaml")
+		return "", errOffline
 	}
 	master := join.Client{URL: url, Token: token}
 	authority, err := master.Authority(ctx)

@@ -51,6 +51,8 @@ type Cluster struct {
 	DataDir string
 	// VolumePluginDir is the FlexVolume driver directory.
 	VolumePluginDir string
+	// Program, if set, is the path of the program that replaces bin/slipway.
+	Program string
 	// CgroupRoot is the cgroup for the cluster's pods and processes.
 	CgroupRoot string
 	// Config and Client are the administrator's client configuration and client. Up sets them.

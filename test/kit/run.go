@@ -252,4 +252,9 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 }
 
 // program returns the path of a program under test.
-func (c *Cluster) program(name string) string { return c.RepositoryFile("bin", name) }
+func (c *Cluster) program(name string) string {
+	if name == "slipway" && c.Program != "" {
+		return c.Program
+	}
+	return c.RepositoryFile("bin", name)
+}

@@ -126,11 +126,11 @@ func (r *registry) pushTools(to string) {
 	}
 }
 
-// checkRollingReboot reboots three infrastructure nodes one after another, as administrators do
-// (3.11 Cluster Administration, 2.D). The routers on the other nodes must serve the route without a
+// checkRollingUpgrade reboots three infrastructure nodes one after another, as administrators do
+// (3.11 Cluster Administration, 2.D). Each starts with a program of another version. The routers on the other nodes must serve the route without a
 // failed request. The registry on one of the other nodes must receive an image and send it to a
 // node.
-func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Cluster) {
+func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Cluster, program, version string) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
 	r.MustSlipway("images", "publish", kit.ToolsImage, "default/tools:v1")
@@ -167,7 +167,11 @@ func (r *registry) checkRollingReboot(t *testing.T, masters map[string]*kit.Clus
 		next.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {nodeName: %s, terminationGracePeriodSeconds: 1, tolerations: [{operator: Exists}],
 			containers: [{name: tools, image: "docker-registry.default.svc:5000/default/tools:%[1]s", imagePullPolicy: Always, command: [sleep, "10000"]}]}}`, pod, names[(i+1)%len(names)]))
 		next.WaitPodRunning(pod)
+		masters[name].Program, rebooting.Program = program, program
 		rebooting.Up()
+		if running := rebooting.Status().Version; running != version {
+			t.Errorf("%s runs version %q, want %q", name, running, version)
+		}
 		count, failures := stop()
 		if len(failures) > 0 {
 			t.Errorf("%d of %d requests failed while %s rebooted, the first with: %s", len(failures), count, name, failures[0])

@@ -42,6 +42,7 @@ func waitRegistry(c *kit.Cluster, masters map[string]*kit.Cluster, former string
 // TestRegistryMovesToAnotherMaster kills the master that runs the registry. Another master must
 // continue with the images in S3, and accept new images.
 func TestRegistryMovesToAnotherMaster(t *testing.T) {
+	program, version := kit.OtherVersion(t)
 	r := startWith(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	masters := map[string]*kit.Cluster{"first": r.Cluster}
 	for _, name := range []string{"second", "third"} {
@@ -54,7 +55,7 @@ func TestRegistryMovesToAnotherMaster(t *testing.T) {
 		}
 		return nil
 	})
-	t.Run("InfrastructureNodesReboot", func(t *testing.T) { r.checkRollingReboot(t, masters) })
+	t.Run("HostsAreUpgraded", func(t *testing.T) { r.checkRollingUpgrade(t, masters, program, version) })
 	former := waitRegistry(r.Cluster, masters, "")
 	r.Cluster = masters[former]
 	r.push("app:v1")

@@ -12,6 +12,8 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/pki/join"
+	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/supervisor"
 )
 
 // joinFlags contains the flags of `slipway up` for joining a cluster.
@@ -21,7 +23,7 @@ type joinFlags struct {
 }
 
 func (j *joinFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&j.master, "join", "", "join the cluster of this master, in the role of the token, such as https://master.example.com:8443")
+	flags.StringVar(&j.master, "join", "", "join the cluster of this master, in the role of the token, such as https://master.example.com:8443; a node that has joined finds its cluster there")
 	flags.StringVar(&j.token, "token", "", "the output of `slipway token create` on a master, for --join; users of this machine can read it there")
 	flags.StringVar(&j.file, "token-file", "", "with --join: a file with the token, or - for standard input")
 	flags.BoolVar(&j.router, "router", false, "with --join: run a router on this host, too")
@@ -39,10 +41,6 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	if err != nil || address.Scheme != "https" || address.Host == "" || address.Path != "" && address.Path != "/" {
 		return fmt.Errorf("--join %q is not the address of a master; use https://HOST:8443", j.master)
 	}
-	token, err := j.readToken(in, out)
-	if err != nil {
-		return err
-	}
 	if opts.file == "" {
 		if err := config.WriteDefaults(opts.dataDir); err != nil {
 			return err
@@ -52,12 +50,42 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	if err != nil {
 		return err
 	}
+	if h.Joined() {
+		return j.rejoin(ctx, h, "https://"+address.Host, in, out)
+	}
+	token, err := j.readToken(in, out)
+	if err != nil {
+		return err
+	}
 	role, err := h.Join(ctx, "https://"+address.Host, token, j.router)
 	if err != nil {
 		return fmt.Errorf("join the cluster of %s: %w", j.master, err)
 	}
 	fmt.Fprintf(out, "This host joined the cluster of %s as the %s %s.\n", j.master, role, h.Node.NodeName)
 	return nil
+}
+
+// rejoin updates a host that has joined already. If the host is running, its node process restarts.
+func (j *joinFlags) rejoin(ctx context.Context, h *platform.Host, url string, in io.Reader, out io.Writer) error {
+	if j.router {
+		return errors.New("this host has already joined a cluster; omit --router")
+	}
+	var token *join.Token
+	if j.token != "" || j.file != "" {
+		read, err := j.readToken(in, out)
+		if err != nil {
+			return err
+		}
+		token = &read
+	}
+	if err := h.Rejoin(ctx, url, token); err != nil {
+		return fmt.Errorf("find the cluster at %s: %w", j.master, err)
+	}
+	fmt.Fprintf(out, "This host is the node %s of the cluster of %s.\n", h.Node.NodeName, j.master)
+	if _, err := supervisorStatus(ctx, h); err != nil {
+		return nil //nolint:nilerr // the host is not running
+	}
+	return restartUntil(ctx, h, platform.Node, func(status supervisor.Status) bool { return status.Ready })
 }
 
 // readToken returns the token from --token or --token-file.

@@ -57,7 +57,7 @@ func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error
 		return err
 	}
 	if slices.Contains(parts, platform.EtcdPart) {
-		err = restartUntil(cmd.Context(), h, etcdStandsBy)
+		err = restartUntil(cmd.Context(), h, platform.ControlPlane, etcdStandsBy)
 	} else {
 		err = restartControlPlane(cmd.Context(), h)
 	}
@@ -80,8 +80,8 @@ func etcdStandsBy(status supervisor.Status) bool {
 	return false
 }
 
-// restartUntil restarts the control plane and waits until the new process has reached a state.
-func restartUntil(ctx context.Context, h *platform.Host, reached func(supervisor.Status) bool) error {
+// restartUntil restarts a process and waits until the new process has reached a state.
+func restartUntil(ctx context.Context, h *platform.Host, process string, reached func(supervisor.Status) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()
 	before, err := supervisorStatus(ctx, h)
@@ -89,7 +89,7 @@ func restartUntil(ctx context.Context, h *platform.Host, reached func(supervisor
 		return err
 	}
 	client := supervisor.NewClient(h.Socket())
-	if err := client.Restart(ctx, platform.ControlPlane); err != nil {
+	if err := client.Restart(ctx, process); err != nil {
 		return err
 	}
 	ticker := time.NewTicker(100 * time.Millisecond)
@@ -97,11 +97,11 @@ func restartUntil(ctx context.Context, h *platform.Host, reached func(supervisor
 	for {
 		select {
 		case <-ctx.Done():
-			return errors.New("the control plane is not ready; see `slipway status` and `slipway logs control-plane`")
+			return fmt.Errorf("the process %s is not ready; see `slipway status` and `slipway logs %s`", process, process)
 		case <-ticker.C:
 		}
 		after, err := client.Status(ctx)
-		if err == nil && reached(after) && controlPlanePID(after) != controlPlanePID(before) {
+		if err == nil && reached(after) && pidOf(after, process) != pidOf(before, process) {
 			return nil
 		}
 	}

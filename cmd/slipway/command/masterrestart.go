@@ -47,12 +47,13 @@ func masterRestartCommand(opts *options) *cobra.Command {
 
 // restartControlPlane restarts the control plane and waits until the new process is ready.
 func restartControlPlane(ctx context.Context, h *platform.Host) error {
-	return restartUntil(ctx, h, func(status supervisor.Status) bool { return status.Ready })
+	return restartUntil(ctx, h, platform.ControlPlane, func(status supervisor.Status) bool { return status.Ready })
 }
 
-func controlPlanePID(status supervisor.Status) int {
+// pidOf returns the PID of a process, or 0 if it is not running.
+func pidOf(status supervisor.Status, process string) int {
 	for _, p := range status.Processes {
-		if p.Name == platform.ControlPlane {
+		if p.Name == process {
 			return p.PID
 		}
 	}

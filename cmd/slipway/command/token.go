@@ -57,7 +57,8 @@ func createTokenCommand(opts *options) *cobra.Command {
 			"the cluster's certificate authority, so that a host sends it to no other server.",
 		Example: "  slipway token create\n" +
 			"  slipway token create --uses 5 --ttl 1h --group infra\n" +
-			"  slipway token create --role master --ttl 1h",
+			"  slipway token create --role master --ttl 1h\n" +
+			"  slipway token create --node node1.example.com --ttl 1h",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
@@ -69,6 +70,8 @@ func createTokenCommand(opts *options) *cobra.Command {
 				return fmt.Errorf("--ttl %s: use a duration such as 24h", ttl)
 			case info.Uses < 1:
 				return fmt.Errorf("--uses %d: use 1 or more", info.Uses)
+			case info.Node != "" && (info.Uses != 1 || info.Role != join.RoleNode || info.Group != ""):
+				return errors.New("--node is for one existing node; omit --uses, --role and --group")
 			}
 			tokens, authority, err := openTokens(opts)
 			if err != nil {
@@ -76,6 +79,11 @@ func createTokenCommand(opts *options) *cobra.Command {
 			}
 			if err := checkGroup(cmd.Context(), tokens.Client, info.Group); err != nil {
 				return err
+			}
+			if info.Node != "" {
+				if err := hosts.CheckNode(cmd.Context(), tokens.Client, info.Node); err != nil {
+					return err
+				}
 			}
 			token, err := join.New(authority)
 			if err != nil {
@@ -92,6 +100,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&info.Role, "role", join.RoleNode, "role of the hosts that join: node or master")
 	flags.StringVar(&info.Group, "group", "", "node group of the hosts, such as compute or node-config-compute; see ConfigMaps of project openshift-node")
+	flags.StringVar(&info.Node, "node", "", "existing node whose host gets new certificates, because the previous ones expired or its address changed")
 	flags.DurationVar(&ttl, "ttl", 24*time.Hour, "time until the token expires")
 	flags.BoolVar(&router, "router", true, "allow the hosts to run a router; a host with --router gets its credentials")
 	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join")

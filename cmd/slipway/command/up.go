@@ -34,7 +34,8 @@ func upCommand(opts *options) *cobra.Command {
 		Use:   "up",
 		Short: "Start the cluster on this host, in the background, and wait until it is ready",
 		Long: "Start the cluster on this host, in the background, and wait until it is ready. With --join, the host first joins the cluster of\n" +
-			"a master as a node; later starts need no flag.",
+			"a master; later starts need no flag. On a node that has joined already, --join finds its masters at another address, and a token\n" +
+			"of `slipway token create --node` replaces expired certificates.",
 		Example: "  slipway up\n" +
 			"  slipway up --join https://master.example.com:8443 --token-file -",
 		GroupID: "host",
@@ -70,6 +71,9 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 		progress.printf("another start is in progress")
 		return watch(ctx, h, progress, nil)
 	case !errors.Is(err, errNotRunning):
+		return err
+	}
+	if err := h.CheckMember(); err != nil {
 		return err
 	}
 	if err := h.Preflight(ctx, out); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,4 +92,100 @@ func TestNodeRenewsItsCertificates(t *testing.T) {
 		t.Errorf("oc exec printed %q", got)
 	}
 	waitNodeReady(c, second)
+	checkExpiry(t, c, host)
+	checkSettings(t, c, host)
+	checkMove(t, c, host)
+}
+
+// checkPods checks that a new pod on the second host runs, and that the master reaches it.
+func checkPods(t *testing.T, c *kit.Cluster, name string) {
+	t.Helper()
+	c.Apply(server(name, second))
+	c.WaitPodRunning(name)
+	if got := c.Exec(name, "hostname"); got != name+"\n" {
+		t.Errorf("oc exec printed %q", got)
+	}
+}
+
+// checkExpiry tests hosts that were off until all certificates had expired. The master issues new
+// certificates to itself. The node needs a token for its name.
+func checkExpiry(t *testing.T, c *kit.Cluster, host *kit.Host) {
+	t.Helper()
+	host.MustSlipway("down")
+	c.MustSlipway("down")
+	host.ExpireCertificates(c)
+	c.ExpireCertificates(c)
+	edit(t, c.MasterFile(), "2m", "1h")
+	c.Up()
+	remedy := "run `slipway token create --node " + second + "` on a master"
+	for _, args := range [][]string{{"up"}, {"up", "--join", c.APIURL()}} {
+		if result := host.Slipway(args...); result.Code == 0 || !strings.Contains(result.Stderr, remedy) {
+			t.Errorf("slipway %q with expired certificates: %+v", args, result)
+		}
+	}
+	if result := c.Slipway("token", "create", "--node", "unknown"); result.Code == 0 || !strings.Contains(result.Stderr, "the cluster has no host unknown") {
+		t.Errorf("a token for a node that does not exist: %+v", result)
+	}
+	host.JoinWith(c.APIURL(), strings.TrimSpace(c.MustSlipway("token", "create", "--node", second)))
+	checkPods(t, c, "after-expiry")
+}
+
+// checkSettings tests that the second host uses changed settings of the cluster when its node
+// process starts again.
+func checkSettings(t *testing.T, c *kit.Cluster, host *kit.Host) {
+	t.Helper()
+	const name = "registry.example.com"
+	content, err := os.ReadFile(c.MasterFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	content = append(content, "\nimagePolicyConfig: {externalRegistryHostname: "+name+"}\n"...)
+	if err := os.WriteFile(c.MasterFile(), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.MustSlipway("master-restart", "api")
+	host.Kill("node")
+	host.WaitFor("the registry's new name on the host", func(context.Context) error {
+		_, err := os.Stat(host.Path("registries.d", name, "hosts.toml"))
+		return err
+	})
+	host.WaitFor("ready host", func(context.Context) error {
+		if status := host.Status(); !status.Ready {
+			return fmt.Errorf("the status is %+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+// checkMove tests a cluster that is restored from a backup at another address: the node finds it
+// there when an administrator names the address.
+func checkMove(t *testing.T, c *kit.Cluster, host *kit.Host) {
+	t.Helper()
+	archive := filepath.Join(t.TempDir(), "host.tar.gz")
+	c.MustSlipway("backup", archive)
+	c.MustSlipway("down", "--purge")
+	if err := c.Move(c.NextAddress()); err != nil {
+		t.Fatal(err)
+	}
+	c.MustSlipway("restore", archive)
+	c.Up()
+	if result := host.Slipway("up", "--join", c.APIURL()); result.Code != 0 || !strings.Contains(result.Stderr, "This host is the node "+second) {
+		t.Errorf("the node does not find its cluster: %+v", result)
+	}
+	checkPods(t, c, "after-move")
+}
+
+// edit replaces the only occurrence of a text in a file.
+func edit(t *testing.T, path, former, text string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(string(content), former) != 1 {
+		t.Fatalf("%s does not contain %q once:\n%s", path, former, content)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(content), former, text, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

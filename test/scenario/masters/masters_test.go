@@ -192,6 +192,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		}
 	})
 	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
+	checkExpiry(t, masters, node)
 	agent := newFlannel(t, first, node)
 	agent.start(t, third)
 	subnet := agent.files.Subnet()

@@ -125,16 +125,25 @@ func waitRestarted(c *kit.Cluster, name string) {
 	})
 }
 
+// TestUpAdoptsPodsOfKilledSupervisor starts the killed host with the same version and with another
+// version.
 func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
+	program, version := kit.OtherVersion(t)
 	c := kit.Start(t, kit.Options{})
 	c.Apply(witness)
 	before := podIdentityOf(c)
-	c.Kill("slipway")
-	waitProcessesEnd(c)
-	c.Up()
-	checkWorks(c)
-	if after := podIdentityOf(c); after != before {
-		t.Errorf("the pod changed from %+v to %+v", before, after)
+	for _, next := range []string{"", program} {
+		c.Kill("slipway")
+		waitProcessesEnd(c)
+		c.Program = next
+		c.Up()
+		checkWorks(c)
+		if after := podIdentityOf(c); after != before {
+			t.Errorf("the pod changed from %+v to %+v", before, after)
+		}
+	}
+	if running := c.Status().Version; running != version {
+		t.Errorf("version %q is running, want %q", running, version)
 	}
 }
 

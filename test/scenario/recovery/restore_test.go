@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -187,6 +186,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 		t.Errorf("the data of a running cluster was replaced: %+v", result)
 	}
 	c.MustSlipway("down")
+	refuseJump(t, c)
 	// An upgrade is reverted in the same way.
 	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", beforeUpgrade); !strings.Contains(output, "The previous data is in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
@@ -202,7 +202,10 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	if want := []string{"slipway restore " + documentArchive, "slipway up", "slipway status", "oc get nodes,projects"}; !slices.Equal(commands, want) {
 		t.Errorf("the guide's commands for restoring a host are %q, want %q", commands, want)
 	}
-	move(t, c, "198.51.100.7/24") // the restored host can have another address
+	// The restored host can have another address.
+	if err := c.Move(netip.MustParsePrefix("198.51.100.7/24")); err != nil {
+		t.Fatal(err)
+	}
 	c.MustSlipway("restore", archive)
 	if after := identityOf(t, c); after != before {
 		t.Error("the keys of the restored host differ")
@@ -221,23 +224,6 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	checkLogin(t, c)
 }
 
-// move gives the machine another address.
-func move(t *testing.T, c *kit.Cluster, address string) {
-	t.Helper()
-	err := c.Do(func() error {
-		for _, args := range [][]string{{"-4", "address", "flush", "dev", "eth0"}, {"address", "add", address, "dev", "eth0"}} {
-			if output, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-				return fmt.Errorf("ip %q: %w: %s", args, err, output)
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Address = netip.MustParsePrefix(address).Addr()
-}
-
 // recordFormerVersion makes the next start of the control plane an upgrade from another Kubernetes
 // patch version, and returns this version.
 func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
@@ -252,6 +238,25 @@ func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 		t.Fatal(err)
 	}
 	return former
+}
+
+// refuseJump tests that data of a much older Kubernetes version is rejected with the upgrade path.
+func refuseJump(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	path := c.Path("master", "kubernetes-version")
+	recorded, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("v1.30.1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output := c.UpFails(); !strings.Contains(output, "upgrade to a program with Kubernetes 1.31 first") {
+		t.Errorf("an upgrade that skips versions prints:\n%s", output)
+	}
+	if err := os.WriteFile(path, recorded, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // documentArchive is the path of the archive in the guide.

@@ -1,0 +1,87 @@
+package hosts
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/slipway-platform/slipway/pki/join"
+)
+
+// describe describes the cluster to a host that has already joined as a node. Its client
+// certificate authenticates the host. The guard has already rejected certificates of removed hosts.
+func (d *door) describe(ctx context.Context, connection *tls.ConnectionState, node string) (*join.Response, error) {
+	refusal := Refuse("the host needs a token, or the certificate of node %s; create a token with `slipway token create` on a master", node)
+	if connection == nil || len(connection.PeerCertificates) == 0 {
+		return nil, refusal
+	}
+	cert := connection.PeerCertificates[0]
+	name, isNode := strings.CutPrefix(cert.Subject.CommonName, userOfNode)
+	if !isNode || name != node || !slices.Contains(cert.Subject.Organization, groupOfNodes) || !(&guard{authority: d.Authority}).isIssued(cert) {
+		return nil, refusal
+	}
+	hosts, err := register{d.client}.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if host, joined := hosts[node]; !joined || host.removed() {
+		return nil, unknownNode(node)
+	}
+	response, err := d.Response()
+	response.Role = join.RoleNode
+	return &response, err
+}
+
+// unknownNode returns the error for a host that the cluster does not know, for instance because it
+// joined after the backup from which the cluster was restored.
+func unknownNode(node string) Refusal {
+	return Refuse("the cluster has no host %s; run `slipway leave --force` on the host, and let it join with a new token", node)
+}
+
+// checkRenewal returns an error if a token for an existing node is used by another host. node is
+// the token's node, or "". host is the entry of the requesting host, whose node is requested.
+func checkRenewal(node, requested string, host Host) error {
+	switch {
+	case node == "":
+		return nil
+	case node != requested:
+		return Refuse("the token is for the host %s, but this host is %s; create another token with `slipway token create --node %s` on a master", node, requested, requested)
+	case host.Joined.IsZero() || host.removed():
+		return unknownNode(node)
+	case host.Role == join.RoleMaster:
+		return Refuse("%s is a master, which issues its own certificates; start it with `slipway up`", node)
+	}
+	return nil
+}
+
+// CheckNode returns an error if no token for an existing node can be created, because the node is
+// not a joined host that is only a node.
+func CheckNode(ctx context.Context, client kubernetes.Interface, node string) error {
+	hosts, err := register{client}.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := checkRenewal(node, node, hosts[node]); err != nil {
+		return fmt.Errorf("create token for node %q: %w", node, err)
+	}
+	return nil
+}
+
+// isForNode reports whether a token is for the host of an existing node.
+func (t Tokens) isForNode(ctx context.Context, id, node string) (bool, error) {
+	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(id), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil // revoked
+	}
+	if err != nil {
+		return false, fmt.Errorf("read token %q: %w", id, err)
+	}
+	return secret.Type == corev1.SecretTypeBootstrapToken && string(secret.Data[nodeKey]) == node, nil
+}
