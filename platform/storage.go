@@ -20,12 +20,22 @@ func (h *Host) flexVolumes() (component.Component, error) {
 }
 
 func (h *Host) attachDetach() (component.Component, error) {
-	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{Attachments: h.attachments()})
+	prober := volumeplugin.NewProber(h.drivers(), volumeplugin.Options{Attachments: h.controllerAttachments()})
 	return &kube.AttachDetach{Deps: h.deps, Prober: prober}, nil
 }
 
 func (h *Host) flexVolumeRecovery() (component.Component, error) {
-	return &volumeplugin.DetachRecovery{Client: h.deps.Kube, Registry: h.drivers(), Attachments: h.attachments()}, nil
+	return &volumeplugin.DetachRecovery{Client: h.deps.Kube, Registry: h.drivers(), Attachments: h.controllerAttachments()}, nil
+}
+
+// controllerAttachments returns the attachments of the control plane. With several masters, they
+// are recorded in the cluster.
+func (h *Host) controllerAttachments() *volumeplugin.Attachments {
+	attachments := h.attachments()
+	if h.SeveralMasters() {
+		attachments.Shared = &volumeplugin.SharedRecords{Client: h.deps.Kube}
+	}
+	return attachments
 }
 
 func (h *Host) expander() (component.Component, error) {

@@ -21,6 +21,8 @@ type Attachments struct {
 	// Dir contains the records, as <dir>/<vendor~driver>/<node>/<volume>. It is created if it does
 	// not exist. If Dir is empty, nothing is recorded.
 	Dir string
+	// Shared, if set, receives new records instead of Dir. It is set on each of several masters.
+	Shared *SharedRecords
 
 	mu     sync.Mutex
 	states map[attachment]*attachmentState
@@ -51,6 +53,12 @@ func (s *Attachments) add(a attachment) error {
 		return fmt.Errorf("attach %v: it is still being detached", a)
 	}
 	state.attachedHere = true
+	if s.Shared != nil {
+		if err := s.Shared.add(a); err != nil {
+			return fmt.Errorf("record attachment of %v: %w", a, err)
+		}
+		return nil
+	}
 	if s.Dir == "" {
 		return nil
 	}
@@ -77,6 +85,11 @@ func (s *Attachments) remove(a attachment) error {
 }
 
 func (s *Attachments) removeRecord(a attachment) error {
+	if s.Shared != nil {
+		if err := s.Shared.remove(a); err != nil {
+			return fmt.Errorf("remove record of %v: %w", a, err)
+		}
+	}
 	if s.Dir == "" {
 		return nil
 	}
@@ -127,7 +140,7 @@ func (s *Attachments) detachStale(a attachment, detach func() error) (complete b
 	return true, nil
 }
 
-// isRecorded reports whether the attachment has a record.
+// isRecorded reports whether the attachment has a record in Dir.
 func (s *Attachments) isRecorded(a attachment) bool {
 	if s.Dir == "" {
 		return false
@@ -136,7 +149,7 @@ func (s *Attachments) isRecorded(a attachment) bool {
 	return err == nil
 }
 
-// list returns all recorded attachments.
+// list returns all attachments that are recorded in Dir.
 func (s *Attachments) list() []attachment {
 	var list []attachment
 	// Glob fails only if the pattern is invalid.

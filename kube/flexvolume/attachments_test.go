@@ -2,6 +2,7 @@ package flexvolume
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
@@ -111,6 +114,38 @@ func TestVolumeLostInCrashIsDetached(t *testing.T) {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestVolumeOfLostMasterIsDetached loses the record directory of the master that has attached a
+// volume.
+func TestVolumeOfLostMasterIsDetached(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
+	client := fake.NewClientset(node)
+	failures := 0
+	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+		failures++
+		return failures == 1, nil, errors.New("no leader")
+	})
+	lost := &Attachments{Dir: t.TempDir(), Shared: &SharedRecords{Client: client}}
+	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
+	for range 2 { // upstream repeats a failed attach
+		if err := lost.add(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := start(t, nil, "", "")
+	c.calls()
+	other := &Attachments{Dir: t.TempDir(), Shared: &SharedRecords{Client: client}}
+	componenttest.Run(t, (&DetachRecovery{Client: client, Registry: c.registry, Attachments: other}).Run)
+	if diff := cmp.Diff([]string{"detach disk~7 " + nodeName}, c.calls()); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if remaining, err := other.Shared.list(t.Context()); len(remaining) > 0 || err != nil {
+		t.Errorf("remaining: %v, %v", remaining, err)
+	}
+	if err := errors.Join(other.add(a), other.remove(a), other.remove(a)); err != nil {
+		t.Errorf("attach and detach again: %v", err)
 	}
 }
 

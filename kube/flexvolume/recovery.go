@@ -43,9 +43,11 @@ func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	defer cancel()
 	var work sync.WaitGroup
 	defer work.Wait()
-	for _, a := range l.Attachments.list() {
-		work.Go(func() { l.release(ctx, a) })
-	}
+	work.Go(func() {
+		for _, a := range l.recorded(ctx) {
+			work.Go(func() { l.release(ctx, a) })
+		}
+	})
 	go func() { work.Wait(); cancel() }()
 	<-startCtx.Done()
 	if ctx.Err() == nil {
@@ -53,6 +55,28 @@ func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// recorded returns all recorded attachments. It retries until the API server responds.
+func (l *DetachRecovery) recorded(ctx context.Context) []attachment {
+	list := l.Attachments.list()
+	if l.Attachments.Shared == nil {
+		return list
+	}
+	for {
+		shared, err := l.Attachments.Shared.list(ctx)
+		if err == nil {
+			return append(list, shared...)
+		}
+		if ctx.Err() == nil {
+			slog.Warn("cannot find FlexVolumes that a lost master attached", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(minBackoff):
+		}
+	}
 }
 
 // release detaches the volume and retries with backoff. It stops when the volume is detached, or

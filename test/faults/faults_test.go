@@ -43,7 +43,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 		servers = append(servers, hosts[name].Config)
 	}
 	registers := register.Start(t, servers, *seed)
-	services := startServices(hosts)
+	services, disk := startServices(hosts), startDisk(t, hosts)
 
 	s := newSchedule(*seed, slices.Sorted(maps.Keys(hosts)), kinds(), "third")
 	for end := time.Now().Add(*last); time.Now().Before(end) && !t.Failed(); {
@@ -53,6 +53,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 	}
 	registers.Check(t)
 	services.check(t, hosts)
+	disk.check(t, hosts)
 }
 
 // apply applies a fault and waits until all hosts are ready again.
