@@ -61,7 +61,11 @@ func (c *Cluster) leave() []error {
 	if _, err := os.Stat(c.Path("node", "membership.json")); err != nil || keepsClusters() {
 		return nil
 	}
-	result, err := c.slipway("leave")
+	args := []string{"leave"}
+	if c.t != nil && c.t.Failed() {
+		args = append(args, "--timeout", "30s") // the masters might be lost
+	}
+	result, err := c.slipway(args...)
 	if err == nil && result.Code != 0 {
 		err = fmt.Errorf("slipway leave: exit code %d\n%s%s", result.Code, result.Stdout, result.Stderr)
 	}

@@ -18,15 +18,21 @@ import (
 // value has approximately the size of a small object in etcd.
 var value = strings.Repeat("x", 800)
 
-// measureEtcd writes keys one after another to a bare etcd with the given number of members. Like
-// the masters' members, they run on this machine and use the same timing settings.
-func measureEtcd(t *testing.T, members int) (durations []time.Duration) {
+// buildEtcd builds a bare etcd and returns the program's path.
+func buildEtcd(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "etcd")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "go.etcd.io/etcd/server/v3")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build etcd: %v\n%s", err, output)
 	}
+	return program
+}
+
+// measureEtcd writes keys one after another to a bare etcd with the given number of members. Like
+// the masters' members, they run on this machine and use the same timing settings.
+func measureEtcd(t *testing.T, program string, members int) (durations []time.Duration) {
+	t.Helper()
 	var clients, peers, cluster []string
 	for i := range members {
 		clients, peers = append(clients, "http://"+freeAddress(t)), append(peers, "http://"+freeAddress(t))

@@ -3,6 +3,7 @@
 package ansible
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // The playbooks deploy a master behind a load balancer, and then add a node as in section 2.4 of
 // the cluster administration guide.
 func TestPlaybooksDeployAndAddHosts(t *testing.T) {
+	other, version := kit.OtherVersion(t)
 	master := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master.example.com"})
 	node := master.NewHost("node.example.com", kit.Options{})
 	balancer := master.Neighbor()
@@ -70,7 +72,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 
 	addUsers(t, f, master)
 	f.run(t, "redeploy-certificates.yml")
-	upgrade(t, f, map[string]*kit.Host{"master.example.com": master, "node.example.com": node})
+	upgrade(t, f, map[string]*kit.Host{"master.example.com": master, "node.example.com": node}, other, version)
 
 	f.run(t, "adhoc/uninstall.yml")
 	for _, path := range []string{master.DataDir, node.DataDir, filepath.Join(balancerDir, "lb")} {
@@ -143,20 +145,20 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	})
 }
 
-// upgrade tests that hosts are upgraded to another program: a script that runs the installed
-// program.
-func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
+// upgrade tests that hosts are upgraded to a program of another version. Small scripts that run the
+// programs are installed instead of the programs.
+func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host, other, version string) {
 	t.Helper()
-	program := "#!/bin/sh\nexec '" + f.program + "' \"$@\"\n"
+	script := func(program string) []byte { return []byte("#!/bin/sh\nexec '" + program + "' \"$@\"\n") }
 	source, backups := filepath.Join(f.dir, "new-slipway"), filepath.Join(f.dir, "backup")
-	if err := os.WriteFile(source, []byte(program), 0o755); err != nil {
+	if err := os.WriteFile(source, script(other), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	settings := f.settings
 	f.settings = append(slices.Clone(settings), "slipway_source="+source, "slipway_backup_dir="+backups)
 	for name := range f.variables {
 		former := filepath.Join(f.dir, "slipway-"+name)
-		if err := os.WriteFile(former, []byte(program+"# the former program\n"), 0o755); err != nil {
+		if err := os.WriteFile(former, script(f.program), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		f.variables[name] += " slipway_program=" + former
@@ -171,11 +173,11 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host) {
 	f.settings = settings
 	for name, host := range hosts {
 		installed, err := os.ReadFile(filepath.Join(f.dir, "slipway-"+name))
-		if err != nil || string(installed) != program {
+		if err != nil || !bytes.Equal(installed, script(other)) {
 			t.Errorf("the program of %s is not the new one: %v", name, err)
 		}
-		if nodeProcess(host) == before[name] {
-			t.Errorf("%s was not restarted", name)
+		if status := host.Status(); nodeProcess(host) == before[name] || status.Version != version {
+			t.Errorf("%s was not restarted with version %s: its version is %s", name, version, status.Version)
 		}
 	}
 	for _, pattern := range []string{"slipway-master.example.com-*.tar.gz", "etcd-master.example.com-*.db"} {
