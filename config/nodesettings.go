@@ -37,7 +37,7 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode settings for nodes: %w", err)
 	}
-	return "# Settings of the cluster, which this host got when it joined.\n" + string(settings), nil
+	return "# Settings of the cluster. When the node process starts, it replaces this file with the masters' settings.\n" + string(settings), nil
 }
 
 // CheckNodeSettings returns an error if this program does not accept the settings that NodeSettings

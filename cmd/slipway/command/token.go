@@ -142,10 +142,10 @@ func listTokens(cmd *cobra.Command, opts *options) error {
 		return err
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "ID\tROLE\tGROUP\tEXPIRES\tUSES\tSTATE\tNODES")
+	fmt.Fprintln(table, "ID\tROLE\tGROUP\tFOR\tEXPIRES\tUSES\tSTATE\tNODES")
 	for _, t := range list {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n",
-			t.ID, t.Role, t.Group, t.Expiry.Local().Format(time.DateTime), len(t.Nodes), t.Uses, t.State(), strings.Join(t.Nodes, ","))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d/%d\t%s\t%s\n",
+			t.ID, t.Role, t.Group, t.Node, t.Expiry.Local().Format(time.DateTime), len(t.Nodes), t.Uses, t.State(), strings.Join(t.Nodes, ","))
 	}
 	return table.Flush()
 }
