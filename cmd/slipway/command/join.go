@@ -41,11 +41,6 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	if err != nil || address.Scheme != "https" || address.Host == "" || address.Path != "" && address.Path != "/" {
 		return fmt.Errorf("--join %q is not the address of a master; use https://HOST:8443", j.master)
 	}
-	if opts.file == "" {
-		if err := config.WriteDefaults(opts.dataDir); err != nil {
-			return err
-		}
-	}
 	h, err := opts.load()
 	if err != nil {
 		return err
@@ -55,6 +50,14 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	}
 	token, err := j.readToken(in, out)
 	if err != nil {
+		return err
+	}
+	if opts.file == "" {
+		if err := config.WriteDefaults(opts.dataDir); err != nil {
+			return err
+		}
+	}
+	if h, err = opts.load(); err != nil {
 		return err
 	}
 	role, err := h.Join(ctx, "https://"+address.Host, token, j.router)
