@@ -10,7 +10,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -55,14 +54,12 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 	return requests.Wait()
 }
 
-// requestClient requests a component's certificate, unless it already has a valid one.
+// requestClient requests a component's certificate. It replaces an existing one, which the cluster
+// might reject after the host has joined again.
 func requestClient(ctx context.Context, m pki.Member, client kubernetes.Interface, c pki.NodeClient) error {
 	store, err := storeOf(m, c)
 	if err != nil {
 		return err
-	}
-	if current, err := store.Current(); err == nil && time.Now().Before(current.Leaf.NotAfter) {
-		return nil
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
