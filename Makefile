@@ -117,7 +117,7 @@ samples: build ## build all images of the catalog that have tests, and run them
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench
-	$(GO) test -v -count=1 -timeout 0 ./test/measure -args -markdown $(CURDIR)/docs/benchmark.md
+	$(GO) test -v -count=1 -timeout 0 ./test/measure -args -markdown $(CURDIR)/docs/benchmark-hosts.md
 
 soak: faults ## fuzz the parsers of untrusted input for an hour, or HOURS=n, after make faults (docs/soak.md)
 	$(GO) test -count=1 -timeout 30m -run '^TestFaultSchedules$$' ./apigroup/servicecatalog/catalogcontroller -args -schedules 500

@@ -66,7 +66,8 @@ func (h *Host) memberCertificates() (component.Component, error) {
 	return &node.Certificates{Member: h.member()}, nil
 }
 
-// clusterSettings returns the component that updates a joined host's copy of the cluster's settings.
+// clusterSettings returns the component that updates a joined host's copy of the cluster's
+// settings.
 func (h *Host) clusterSettings() (component.Component, error) {
 	authority, err := os.ReadFile(h.credentials.NodeCA)
 	if err != nil {

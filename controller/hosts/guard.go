@@ -25,8 +25,11 @@ const refreshInterval = time.Second
 // signers and those that a master issues to itself.
 const backdating = pki.Backdating
 
+// watchRefreshTimeout is the timeout for reading the register on behalf of other hosts' watches.
+const watchRefreshTimeout = 500 * time.Millisecond
+
 // guard rejects the certificates of removed hosts, and certificates that a host obtained before it
-// joined again.
+// joined again. It also ends the open watches of removed hosts.
 type guard struct {
 	register register
 	ownNode  string
@@ -36,22 +39,69 @@ type guard struct {
 	mu      sync.Mutex
 	hosts   map[string]Host
 	checked time.Time
+	watches map[*watch]bool
 }
 
-// filter rejects requests with revoked certificates. It adds no cost to requests without a joined
-// host's certificate.
+// watch is an open watch of a joined host.
+type watch struct {
+	node string
+	cert *x509.Certificate
+	end  context.CancelFunc
+}
+
+// filter rejects requests with revoked certificates. It adds no cost to requests without a node's
+// certificate.
 func (g *guard) filter(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 			cert := r.TLS.PeerCertificates[0]
-			node := nodeOf(cert)
-			if node != "" && node != g.ownNode && g.void(r.Context(), node, cert) {
+			switch node := nodeOf(cert); {
+			case node == "":
+			case node == g.ownNode:
+				g.refreshWatches(r.Context())
+			case g.void(r.Context(), node, cert):
 				http.Error(w, "the host has been removed from the cluster; run `slipway leave` on it", http.StatusUnauthorized)
 				return
+			case strings.Contains(r.URL.RawQuery, "watch="):
+				ctx, end := context.WithCancel(r.Context())
+				defer g.open(&watch{node, cert, end})()
+				r = r.WithContext(ctx)
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// open adds an open watch, which ends when its host is removed. The returned function must be
+// called when the request has ended.
+func (g *guard) open(w *watch) (closed func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.watches == nil {
+		g.watches = map[*watch]bool{}
+	}
+	g.watches[w] = true
+	return func() {
+		w.end()
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.watches, w)
+	}
+}
+
+// refreshWatches ends the watches of removed hosts. Requests from this host's own node call it, so
+// that a watch ends even if no joined host sends a request.
+func (g *guard) refreshWatches(ctx context.Context) {
+	if !g.mu.TryLock() {
+		return // another request refreshes the register
+	}
+	defer g.mu.Unlock()
+	if len(g.watches) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, watchRefreshTimeout)
+	defer cancel()
+	g.refresh(ctx, refreshInterval)
 }
 
 // nodeOf returns the name of the node to which a client certificate belongs, or "".
@@ -80,8 +130,12 @@ func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) b
 	if host := g.hosts[node]; host.removed() && !issued.Before(host.Removed.Time) && g.isIssued(cert) {
 		g.refresh(ctx, 0) // the host might have joined again just now
 	}
-	host := g.hosts[node]
-	return host.removed() || host.Removed != nil && issued.Before(host.Joined.Time)
+	return g.hosts[node].rejects(cert)
+}
+
+// rejects reports whether a certificate of the host is no longer valid.
+func (h Host) rejects(cert *x509.Certificate) bool {
+	return h.removed() || h.Removed != nil && cert.NotBefore.Add(backdating).Before(h.Joined.Time)
 }
 
 // isIssued reports whether the cluster has issued a certificate. The guard runs before

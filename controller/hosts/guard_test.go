@@ -150,3 +150,39 @@ func TestMasterThatJoinsAgainIsAccepted(t *testing.T) {
 		t.Errorf("the response to a master that joined again is %d", got)
 	}
 }
+
+// TestWatchesOfRemovedHostEnd removes a host while it watches. The next request of the API server's
+// own node or of another host ends the watch.
+func TestWatchesOfRemovedHostEnd(t *testing.T) {
+	for _, other := range []string{"master", "third"} {
+		t.Run("request of "+other, func(t *testing.T) {
+			f := newFixture(t)
+			g := f.guard()
+			started := make(chan struct{})
+			handler := g.filter(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(started)
+				<-r.Context().Done()
+			}))
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/pods?watch=true", http.NoBody)
+			request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{f.issue(t, pkix.Name{CommonName: "system:node:second"}, time.Now())}}
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				handler.ServeHTTP(httptest.NewRecorder(), request)
+			}()
+			<-started
+			removed := now()
+			if err := f.register.change(t.Context(), "second", func(h *Host) { h.Removed = &removed }); err != nil {
+				t.Fatal(err)
+			}
+			g.mu.Lock()
+			g.checked = time.Time{} // the copy is old
+			g.mu.Unlock()
+			g.request(t, f.issue(t, pkix.Name{CommonName: "system:node:" + other}, time.Now()))
+			<-ended
+			if len(g.watches) > 0 {
+				t.Errorf("%d watches remain", len(g.watches))
+			}
+		})
+	}
+}
