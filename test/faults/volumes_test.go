@@ -53,6 +53,21 @@ exit 1
 
 // owner is a Deployment whose only pod uses the disk.
 const owner = `
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  claimRef: {namespace: default, name: disk}
+  flexVolume: {driver: test/disk}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: disk, resources: {requests: {storage: 1Mi}}}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: owner}
@@ -68,7 +83,7 @@ spec:
       - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}
       containers:
       - {name: owner, image: ` + kit.ToolsImage + `, command: [sleep, infinity], volumeMounts: [{name: disk, mountPath: /disk}]}
-      volumes: [{name: disk, flexVolume: {driver: test/disk}}]
+      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]
 `
 
 // moveInterval is the interval at which the disk's pod moves to another node.
@@ -93,6 +108,10 @@ func startDisk(t *testing.T, hosts map[string]*kit.Cluster) *disk {
 		must(t, os.WriteFile(filepath.Join(dir, "disk"), fmt.Appendf(nil, driver, state), 0o755))
 	}
 	hosts["first"].Apply(owner)
+	hosts["first"].WaitFor("attached disk", func(context.Context) error {
+		_, err := os.Stat(filepath.Join(state, "attached"))
+		return err
+	})
 	ctx, stop := context.WithCancel(context.Background())
 	d := &disk{state: state, stop: stop}
 	d.running.Go(func() { d.move(ctx, hosts) })
