@@ -153,7 +153,8 @@ func (g *guard) isIssued(cert *x509.Certificate) bool {
 	return err == nil
 }
 
-// refresh reads the register if the guard's copy is older than maxAge.
+// refresh reads the register if the guard's copy is older than maxAge, and ends the watches of
+// removed hosts.
 func (g *guard) refresh(ctx context.Context, maxAge time.Duration) {
 	if time.Since(g.checked) <= maxAge {
 		return
@@ -165,4 +166,9 @@ func (g *guard) refresh(ctx context.Context, maxAge time.Duration) {
 		return
 	}
 	g.hosts, g.checked = hosts, time.Now()
+	for w := range g.watches {
+		if hosts[w.node].rejects(w.cert) {
+			w.end()
+		}
+	}
 }
