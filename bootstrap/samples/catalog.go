@@ -104,7 +104,7 @@ var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL",
 // schemes maps a parameter prefix to the URL scheme of the database's service.
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
-// templates returns the templates whose images exist.
+// templates returns the templates whose images exist, and those of imported images.
 func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {
@@ -128,7 +128,23 @@ func templates(images []*Image) (all []entry, err error) {
 		}
 	}
 	more, err := frameworks(streams(images))
-	return append(append(all, more...), entry{"static.yaml", "static-page", nil}), err
+	all = append(append(all, more...), entry{"static.yaml", "static-page", nil})
+	for _, imported := range imports {
+		all = append(all, entry{"imported.yaml", imported.Name, imported})
+	}
+	return append(all, entry{"jenkins.yaml", "jenkins-ephemeral", jenkins{}}, entry{"jenkins.yaml", "jenkins-persistent", jenkins{Persistent: true}}), err
+}
+
+// imports are images that Slipway does not create. An administrator can import them.
+var imports = []*Image{{
+	Name: "jenkins", DisplayName: "Jenkins", Description: "A Jenkins server with the plugins for OpenShift. An administrator must import its image.",
+	Icon: "jenkins", Tags: []string{"jenkins"}, Version: "2",
+}}
+
+// jenkins is a template that starts a Jenkins server from an imported image.
+type jenkins struct {
+	// Persistent is set if a volume keeps the data.
+	Persistent bool
 }
 
 func databaseOf(stream stream, persistent bool) database {

@@ -138,7 +138,14 @@ func TestSelectReturnsErrorForUnknownImage(t *testing.T) {
 }
 
 func TestStreamTagsContainBuildCommand(t *testing.T) {
-	for name, stream := range objects[imagev1.ImageStream](t, "ImageStream") {
+	streams := objects[imagev1.ImageStream](t, "ImageStream")
+	for _, tag := range streams["jenkins"].Spec.Tags {
+		if got := tag.Annotations["slipway.openshift.io/build-command"]; got != "oc import-image jenkins:2 -n openshift --from=IMAGE --confirm" {
+			t.Errorf("the command that imports the image of Jenkins is %q", got)
+		}
+	}
+	delete(streams, "jenkins")
+	for name, stream := range streams {
 		tags := stream.Spec.Tags
 		hasVersion := len(tags) == 2 && tags[0].From != nil && tags[0].From.Name == tags[1].Name
 		hasLatest := len(tags) == 1 && tags[0].From == nil

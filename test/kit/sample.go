@@ -14,17 +14,26 @@ import (
 // kept next to the programs under test, because the download takes a long time.
 func (c *Cluster) BuildSample(name, base string) {
 	c.t.Helper()
-	archives := c.RepositoryFile("bin", "samples")
-	if err := c.downloadSample(cmp.Or(base, name), archives); err != nil {
-		c.t.Fatal(err)
-	}
+	from := c.DownloadSamples(cmp.Or(base, name))
 	// A new project's service accounts are created a moment after the project.
 	c.WaitFor("image of "+name, func(context.Context) error {
-		if result := c.Slipway("samples", "build", name, "--from", archives); result.Code != 0 {
+		if result := c.Slipway("samples", "build", name, "--from", from); result.Code != 0 {
 			return fmt.Errorf("slipway samples build: %s%s", result.Stdout, result.Stderr)
 		}
 		return nil
 	})
+}
+
+// DownloadSamples downloads the packages of images without a base, and returns their directory.
+func (c *Cluster) DownloadSamples(names ...string) (dir string) {
+	c.t.Helper()
+	dir = c.RepositoryFile("bin", "samples")
+	for _, name := range names {
+		if err := c.downloadSample(name, dir); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // downloadSample downloads an image's packages, unless they already exist. The download needs this

@@ -38,7 +38,7 @@ func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstru
 	if len(missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("images are not built yet; ask an administrator to build them on a master, or add --allow-missing-imagestream-tags to wait for them:\n  %s",
+	return fmt.Errorf("images do not exist yet; ask an administrator to create them on a master, or add --allow-missing-imagestream-tags to wait for them:\n  %s",
 		strings.Join(slices.Compact(missing), "\n  "))
 }
 

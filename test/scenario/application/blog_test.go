@@ -52,41 +52,59 @@ var blogs = []blog{
 	},
 }
 
-// serveMirror serves the dependencies in the same way as a registry mirror.
-func (b blog) serveMirror(t *testing.T, c *kit.Cluster) (address string) {
+// site contains the addresses of an application's source and of a mirror with its dependencies.
+type site struct{ source, mirror string }
+
+// publish serves the source of an application, and a mirror. write returns the command that writes
+// the mirror's files to a directory.
+func publish(t *testing.T, c *kit.Cluster, folder string, write func(dir, address string) []string) site {
 	t.Helper()
+	source := emptyRepository(t, c)
+	source.add("", filepath.Join("testdata", folder))
+	source.commit("an application")
 	dir := t.TempDir()
-	arguments := append([]string{filepath.Join("testdata", b.mirror[1]), dir}, b.mirror[2:]...)
-	if output, err := exec.CommandContext(t.Context(), b.mirror[0], arguments...).CombinedOutput(); err != nil {
+	address := serve(t, c, http.FileServer(http.Dir(dir)))
+	command := write(dir, address)
+	if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("write the mirror: %v\n%s", err, output)
 	}
-	return serve(t, c, http.FileServer(http.Dir(dir)))
+	return site{source.url, address}
+}
+
+func (b blog) publish(t *testing.T, c *kit.Cluster) site {
+	t.Helper()
+	return publish(t, c, b.source, func(dir, _ string) []string {
+		return append([]string{b.mirror[0], filepath.Join("testdata", b.mirror[1]), dir}, b.mirror[2:]...)
+	})
+}
+
+// trusted returns the builds' environment variables without which pip rejects a mirror without TLS.
+func (s site) trusted() map[string]string {
+	return map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(s.mirror, "http://"), ":")[0]}
 }
 
 func TestBuilderServesBlog(t *testing.T) {
 	for _, b := range blogs {
 		for _, image := range selected([]string{b.image}, nil) {
-			t.Run(image, b.serve)
+			t.Run(image, func(t *testing.T) {
+				c := kit.Shared(t)
+				for _, name := range []string{b.image, b.database} {
+					c.BuildSample(name, "")
+				}
+				s := b.publish(t, c)
+				setBuildDefaults(t, c, s.trusted())
+				b.check(t, c, s)
+			})
 		}
 	}
 }
 
-func (b blog) serve(t *testing.T) {
-	c := kit.Shared(t)
-	for _, name := range []string{b.image, b.database} {
-		c.BuildSample(name, "")
-	}
-	source := emptyRepository(t, c)
-	source.add("", filepath.Join("testdata", b.source))
-	source.commit("a blog")
-	mirror := b.serveMirror(t, c)
+// check builds and serves the blog, and checks that it keeps its articles.
+func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 	host := b.source + ".example.com"
-	// pip accepts a mirror without TLS only if the mirror is trusted.
-	setBuildDefaults(t, c, map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(mirror, "http://"), ":")[0]})
-	c.OC("new-app", b.template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host,
-		"-p", b.parameter+"="+mirror)
-	waitOutput(c, "build/"+b.template+"-1", "{.status.phase}", "Complete")
-	log := c.OC("logs", "build/"+b.template+"-1")
+	c.OC("new-app", b.template, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host,
+		"-p", b.parameter+"="+s.mirror)
+	log := waitBuild(c, b.template+"-1")
 	for _, want := range b.logged {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log of the build lacks %q:\n%s", want, log)

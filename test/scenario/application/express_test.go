@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -13,27 +12,29 @@ import (
 
 func TestBuilderServesExpress(t *testing.T) {
 	for _, image := range selected([]string{"nodejs"}, nil) {
-		t.Run(image, serveExpress)
+		t.Run(image, func(t *testing.T) {
+			c := kit.Shared(t)
+			c.BuildSample(image, "")
+			s := publishExpress(t, c)
+			setBuildDefaults(t, c, map[string]string{"NPM_MIRROR": s.mirror})
+			checkExpress(t, c, s)
+		})
 	}
 }
 
-// serveExpress builds and serves a Node.js application with fifty modules from Debian.
-func serveExpress(t *testing.T) {
-	c := kit.Shared(t)
-	c.BuildSample("nodejs", "")
-	dir := t.TempDir()
-	mirror := serve(t, c, http.FileServer(http.Dir(dir)))
-	write := exec.CommandContext(t.Context(), "/usr/bin/python3", filepath.Join("testdata", "nodemodules.py"), dir, mirror, "express")
-	if output, err := write.CombinedOutput(); err != nil {
-		t.Fatalf("write the mirror: %v\n%s", err, output)
-	}
-	setBuildDefaults(t, c, map[string]string{"NPM_MIRROR": mirror})
-	source := emptyRepository(t, c)
-	source.add("", filepath.Join("testdata", "express"))
-	source.commit("orders")
+// publishExpress serves a Node.js application, and a mirror of its fifty modules from Debian.
+func publishExpress(t *testing.T, c *kit.Cluster) site {
+	t.Helper()
+	return publish(t, c, "express", func(dir, address string) []string {
+		return []string{"/usr/bin/python3", filepath.Join("testdata", "nodemodules.py"), dir, address, "express"}
+	})
+}
+
+// checkExpress builds and serves the application. The builds' variable NPM_MIRROR must be set.
+func checkExpress(t *testing.T, c *kit.Cluster, s site) {
 	const name, host = "nodejs-example", "express.example.com"
-	c.OC("new-app", name, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "CONTEXT_DIR=", "-p", "APPLICATION_DOMAIN="+host)
-	waitOutput(c, "build/"+name+"-1", "{.status.phase}", "Complete")
+	c.OC("new-app", name, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "CONTEXT_DIR=", "-p", "APPLICATION_DOMAIN="+host)
+	waitBuild(c, name+"-1")
 	waitPage(c, host, "<h1>Orders of Express</h1>0")
 	response, err := visitor(c).PostForm("http://"+host+"/orders", url.Values{"title": {"Tea"}})
 	if err != nil {

@@ -86,10 +86,14 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	return url
 }
 
-// serve starts a server on one of the host's addresses in the cluster network.
+// serve starts a server on the cluster's machine, which builds also reach without a network.
 func serve(t *testing.T, c *kit.Cluster, handler http.Handler) (url string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	var listener net.Listener
+	err := c.Do(func() (err error) {
+		listener, err = net.Listen("tcp", net.JoinHostPort(c.Address.String(), "0"))
+		return err
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,17 @@ func waitOutput(c *kit.Cluster, object, path, want string) {
 	})
 }
 
+// waitBuild follows a build until it is complete, and returns its log.
+func waitBuild(c *kit.Cluster, name string) (log string) {
+	c.WaitFor("build "+name, func(context.Context) error {
+		_, err := c.TryOC("get", "build", name)
+		return err
+	})
+	log = c.OC("logs", "--follow", "build/"+name)
+	waitOutput(c, "build/"+name, "{.status.phase}", "Complete")
+	return log
+}
+
 // shop is a template for an application. Its objects use OpenShift 3's API versions.
 const shop = `{apiVersion: v1, kind: Template, metadata: {name: shop}, message: "made ${NAME}", labels: {shop: "${NAME}"},
 	parameters: [{name: NAME, required: true}, {name: PORT, value: "8080"}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}],
