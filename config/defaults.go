@@ -285,8 +285,19 @@ func defaultAnsibleBroker(c *AnsibleServiceBrokerConfig) {
 	if c.Namespaces == nil {
 		c.Namespaces = []string{"openshift"}
 	}
-	if c.WhiteList == nil && len(c.BlackList) == 0 {
-		c.WhiteList = []string{"-apb$"}
+	defaultBundles(&c.WhiteList, c.BlackList)
+	for i := range c.Registries {
+		r := &c.Registries[i]
+		defaultBundles(&r.WhiteList, r.BlackList)
+		fill(&r.Tag, "latest")
 	}
 	fill(&c.SandboxRole, "edit")
+}
+
+// defaultBundles sets the white list of names that bundles have by convention, if there are no
+// lists.
+func defaultBundles(whiteList *[]string, blackList []string) {
+	if *whiteList == nil && len(blackList) == 0 {
+		*whiteList = []string{"-apb$"}
+	}
 }

@@ -28,9 +28,9 @@ type TemplateServiceBrokerConfig struct {
 
 // AnsibleServiceBrokerConfig configures the Ansible service broker.
 type AnsibleServiceBrokerConfig struct {
-	// Namespaces lists the projects whose image streams the broker offers as services if their
-	// images are Ansible playbook bundles. The default is `openshift`. An empty list disables the
-	// broker.
+	// Namespaces contains the projects whose image streams the broker offers as services if their
+	// images are Ansible playbook bundles. The default is `openshift`. With an empty list and
+	// without registries, the broker is off.
 	Namespaces []string `json:"namespaces"`
 	// WhiteList contains regular expressions. The name of a bundle's image stream must match at
 	// least one expression. The default is `-apb$`, or all names if there is a BlackList.
@@ -38,6 +38,9 @@ type AnsibleServiceBrokerConfig struct {
 	// BlackList contains regular expressions. The broker does not offer bundles whose image stream
 	// has a matching name. BlackList takes precedence over WhiteList.
 	BlackList []string `json:"blackList"`
+	// Registries contains additional registries with bundles. The cluster imports their images into
+	// the project openshift-ansible-service-broker, with the pull secrets of this project.
+	Registries []AnsibleBrokerRegistry `json:"registries"`
 	// SandboxRole is the cluster role that a bundle has in an instance's project while the bundle
 	// is running. The default is `edit`. Users must have the role's permissions to request
 	// services.
@@ -46,6 +49,33 @@ type AnsibleServiceBrokerConfig struct {
 	KeepNamespace bool `json:"keepNamespace"`
 	// KeepNamespaceOnError keeps the namespaces of bundles that have failed.
 	KeepNamespaceOnError bool `json:"keepNamespaceOnError"`
+}
+
+// AnsibleBrokerRegistry is a registry with Ansible playbook bundles.
+type AnsibleBrokerRegistry struct {
+	// Name is a DNS label. The image streams of the registry's images begin with it.
+	Name string `json:"name"`
+	// Type is `openshift` for a list of images, `dockerhub` for all images of an organization, or
+	// `local_openshift` for other projects of the cluster.
+	Type string `json:"type"`
+	// URL is the address of a registry, such as `https://registry.example.com:5000`.
+	URL string `json:"url"`
+	// Org is the organization of a registry with the type `dockerhub`. The registry must be able to
+	// list its images, which Docker Hub does not support.
+	Org string `json:"org"`
+	// Images contains the names of images without tags, such as `team/db-apb`, for the type
+	// `openshift`.
+	Images []string `json:"images"`
+	// Tag is the tag of all images. The default is `latest`.
+	Tag string `json:"tag"`
+	// Namespaces contains the projects of a registry with the type `local_openshift`.
+	Namespaces []string `json:"namespaces"`
+	// Insecure accepts a registry without a valid certificate.
+	Insecure bool `json:"insecure"`
+	// WhiteList and BlackList select bundles by the last component of the image's name. Their
+	// defaults are those of the broker's lists.
+	WhiteList []string `json:"whiteList"`
+	BlackList []string `json:"blackList"`
 }
 
 // MasterExtension is the block `slipway` in a MasterConfig.

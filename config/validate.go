@@ -126,24 +126,7 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	return c.networks(m)
 }
 
-// ansibleBroker validates the Ansible service broker's settings.
-func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
-	for i, name := range s.Namespaces {
-		if len(validation.IsDNS1123Label(name)) > 0 {
-			c.fail(indexed("ansibleServiceBrokerConfig.namespaces", i), "is %q, must be the name of a project", name)
-		}
-	}
-	for key, patterns := range map[string][]string{"whiteList": s.WhiteList, "blackList": s.BlackList} {
-		for i, pattern := range patterns {
-			if _, err := regexp.Compile(pattern); err != nil {
-				c.fail(indexed("ansibleServiceBrokerConfig."+key, i), "is %q, must be a regular expression: %v", pattern, err)
-			}
-		}
-	}
-}
-
-// tls validates the TLS version and ciphers for connections from clients, and the named
-// certificates.
+// tls validates the TLS version and ciphers for clients, and the named certificates.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))

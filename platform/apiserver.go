@@ -4,6 +4,7 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/pod"
@@ -126,7 +127,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		servicecatalog.Feature(),
 		settings.Feature(rules),
 		template.Feature(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces),
-		ansible.Feature(h.ansibleOptions()),
+		ansible.Feature(h.AnsibleOptions()),
 		quota.Feature(rules, h.SeveralMasters()),
 		metrics.Feature(h.usage),
 		hosts.Feature(h.hostOptions()),
@@ -139,12 +140,26 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 	return features, append(userAdjustments, projectAdjustment), nil
 }
 
-func (h *Host) ansibleOptions() ansible.Options {
+// ansibleBroker reports whether the Ansible service broker offers services.
+func (h *Host) ansibleBroker() bool {
 	c := h.Master.AnsibleServiceBrokerConfig
-	return ansible.Options{
+	return len(c.Namespaces) > 0 || len(c.Registries) > 0
+}
+
+// AnsibleOptions returns the settings of the Ansible service broker.
+func (h *Host) AnsibleOptions() ansible.Options {
+	c := h.Master.AnsibleServiceBrokerConfig
+	options := ansible.Options{
 		Namespaces: c.Namespaces, WhiteList: c.WhiteList, BlackList: c.BlackList, SandboxRole: c.SandboxRole,
-		KeepNamespace: c.KeepNamespace, KeepNamespaceOnError: c.KeepNamespaceOnError,
+		KeepNamespace: c.KeepNamespace, KeepNamespaceOnError: c.KeepNamespaceOnError, Pool: h.registries(),
 	}
+	for _, r := range c.Registries {
+		options.Registries = append(options.Registries, ansible.Registry{
+			Name: r.Name, Type: r.Type, Namespaces: r.Namespaces, Server: strings.TrimPrefix(r.URL, "https://"), Organization: r.Org,
+			Images: r.Images, Tag: r.Tag, Insecure: r.Insecure, WhiteList: r.WhiteList, BlackList: r.BlackList,
+		})
+	}
+	return options
 }
 
 // serviceAccountKeys returns the key file that signs service account tokens, and the key files that

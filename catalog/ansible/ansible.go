@@ -1,11 +1,11 @@
 // Package ansible implements the Ansible service broker. It offers Ansible playbook bundles (APBs)
-// as services of the Open Service Broker API. A bundle is an image in the cluster's registry whose
-// label contains its specification, apb.yml. To provision, update, deprovision, bind or unbind, the
-// broker runs the image in a pod.
+// as services of the Open Service Broker API. A bundle is an image whose label contains its
+// specification, apb.yml. It is in the cluster's registry, or in a registry from which the cluster
+// imports it. To provision, update, deprovision, bind or unbind, the broker runs the image in a pod.
 //
-// The pod runs in a separate namespace, the sandbox. The pod's service account has a role in the
-// user's project for the duration of the operation. The user must have all permissions of this
-// role.
+// The pod runs in a separate namespace, the sandbox. Its service account has a role in the user's
+// project for the duration of the operation. The user must have all permissions of this role, unless
+// the project is being deleted.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
 // operation before it creates the pod, and derives all names from the operation. Requests for the
@@ -17,18 +17,24 @@
 package ansible
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/catalogclient"
+	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/osbserver"
+	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
 // Root is the broker's path prefix. Only administrators and the service catalog have access.
@@ -42,6 +48,9 @@ type Options struct {
 	// match at least one expression in WhiteList and none in BlackList. An empty WhiteList matches
 	// all names, unless BlackList is also empty.
 	WhiteList, BlackList []string
+	// Registries are additional registries. Pool reads them.
+	Registries []Registry
+	Pool       *registryclient.Pool
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
 	// KeepNamespace keeps all sandboxes. KeepNamespaceOnError keeps the sandboxes of failed
@@ -52,12 +61,13 @@ type Options struct {
 // broker serves requests from platforms.
 type broker struct {
 	options    Options
-	allow      []*regexp.Regexp
-	deny       []*regexp.Regexp
+	origins    []origin
 	loopback   *rest.Config
 	kube       kubernetes.Interface
 	images     imageclient.ImageV1Interface
 	authorizer authorizer.Authorizer
+	// ordered reports whether a project contains a ServiceInstance with the given ID.
+	ordered func(ctx context.Context, project, id string) (bool, error)
 }
 
 // Feature returns the broker for registration in the API server.
@@ -78,10 +88,18 @@ func newBroker(deps apiserver.Deps, options Options) (*broker, error) {
 	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
 		return b, fmt.Errorf("create client of Ansible service broker: %w", err)
 	}
-	if b.allow, err = compile(options.WhiteList); err != nil {
+	catalog, err := catalogclient.New(loopback)
+	if err != nil {
 		return b, err
 	}
-	b.deny, err = compile(options.BlackList)
+	b.ordered = func(ctx context.Context, project, id string) (bool, error) {
+		instances, err := catalog.Instances(project).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, fmt.Errorf("list instances of project %q: %w", project, err)
+		}
+		return slices.ContainsFunc(instances.Items, func(i v1beta1.ServiceInstance) bool { return i.Spec.ExternalID == id }), nil
+	}
+	b.origins, err = origins(options)
 	return b, err
 }
 

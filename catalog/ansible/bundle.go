@@ -1,6 +1,7 @@
 package ansible
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -98,48 +100,47 @@ func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 // bundles returns the offered bundles and the number of images that were read. Images with an
 // invalid specification are not offered; rejected contains the reasons.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
-	for _, namespace := range b.options.Namespaces {
-		streams, err := b.images.ImageStreams(namespace).List(ctx, metav1.ListOptions{})
+	for _, o := range b.origins {
+		streams, err := b.images.ImageStreams(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: o.selector})
 		if err != nil {
-			return nil, 0, nil, fmt.Errorf("list image streams of project %q: %w", namespace, err)
+			return nil, 0, nil, fmt.Errorf("list image streams of project %q: %w", o.namespace, err)
 		}
 		for i := range streams.Items {
 			name := streams.Items[i].Name
-			if !b.offers(name) {
+			if !o.offers(cmp.Or(streams.Items[i].Annotations[imageAnnotation], name)) {
 				continue
 			}
-			tag, err := b.images.ImageStreamTags(namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
+			tag, err := b.images.ImageStreamTags(o.namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
+				rejected = errors.Join(rejected, importFailure(&streams.Items[i]))
 				continue
 			}
 			if err != nil {
-				return nil, 0, nil, fmt.Errorf("read image %q of project %q: %w", name, namespace, err)
+				return nil, 0, nil, fmt.Errorf("read image %q of project %q: %w", name, o.namespace, err)
 			}
 			images++
 			spec, ok, err := specOf(&tag.Image)
 			if err != nil {
-				rejected = errors.Join(rejected, fmt.Errorf("image stream %s/%s: %w", namespace, name, err))
+				rejected = errors.Join(rejected, fmt.Errorf("image stream %s/%s: %w", o.namespace, name, err))
 			}
 			if ok && err == nil {
-				all = append(all, bundle{namespace, name, tag.Image.DockerImageReference, spec})
+				all = append(all, bundle{o.namespace, name, tag.Image.DockerImageReference, spec})
 			}
 		}
 	}
 	return all, images, rejected, nil
 }
 
-// offers reports whether the white and black lists allow the name of an image stream. If both lists
-// are empty, nothing is offered.
-//
-// Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
-// Configuration.
-func (b *broker) offers(name string) bool {
-	allowed := matches(b.allow, name) || len(b.allow) == 0 && len(b.deny) > 0
-	return allowed && !matches(b.deny, name)
-}
-
-func matches(expressions []*regexp.Regexp, name string) bool {
-	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
+// importFailure returns the reason why the image of a stream could not be imported, or nil.
+func importFailure(stream *imagev1.ImageStream) error {
+	for _, tag := range stream.Status.Tags {
+		for _, condition := range tag.Conditions {
+			if tag.Tag == bundleTag && condition.Type == imagev1.ImportSuccess && condition.Status == corev1.ConditionFalse {
+				return fmt.Errorf("image stream %s/%s: %s", stream.Namespace, stream.Name, condition.Message)
+			}
+		}
+	}
+	return nil
 }
 
 // specOf returns an image's specification. ok is false if the image is not a bundle.

@@ -2,6 +2,7 @@ package ansible
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/slipway-platform/slipway/internal/osbserver"
@@ -80,13 +81,15 @@ func updatableOf(p *plan) (parameters []parameter) {
 	return parameters
 }
 
-// bootstrap reads all images and returns the number of bundles, and the problems of images whose
-// specification is invalid.
+// bootstrap imports new images of other registries, reads all images and returns the number of bundles, and the problems of images that are
+// not valid bundles.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
+	failures := b.importRegistries(r.Context())
 	bundles, images, rejected, err := b.bundles(r.Context())
 	if err != nil {
 		return osbserver.Response{}, err
 	}
+	rejected = errors.Join(failures, rejected)
 	body := map[string]any{"spec_count": len(bundles), "image_count": images}
 	if rejected != nil {
 		body["rejected"] = rejected.Error()

@@ -135,12 +135,17 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	}
 	if err != nil {
 		terminating, err := b.terminates(ctx, rec.Namespace)
+		held := true
+		if err == nil && terminating {
+			held, err = b.isHeld(ctx, rec)
+		}
+		deletes := op.Action == deprovisionAction || op.Action == unbindAction
 		switch {
 		case err != nil:
 			return err
-		case terminating && (op.Action == deprovisionAction || op.Action == unbindAction):
+		case terminating && deletes && !held: // the project or the role binding no longer exists
 			return b.end(ctx, rec, succeeded, "the project is being deleted with its content", nil)
-		case terminating:
+		case terminating && !deletes:
 			return b.end(ctx, rec, failed, "the project is being deleted", nil)
 		}
 		return b.launch(ctx, rec)

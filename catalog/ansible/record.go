@@ -147,8 +147,11 @@ func (rec *record) labels() map[string]string {
 	return map[string]string{projectLabel: rec.Namespace, runningLabel: strconv.FormatBool(running)}
 }
 
-// forget deletes a record.
+// forget deletes a record, and the instance's role binding.
 func (b *broker) forget(ctx context.Context, rec *record) error {
+	if err := b.release(ctx, rec.Namespace, heldName(rec.ID)); err != nil {
+		return err
+	}
 	err := b.kube.CoreV1().Secrets(namespace).Delete(ctx, secretName(rec.ID), metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the record of instance %q: %w", rec.ID, err)

@@ -50,20 +50,46 @@ func (b *broker) launch(ctx context.Context, rec *record) error {
 		_, err = b.kube.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 		err = ignoreExisting(err)
 	}
-	for namespace, role := range b.rights(rec) {
-		if err == nil {
-			_, err = b.kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
-				ObjectMeta: metav1.ObjectMeta{Name: name},
-				RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-				Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: name}},
-			}, metav1.CreateOptions{})
-			err = ignoreExisting(err)
-		}
+	if err == nil {
+		err = b.grant(ctx, rec)
 	}
 	if err != nil {
 		return fmt.Errorf("create sandbox %q: %w", name, err)
 	}
 	return b.createPod(ctx, rec)
+}
+
+// grant gives the account of an operation's pod its roles.
+func (b *broker) grant(ctx context.Context, rec *record) error {
+	name := rec.Operation.Name
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: name}
+	terminating, err := b.terminates(ctx, rec.Namespace)
+	if err != nil {
+		return err
+	}
+	switch {
+	case terminating:
+		err = b.setHeld(ctx, rec, subject)
+	case rec.secret != nil: // a trial has no record
+		err = b.hold(ctx, rec)
+	}
+	if err != nil {
+		return err
+	}
+	for namespace, role := range b.rights(rec) {
+		if terminating && namespace == rec.Namespace {
+			continue
+		}
+		_, err := b.kube.RbacV1().RoleBindings(namespace).Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+			Subjects:   []rbacv1.Subject{subject},
+		}, metav1.CreateOptions{})
+		if err = ignoreExisting(err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sandboxOf returns an operation's sandbox.
@@ -191,6 +217,9 @@ func (b *broker) clean(ctx context.Context, rec *record) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete role binding %q of project %q: %w", op.Name, namespace, err)
 		}
+	}
+	if err := b.setHeld(ctx, rec); err != nil {
+		return err
 	}
 	if b.options.KeepNamespace || b.options.KeepNamespaceOnError && op.State == failed {
 		return nil

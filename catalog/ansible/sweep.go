@@ -31,6 +31,9 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 	for {
+		if err := b.importRegistries(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("cannot import bundles of registries", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -56,6 +59,7 @@ func (b *broker) sweep(ctx context.Context) error {
 			errs = append(errs, fmt.Errorf("continue operation of instance %q: %w", rec.ID, err))
 		}
 	}
+	errs = append(errs, b.sweepHeld(ctx))
 	sandboxes, err := b.kube.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: sandboxLabel})
 	if err != nil {
 		return errors.Join(append(errs, fmt.Errorf("list sandboxes: %w", err))...)

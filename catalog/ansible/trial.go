@@ -51,8 +51,9 @@ func (t Trial) Run(ctx context.Context) error {
 	if b.kube, err = kubernetes.NewForConfig(t.Config); err == nil {
 		b.images, err = imageclient.NewForConfig(t.Config)
 	}
+	t.WhiteList, t.BlackList = []string{""}, nil // every name
 	if err == nil {
-		b.allow, err = compile([]string{""}) // every name
+		b.origins, err = origins(t.Options)
 	}
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)

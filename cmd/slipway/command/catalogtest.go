@@ -35,8 +35,8 @@ func catalogTestCommand(opts *options) *cobra.Command {
 					return fmt.Errorf("read --parameters: %w", err)
 				}
 			}
-			settings := h.Master.AnsibleServiceBrokerConfig
-			trial.Namespaces, trial.SandboxRole, trial.KeepNamespace = settings.Namespaces, settings.SandboxRole, keep
+			trial.Options = h.AnsibleOptions()
+			trial.KeepNamespace, trial.KeepNamespaceOnError = keep, false
 			trial.Bundle, trial.Output = args[0], cmd.OutOrStdout()
 			if err := trial.Run(cmd.Context()); err != nil {
 				return err

@@ -22,6 +22,21 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
+// bundleImage returns a bundle without a program. text is the content of its apb.yml.
+func bundleImage(t *testing.T, text string) v1.Image {
+	t.Helper()
+	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
+		Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			Labels: map[string]string{"com.redhat.apb.spec": base64.StdEncoding.EncodeToString([]byte(text)), "com.redhat.apb.runtime": "2"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
 // pushBundle pushes a bundle without a program to the project openshift. text is the content of its
 // apb.yml.
 func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
@@ -32,13 +47,7 @@ func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 			t.Fatal(err)
 		}
 	}
-	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		Architecture: runtime.GOARCH, OS: "linux", RootFS: v1.RootFS{Type: "layers"},
-		Config: v1.Config{
-			Labels: map[string]string{"com.redhat.apb.spec": base64.StdEncoding.EncodeToString([]byte(text)), "com.redhat.apb.runtime": "2"},
-		},
-	})
-	must(err)
+	image := bundleImage(t, text)
 	reference, err := name.ParseReference(fmt.Sprintf("%s:5000/openshift/%s:latest", c.Address, stream))
 	must(err)
 	roots := x509.NewCertPool()

@@ -1,0 +1,196 @@
+package ansible
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	imagev1 "github.com/openshift/api/image/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/registryclient"
+)
+
+// Types of registries.
+const (
+	// LocalRegistry is the cluster's own registry.
+	LocalRegistry = "local_openshift"
+	// ImageRegistry is a registry whose images are listed in the configuration.
+	ImageRegistry = "openshift"
+	// OrganizationRegistry is a registry in which all images of an organization can be bundles.
+	OrganizationRegistry = "dockerhub"
+)
+
+// Registry is a registry whose images can be bundles. The names of bundles are selected as those of
+// [Options], by the last component of the image's name.
+//
+// Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
+// Configuration, Registry Configuration.
+type Registry struct {
+	Name, Type string
+	// Namespaces lists the projects of a LocalRegistry.
+	Namespaces []string
+	// Server is the host of another registry, with its port.
+	Server string
+	// Organization is the path of an OrganizationRegistry's images.
+	Organization string
+	// Images are the names of images without tags, relative to Server. Tag is the tag of all images.
+	Images []string
+	Tag    string
+	// Insecure accepts a server without a valid certificate.
+	Insecure             bool
+	WhiteList, BlackList []string
+}
+
+// Labels and annotations of image streams that the broker creates for other registries.
+const (
+	// registryLabel contains the name of the registry.
+	registryLabel = "slipway.openshift.io/ansible-registry"
+	// imageAnnotation contains the last component of the image's name.
+	imageAnnotation = "slipway.openshift.io/ansible-image"
+)
+
+// origin is a set of image streams that can be bundles.
+type origin struct {
+	namespace string
+	// selector selects the streams of the origin by their labels.
+	selector    string
+	allow, deny []*regexp.Regexp
+}
+
+// origins returns the origins of bundles: the projects in the options, and the registries.
+func origins(options Options) (all []origin, err error) {
+	add := func(namespace, selector string, white, black []string) error {
+		allow, err := compile(white)
+		if err != nil {
+			return err
+		}
+		deny, err := compile(black)
+		all = append(all, origin{namespace, selector, allow, deny})
+		return err
+	}
+	for _, project := range options.Namespaces {
+		if err := add(project, "!"+registryLabel, options.WhiteList, options.BlackList); err != nil {
+			return nil, err
+		}
+	}
+	for _, r := range options.Registries {
+		projects, selector := r.Namespaces, "!"+registryLabel
+		if r.Type != LocalRegistry {
+			projects, selector = []string{namespace}, registryLabel+"="+r.Name
+		}
+		for _, project := range projects {
+			if err := add(project, selector, r.WhiteList, r.BlackList); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// offers reports whether the white and black lists allow the name of an image. If both lists are
+// empty, nothing is offered.
+//
+// Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
+// Configuration.
+func (o origin) offers(name string) bool {
+	allowed := matches(o.allow, name) || len(o.allow) == 0 && len(o.deny) > 0
+	return allowed && !matches(o.deny, name)
+}
+
+func matches(expressions []*regexp.Regexp, name string) bool {
+	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
+}
+
+// importRegistries creates the missing image streams for the images of other registries. The
+// cluster imports them, and again when they change. The cluster's registry then serves the images,
+// so that the bundles' pods need no credentials for the other registry.
+func (b *broker) importRegistries(ctx context.Context) error {
+	var errs []error
+	for i := range b.options.Registries {
+		r := &b.options.Registries[i]
+		if r.Type == LocalRegistry {
+			continue
+		}
+		if err := b.importRegistry(ctx, r); err != nil {
+			errs = append(errs, fmt.Errorf("registry %q: %w", r.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (b *broker) importRegistry(ctx context.Context, r *Registry) error {
+	images, err := r.Images, error(nil)
+	if r.Type == OrganizationRegistry {
+		images, err = b.organization(ctx, r)
+	}
+	if err != nil {
+		return err
+	}
+	all, err := origins(Options{Registries: []Registry{*r}})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, image := range images {
+		if all[0].offers(path.Base(image)) {
+			errs = append(errs, b.importImage(ctx, r, image))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// organization returns the names of the images of a registry's organization.
+func (b *broker) organization(ctx context.Context, r *Registry) ([]string, error) {
+	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list credentials of registries: %w", err)
+	}
+	account, err := b.options.Pool.Open(namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer account.Close()
+	client := b.options.Pool.Client(account, r.Insecure)
+	// An invalid secret does not hide the credentials in the others.
+	client.Keychain, _ = registryclient.KeychainOf(secrets.Items)
+	return client.Repositories(ctx, r.Server, strings.Trim(r.Organization, "/")+"/")
+}
+
+var notInStreams = regexp.MustCompile(`[^a-z0-9]+`)
+
+// importImage creates or updates the image stream for an image.
+func (b *broker) importImage(ctx context.Context, r *Registry, image string) error {
+	stream := &imagev1.ImageStream{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        r.Name + "-" + strings.Trim(notInStreams.ReplaceAllString(image, "-"), "-"),
+			Labels:      map[string]string{registryLabel: r.Name},
+			Annotations: map[string]string{imageAnnotation: path.Base(image)},
+		},
+		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{{
+			Name: bundleTag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: r.Server + "/" + image + ":" + r.Tag},
+			ImportPolicy:    imagev1.TagImportPolicy{Insecure: r.Insecure, Scheduled: true},
+			ReferencePolicy: imagev1.TagReferencePolicy{Type: imagev1.LocalTagReferencePolicy},
+		}}},
+	}
+	streams := b.images.ImageStreams(namespace)
+	existing, err := streams.Get(ctx, stream.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		_, err = streams.Create(ctx, stream, metav1.CreateOptions{})
+	case err == nil && (len(existing.Spec.Tags) != 1 || existing.Spec.Tags[0].From == nil || existing.Spec.Tags[0].From.Name != stream.Spec.Tags[0].From.Name ||
+		existing.Spec.Tags[0].ImportPolicy.Insecure != r.Insecure):
+		existing.Spec.Tags = stream.Spec.Tags
+		_, err = streams.Update(ctx, existing, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("store image stream %q: %w", stream.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/test/kit"
+)
+
+// bundleRegistry starts a registry that contains bundles with the given names.
+func bundleRegistry(t *testing.T, c *kit.Cluster, names ...string) (host string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)))}
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close() })
+	for _, bundle := range names {
+		tag, err := name.NewTag(listener.Addr().String()+"/"+bundle+":stable", name.Insecure)
+		if err == nil {
+			err = remote.Write(tag, bundleImage(t, strings.ReplaceAll(refusedSpec, "rights-apb", bundle[strings.LastIndex(bundle, "/")+1:])))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return listener.Addr().String()
+}
+
+// configureRegistries changes the broker's registries until the test ends.
+func configureRegistries(t *testing.T, c *kit.Cluster, registries string) {
+	t.Helper()
+	before, err := os.ReadFile(c.MasterFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var master map[string]any
+	if err := yaml.Unmarshal(before, &master); err != nil {
+		t.Fatal(err)
+	}
+	var broker map[string]any
+	if err := yaml.Unmarshal([]byte(registries), &broker); err != nil {
+		t.Fatal(err)
+	}
+	master["ansibleServiceBrokerConfig"] = broker
+	changed, err := yaml.Marshal(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply := func(content []byte) {
+		t.Helper()
+		if err := os.WriteFile(c.MasterFile(), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c.Kill("control-plane")
+		c.WaitFor("the API server", func(context.Context) error {
+			_, err := c.TryOC("get", "--raw", "/readyz")
+			return err
+		})
+	}
+	t.Cleanup(func() { apply(before) })
+	apply(changed)
+}
+
+func TestBundlesOfOtherRegistriesAreOffered(t *testing.T) {
+	c := kit.Shared(t)
+	host := bundleRegistry(t, c, "team/listed-apb", "team/unlisted-apb", "hub/first-apb", "hub/second-apb", "hub/tool", "stranger/third-apb")
+	pushBundle(t, c, "own-apb", strings.ReplaceAll(refusedSpec, "rights-apb", "own-apb"))
+	configureRegistries(t, c, fmt.Sprintf(`
+namespaces: []
+registries:
+- {name: listed, type: openshift, url: "https://%[1]s", images: [team/listed-apb], tag: stable, insecure: true}
+- {name: hub, type: dockerhub, url: "https://%[1]s", org: hub, tag: stable, insecure: true, blackList: [^second-]}
+- {name: own, type: local_openshift, namespaces: [openshift], whiteList: [^own-apb$]}
+`, host))
+	for _, class := range []string{"listed-apb", "first-apb", "own-apb"} {
+		relist(c, class)
+	}
+	classes := c.OC("get", "clusterserviceclasses", "-o", "jsonpath={.items[*].spec.externalName}")
+	for _, class := range []string{"unlisted-apb", "second-apb", "third-apb"} {
+		if strings.Contains(classes, class) {
+			t.Errorf("the broker offers %s: %s", class, classes)
+		}
+	}
+	// The cluster's registry serves the image.
+	const broker = "openshift-ansible-service-broker"
+	images := c.OC("get", "bundles.automationbroker.io", "-n", broker, "-o", `jsonpath={range .items[*]}{.spec.fqName} {.spec.image}{"\n"}{end}`)
+	if !strings.Contains(images, "listed-apb docker-registry.default.svc:5000/"+broker+"/listed-team-listed-apb@sha256:") {
+		t.Errorf("the images are\n%s", images)
+	}
+}
