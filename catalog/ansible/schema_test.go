@@ -120,16 +120,13 @@ func TestListsChooseBundles(t *testing.T) {
 		"both":       {[]string{"-apb$"}, []string{"^test-"}, "db-apb"},
 		"other name": {[]string{"^none$"}, []string{"^test-"}, ""},
 	} {
-		b := &broker{}
-		var err, denyErr error
-		b.allow, err = compile(tt.white)
-		b.deny, denyErr = compile(tt.black)
-		if err != nil || denyErr != nil {
-			t.Fatal(err, denyErr)
+		all, err := origins(Options{Registries: []Registry{{Name: "hub", Type: ImageRegistry, WhiteList: tt.white, BlackList: tt.black}}})
+		if err != nil {
+			t.Fatal(err)
 		}
 		var got []string
 		for _, stream := range []string{"db-apb", "nginx", "test-apb"} {
-			if b.offers(stream) {
+			if all[0].offers(stream) {
 				got = append(got, stream)
 			}
 		}
