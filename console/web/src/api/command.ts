@@ -2,62 +2,74 @@ import { channels, execProtocol, execURL, failureOf } from './exec';
 
 /** Output is the output of a command. */
 export interface Output {
-  stdout: Uint8Array<ArrayBuffer>;
+  stdout: Blob;
   stderr: string;
 }
 
-/** CommandOptions describe a command and where it runs. limit is its maximum output, in bytes. */
+/** CommandOptions describe a command and where it runs. */
 export interface CommandOptions {
   namespace: string;
   pod: string;
   container: string;
   command: string[];
-  stdin?: Uint8Array;
-  limit: number;
+  stdin?: Blob;
+  /** progress gets the number of bytes that the command has read or written. */
+  progress?: (bytes: number) => void;
+  /** signal ends the connection. */
+  signal?: AbortSignal;
 }
-
-/** OutputTooLarge means that a command has exceeded its output limit. */
-export class OutputTooLarge extends Error {}
 
 const chunkSize = 64 << 10;
 const maxBuffered = 1 << 20;
 const drainInterval = 20;
 
 /**
+ * maxLoose limits the output in the memory of the page, in bytes. Browsers store large blobs on disk.
+ */
+const maxLoose = 8 << 20;
+
+/** maxErrors limits the text that a command writes to its standard error, in bytes. */
+const maxErrors = 64 << 10;
+
+/**
  * runCommand runs a command in a container without a terminal. It throws the error that a failure
  * reports.
  */
-export function runCommand({ namespace, pod, container, command, stdin, limit }: CommandOptions): Promise<Output> {
+export function runCommand({ namespace, pod, container, command, stdin, progress, signal }: CommandOptions): Promise<Output> {
   return new Promise((resolve, reject) => {
     const query = new URLSearchParams({ container, stdin: String(stdin !== undefined), stdout: 'true', stderr: 'true' });
     command.forEach((word) => query.append('command', word));
     const socket = new WebSocket(execURL(namespace, pod, query), execProtocol);
     socket.binaryType = 'arraybuffer';
-    const parts: Uint8Array[] = [];
-    const errors: Uint8Array[] = [];
-    let size = 0;
+    const output = new Collected();
+    const errors: BlobPart[] = [];
+    let errorSize = 0;
     let failure: string | undefined = 'the connection was closed';
-    socket.onopen = () => void (stdin && sendAll(socket, stdin));
+    const fail = (cause: unknown) => {
+      reject(cause instanceof Error ? cause : new Error(String(cause)));
+      socket.close();
+    };
+    signal?.addEventListener('abort', () => fail(signal.reason));
+    socket.onopen = () => void (stdin && sendAll(socket, stdin, progress).catch(fail));
     socket.onmessage = (message) => {
       const data = new Uint8Array(message.data as ArrayBuffer);
       const content = data.subarray(1);
-      const list = data[0] === channels.stdout ? parts : data[0] === channels.stderr ? errors : undefined;
-      if (list) {
-        size += content.length;
-        if (size > limit) {
-          reject(new OutputTooLarge());
-          socket.close();
-          return;
+      if (data[0] === channels.stdout) {
+        output.add(content);
+        if (!stdin) {
+          progress?.(output.size);
         }
-        list.push(content);
+      } else if (data[0] === channels.stderr && errorSize < maxErrors) {
+        errorSize += content.length;
+        errors.push(content);
       } else if (data[0] === channels.status) {
         failure = failureOf(new TextDecoder().decode(content));
       }
     };
-    socket.onclose = () => {
-      const stderr = new TextDecoder().decode(concat(errors));
+    socket.onclose = async () => {
+      const stderr = await new Blob(errors).text();
       if (failure === undefined) {
-        resolve({ stdout: concat(parts), stderr });
+        resolve({ stdout: output.blob(), stderr });
       } else {
         reject(new Error(stderr.trim() || failure));
       }
@@ -65,23 +77,39 @@ export function runCommand({ namespace, pod, container, command, stdin, limit }:
   });
 }
 
+/** Collected is the output of a command. */
+class Collected {
+  size = 0;
+  private stored = new Blob();
+  private loose: BlobPart[] = [];
+  private looseSize = 0;
+
+  add(content: Uint8Array<ArrayBuffer>): void {
+    this.size += content.length;
+    this.looseSize += content.length;
+    this.loose.push(content);
+    if (this.looseSize > maxLoose) {
+      this.blob();
+    }
+  }
+
+  blob(): Blob {
+    this.stored = new Blob([this.stored, ...this.loose]);
+    this.loose = [];
+    this.looseSize = 0;
+    return this.stored;
+  }
+}
+
 /** sendAll sends the standard input, no faster than the network accepts it, and closes it. */
-async function sendAll(socket: WebSocket, stdin: Uint8Array): Promise<void> {
-  for (let start = 0; start < stdin.length && socket.readyState === WebSocket.OPEN; start += chunkSize) {
+async function sendAll(socket: WebSocket, stdin: Blob, progress?: (bytes: number) => void): Promise<void> {
+  for (let start = 0; start < stdin.size && socket.readyState === WebSocket.OPEN; start += chunkSize) {
     while (socket.bufferedAmount > maxBuffered) {
       await new Promise((resolve) => setTimeout(resolve, drainInterval));
     }
-    socket.send(concat([new Uint8Array([channels.stdin]), stdin.subarray(start, start + chunkSize)]));
+    const end = Math.min(start + chunkSize, stdin.size);
+    socket.send(await new Blob([new Uint8Array([channels.stdin]), stdin.slice(start, end)]).arrayBuffer());
+    progress?.(end);
   }
   socket.send(new Uint8Array([channels.close, channels.stdin]));
-}
-
-function concat(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    all.set(part, at);
-    at += part.length;
-  }
-  return all;
 }

@@ -3,6 +3,12 @@ export function download(name: string, content: string): void {
   saveFile(name, new Blob([content], { type: 'text/plain' }));
 }
 
+/**
+ * addressLifetime is the time in milliseconds after which the address of a file is revoked. Browsers
+ * read the content after the click has ended.
+ */
+const addressLifetime = 60_000;
+
 /** saveFile saves content as a file. */
 export function saveFile(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
@@ -10,5 +16,5 @@ export function saveFile(name: string, content: Blob): void {
   link.href = address;
   link.download = name;
   link.click();
-  URL.revokeObjectURL(address);
+  setTimeout(() => URL.revokeObjectURL(address), addressLifetime);
 }

@@ -1,7 +1,9 @@
 import { Button, FileUpload, Form, FormGroup, TextInput } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
-import { OutputTooLarge, runCommand } from '../../api/command';
+import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { runCommand } from '../../api/command';
+import { bytes } from '../../api/image';
+import { text } from '../../text/en';
 import { tools } from '../../text/tools';
 import { DataTable } from '../../ui/DataTable';
 import { saveFile } from '../../ui/download';
@@ -13,9 +15,14 @@ import { WithContainer } from './WithContainer';
 
 const t = tools.files;
 
-/** maxFile limits a file, which is in the memory of the page, and maxEntries a directory. */
-const maxFile = 32 << 20;
+/** maxEntries limits the entries of a directory that are shown. */
 const maxEntries = 1000;
+
+/**
+ * writeCommand writes its standard input to a file. The shell must remain: containerd closes the
+ * standard input of a command when all its processes have closed their standard output.
+ */
+const writeCommand = 'cat > "$1" && true';
 
 /** Files is the tab with the files of a container. */
 export default function Files({ project = '', object }: TabProps) {
@@ -31,17 +38,24 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
   const [directory, setDirectory] = useState('/tmp');
   const [entered, setEntered] = useState(directory);
   const [written, setWritten] = useState('');
-  const { isDone, error, send, reset } = useRequest();
-  const run = async (command: string[], stdin?: Uint8Array) => {
+  const [transfer, setTransfer] = useState<{ name: string; size: number }>();
+  const { isBusy, isDone, error, send, reset } = useRequest();
+  const ended = useRef<AbortController>(undefined);
+  useEffect(() => () => ended.current?.abort(new Error(t.canceled)), []);
+  const run = (command: string[]) => runCommand({ namespace, pod, container, command });
+  /** copy runs a command that copies a file, shows its progress, and lets the user cancel it. */
+  const copy = async (name: string, command: string[], stdin?: Blob) => {
+    const { signal } = (ended.current = new AbortController());
+    setTransfer({ name, size: 0 });
     try {
-      return await runCommand({ namespace, pod, container, command, stdin, limit: maxFile });
-    } catch (cause) {
-      throw cause instanceof OutputTooLarge ? new Error(t.tooLarge) : cause;
+      return await runCommand({ namespace, pod, container, command, stdin, signal, progress: (size) => setTransfer({ name, size }) });
+    } finally {
+      setTransfer(undefined);
     }
   };
   const list = useQuery({
     queryKey: ['files', namespace, pod, container, directory],
-    queryFn: async () => new TextDecoder().decode((await run(['ls', '-1Ap', '--', directory])).stdout).split('\n').filter(Boolean),
+    queryFn: async () => (await (await run(['ls', '-1Ap', '--', directory])).stdout.text()).split('\n').filter(Boolean),
     gcTime: 0,
     retry: false,
   });
@@ -53,16 +67,13 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
   };
   const save = (name: string) => {
     setWritten('');
-    send(async () => saveFile(name, new Blob([(await run(['cat', '--', join(directory, name)])).stdout])));
+    send(async () => saveFile(name, (await copy(name, ['cat', '--', join(directory, name)])).stdout));
   };
   const upload = (file: File) => {
     const target = join(directory, file.name);
     setWritten(target);
     send(async () => {
-      if (file.size > maxFile) {
-        throw new Error(t.tooLarge);
-      }
-      await run(['sh', '-c', 'cat > "$1"', 'sh', target], new Uint8Array(await file.arrayBuffer()));
+      await copy(file.name, ['sh', '-c', writeCommand, 'sh', target], file);
       await list.refetch();
     });
   };
@@ -77,9 +88,17 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
           <TextInput id="files-directory" value={entered} onChange={(_, value) => setEntered(value)} autoComplete="off" />
         </FormGroup>
         <FormGroup label={t.upload} fieldId="files-upload">
-          <FileUpload id="files-upload" hideDefaultPreview browseButtonText={t.upload} filenamePlaceholder="" filenameAriaLabel={t.upload} isClearButtonDisabled onFileInputChange={(_, file) => upload(file)} />
+          <FileUpload id="files-upload" hideDefaultPreview browseButtonText={t.upload} filenamePlaceholder="" filenameAriaLabel={t.upload} isClearButtonDisabled isDisabled={isBusy} onFileInputChange={(_, file) => upload(file)} />
         </FormGroup>
       </Form>
+      {transfer && (
+        <p>
+          {t.transferred(transfer.name, bytes(transfer.size))}{' '}
+          <Button variant="link" isInline onClick={() => ended.current?.abort(new Error(t.canceled))}>
+            {text.cancel}
+          </Button>
+        </p>
+      )}
       <Outcome error={error ?? list.error} isDone={isDone && written !== ''} done={t.uploaded(written)} />
       {list.isPending ? (
         <Loading />
@@ -101,7 +120,7 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
                       {t.open}
                     </Button>
                   ) : (
-                    <Button variant="link" isInline onClick={() => save(name)}>
+                    <Button variant="link" isInline isDisabled={isBusy} onClick={() => save(name)}>
                       {t.download(name)}
                     </Button>
                   ),
