@@ -107,13 +107,13 @@ func hook(config *app.Config, server *apiserver.Server) error {
 	front.AuditBackend = hideTokens(front.AuditBackend)
 	build := front.BuildHandlerChainFunc
 	requester := requesters(config.KubeAPIs.ControlPlane.VersionedInformers.Core().V1().Namespaces().Lister())
-	costs := apiserver.NewCosts(payer(requester))
+	costs, shares := apiserver.NewCosts(payer(requester)), newControllerShares(requester)
 	front.BuildHandlerChainFunc = func(api http.Handler, config *genericserver.Config) http.Handler {
 		own := *config
 		if own.FlowControl != nil {
 			own.FlowControl = costs.ReceiveFirst(own.FlowControl)
 		}
-		return server.Filter(apiserver.Receive(build(markTenant(requester, server.Serve(costs.Bound(api))), &own)),
+		return server.Filter(apiserver.Receive(build(markTenant(requester, shares.limit(server.Serve(costs.Bound(api)))), &own)),
 			func(public http.Handler) http.Handler { return apiserver.PublicChain(markPublic(public), config) })
 	}
 	return nil

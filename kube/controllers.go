@@ -73,7 +73,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.SecureServing.BindPort = 0
 	opts.Generic.ClientConnection.Kubeconfig = c.Kubeconfig
-	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = 200, 400
+	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = controllersRate, controllersBurst // shared by controllerShares
 	opts.Generic.LeaderElection.LeaderElect = false
 	opts.Generic.Debugging.EnableProfiling = false
 	opts.Generic.Controllers = []string{

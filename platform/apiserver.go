@@ -7,10 +7,12 @@ import (
 	"strings"
 
 	"github.com/slipway-platform/slipway/admission/node"
+	"github.com/slipway-platform/slipway/admission/ownerlimit"
 	"github.com/slipway-platform/slipway/admission/pod"
 	"github.com/slipway-platform/slipway/admission/podcost"
 	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/admission/replicalimit"
+	"github.com/slipway-platform/slipway/admission/schedulinglimit"
 	"github.com/slipway-platform/slipway/admission/servicelimit"
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/apigroup/apps"
@@ -117,7 +119,9 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		reach.Feature(h.networks()),
 		servicelimit.Feature(),
 		replicalimit.Feature(),
+		ownerlimit.Feature(),
 		podcost.Feature(kube.ExpandReferences),
+		schedulinglimit.Feature(),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),

@@ -1,0 +1,149 @@
+// Package schedulinglimit limits the work of the scheduler for the pods of a user.
+//
+// The scheduler places one pod at a time. For each change of a pod in any project, it evaluates the
+// affinity of all pods that it could not place, and it then tries to place some of them again. A few
+// hundred pods with thousands of terms would delay the pods of all projects by minutes.
+package schedulinglimit
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	projectv1 "github.com/openshift/api/project/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Name is the name of the admission plugin in messages.
+const Name = "slipway.io/SchedulingLimit"
+
+const (
+	// maxPod is the maximum cost of a pod: the number of terms, requirements and values in its
+	// affinity, topology spread constraints, tolerations and node selector.
+	maxPod = 1000
+	// maxWaiting is the maximum cost of all pods of a user that are not on a node yet. The scheduler
+	// needs about 3 µs for each unit.
+	maxWaiting = 50_000
+)
+
+// Feature returns the plugin.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },
+	}}}
+}
+
+// plugin is the admission plugin.
+type plugin struct {
+	*admission.Handler
+	pods       corelisters.PodLister
+	namespaces corelisters.NamespaceLister
+}
+
+var (
+	_ admission.ValidationInterface                = &plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &plugin{}
+)
+
+func newPlugin() *plugin {
+	return &plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetExternalKubeInformerFactory stores the listers.
+func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	pods, namespaces := factory.Core().V1().Pods(), factory.Core().V1().Namespaces()
+	p.pods, p.namespaces = pods.Lister(), namespaces.Lister()
+	p.SetReadyFunc(func() bool { return pods.Informer().HasSynced() && namespaces.Informer().HasSynced() })
+}
+
+// ValidateInitialization returns an error if there are no listers.
+func (p *plugin) ValidateInitialization() error {
+	if p.pods == nil {
+		return fmt.Errorf("initialize admission plugin %s: no informers", Name)
+	}
+	return nil
+}
+
+// Validate rejects a pod whose placement is too expensive, alone or together with its user's other
+// waiting pods. An update can only add node affinity to a pod with scheduling gates.
+func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil
+	}
+	cost := costOf(&pod.Spec)
+	if old, ok := a.GetOldObject().(*corev1.Pod); cost == 0 || ok && cost <= costOf(&old.Spec) {
+		return nil
+	}
+	if cost > maxPod {
+		return admission.NewForbidden(a, fmt.Errorf("the affinity, topology spread constraints, tolerations and node selector of the pod have %d terms, requirements and values, the limit is %d: use labels that combine several conditions", cost, maxPod))
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, fmt.Errorf("the caches of pods are not ready; try again"))
+	}
+	waiting, err := p.waiting(a.GetNamespace(), a.GetName())
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	if waiting+cost > maxWaiting {
+		return admission.NewForbidden(a, fmt.Errorf("the affinity of the pod has %d terms, requirements and values, and the waiting pods of its owner's projects have %d others, "+
+			"which together exceed the limit of %d: wait until these pods are on nodes, or delete them", cost, waiting, maxWaiting))
+	}
+	return nil
+}
+
+// waiting returns the cost of the pods that are not on a node, in all projects of a project's owner,
+// without the pod with the given name.
+func (p *plugin) waiting(project, name string) (cost int, err error) {
+	projects, err := p.projectsOf(project)
+	if err != nil {
+		return 0, err
+	}
+	for _, owned := range projects {
+		pods, err := p.pods.Pods(owned).List(labels.Everything())
+		if err != nil {
+			return 0, fmt.Errorf("list pods: %w", err)
+		}
+		for _, pod := range pods {
+			if pod.Spec.NodeName == "" && !isFinished(pod) && !(owned == project && pod.Name == name) {
+				cost += costOf(&pod.Spec)
+			}
+		}
+	}
+	return cost, nil
+}
+
+func isFinished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// projectsOf returns all projects of the user who requested a project. A project without a requester
+// has no others.
+func (p *plugin) projectsOf(project string) ([]string, error) {
+	namespace, err := p.namespaces.Get(project)
+	if err != nil || requesterOf(namespace) == "" {
+		return []string{project}, nil //nolint:nilerr // the project is newer than the cache
+	}
+	all, err := p.namespaces.List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("list projects: %w", err)
+	}
+	var owned []string
+	for _, other := range all {
+		if requesterOf(other) == requesterOf(namespace) {
+			owned = append(owned, other.Name)
+		}
+	}
+	return owned, nil
+}
+
+func requesterOf(namespace *corev1.Namespace) string {
+	return namespace.Annotations[projectv1.ProjectRequesterAnnotation]
+}

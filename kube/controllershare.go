@@ -1,0 +1,92 @@
+package kube
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// controllerRate and controllerBurst limit the requests per second that one of upstream's
+	// controllers sends for the projects of one user.
+	controllerRate  = 200
+	controllerBurst = 1000
+	// controllersRate and controllersBurst limit the requests per second of each controller. The
+	// share of a user must be a small part of it.
+	controllersRate  = 4000
+	controllersBurst = 8000
+	// controllerAccounts is the prefix of the users as which upstream's controllers run.
+	controllerAccounts = "system:serviceaccount:kube-system:"
+)
+
+// controllerShares limits the requests of each upstream controller for each user's projects.
+//
+// Upstream's controllers process the objects of all projects in one queue, and their clients delay
+// requests above a rate. Therefore, one project with many changes would delay a controller's work in
+// all other projects. Requests above a user's share fail instead, so that the controller continues
+// with the next object and retries later.
+type controllerShares struct {
+	requester func(project string) string
+	clock     clock.PassiveClock
+
+	mu     sync.Mutex
+	shares map[controllerShare]*rate.Limiter
+}
+
+type controllerShare struct{ controller, tenant string }
+
+func newControllerShares(requester func(project string) string) *controllerShares {
+	return &controllerShares{requester: requester, clock: clock.RealClock{}, shares: map[controllerShare]*rate.Limiter{}}
+}
+
+// limit rejects requests above a share.
+func (s *controllerShares) limit(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, ok := request.RequestInfoFrom(r.Context())
+		caller, authenticated := request.UserFrom(r.Context())
+		if ok && authenticated && info.Namespace != "" {
+			if name, ok := strings.CutPrefix(caller.GetName(), controllerAccounts); ok && !s.take(name, info.Namespace) {
+				// Without a number of seconds, the client does not retry, which would occupy the controller.
+				busy := apierrors.NewTooManyRequests("the controller has many changes to make for the user of project "+info.Namespace, 0)
+				version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
+				responsewriters.ErrorNegotiated(busy, legacyscheme.Codecs, version, w, r)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// take reports whether a controller's request in a project is within the share of the project's
+// user.
+func (s *controllerShares) take(controller, project string) bool {
+	name := projectTenant(project)
+	if name == "" {
+		return true
+	}
+	if owner := ownerOf(name, s.requester); owner != "" {
+		name = owner
+	}
+	key, now := controllerShare{controller, name}, s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	limiter, ok := s.shares[key]
+	if !ok {
+		for other, unused := range s.shares {
+			if unused.TokensAt(now) >= controllerBurst {
+				delete(s.shares, other)
+			}
+		}
+		limiter = rate.NewLimiter(controllerRate, controllerBurst)
+		s.shares[key] = limiter
+	}
+	return limiter.AllowN(now, 1)
+}
