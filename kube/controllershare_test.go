@@ -40,6 +40,7 @@ func TestControllerRejectsWorkAboveUsersShare(t *testing.T) {
 		"a project's account":         {"system:serviceaccount:requested-a:default", "requested-a"},
 		"the user":                    {"alice", "requested-a"},
 		"a namespace of the platform": {collector, "openshift-infra"},
+		"the deletion of a project":   {controllerAccounts + namespaceController, "requested-a"},
 		"no namespace":                {collector, ""},
 	} {
 		if w := s.ask(t, other[0], other[1]); w.Code != http.StatusOK {

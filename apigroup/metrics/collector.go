@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"sigs.k8s.io/metrics-server/pkg/storage"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -41,9 +43,11 @@ func (c *Collector) Name() string { return "resource-metrics" }
 
 // Run reads metrics from all nodes periodically until ctx is done.
 func (c *Collector) Run(ctx context.Context, ready func()) error {
+	pods := c.Deps.Informers.Core().V1().Pods().Lister()
+	c.Deps.Start()
 	ready()
 	for {
-		c.collect(ctx)
+		c.collect(ctx, pods)
 		wait := interval
 		if !c.Usage.storage.Ready() {
 			wait = firstInterval
@@ -58,13 +62,13 @@ func (c *Collector) Run(ctx context.Context, ready func()) error {
 
 // collect reads metrics from all nodes. A node that does not respond has no usage until the next
 // successful reading.
-func (c *Collector) collect(ctx context.Context) {
+func (c *Collector) collect(ctx context.Context, pods corelisters.PodLister) {
 	nodes, err := c.Deps.Kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		slog.Warn("cannot list nodes to read their usage", "error", err)
 		return
 	}
-	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
+	batch := newBatch()
 	var mu sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(concurrency)
@@ -74,7 +78,7 @@ func (c *Collector) collect(ctx context.Context) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				err = parse(bytes.NewReader(reading), node.Name, batch)
+				err = add(bytes.NewReader(reading), node.Name, pods, batch)
 			}
 			if err != nil && ctx.Err() == nil {
 				slog.Debug("cannot read usage of node", "node", node.Name, "error", err)
@@ -103,4 +107,24 @@ func (c *Collector) read(ctx context.Context, node string) ([]byte, error) {
 		err = fmt.Errorf("the reading is larger than %d bytes", maxReading)
 	}
 	return reading, err
+}
+
+func newBatch() *storage.MetricsBatch {
+	return &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
+}
+
+// add adds a node's reading to batch. It ignores pods that are not on the node: autoscalers react to
+// the usage, so that a host could otherwise scale the workloads of other hosts.
+func add(reading io.Reader, node string, pods corelisters.PodLister, batch *storage.MetricsBatch) error {
+	own := newBatch()
+	if err := parse(reading, node, own); err != nil {
+		return err
+	}
+	maps.Copy(batch.Nodes, own.Nodes)
+	for name, point := range own.Pods {
+		if pod, err := pods.Pods(name.Namespace).Get(name.Name); err == nil && pod.Spec.NodeName == node {
+			batch.Pods[name] = point
+		}
+	}
+	return nil
 }

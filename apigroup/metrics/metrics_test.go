@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/metrics/pkg/apis/metrics/v1beta1"
-	"sigs.k8s.io/metrics-server/pkg/storage"
 
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -49,7 +49,7 @@ scrape_error 0
 // store stores a reading of node host1.
 func store(t *testing.T, usage *Usage, text string) {
 	t.Helper()
-	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
+	batch := newBatch()
 	if err := parse(strings.NewReader(text), "host1", batch); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +105,23 @@ func TestUsageIsComputedFromTwoReadings(t *testing.T) {
 	}
 	if _, err := p.Get(ctx, "web-3", nil); !apierrors.IsNotFound(err) {
 		t.Errorf("missing pod: %v, want not found", err)
+	}
+}
+
+func TestUsageOfPodsOnOtherNodesIsIgnored(t *testing.T) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	err := indexer.Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1"}, Spec: corev1.PodSpec{NodeName: "host1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, want := range map[string]int{"host1": 1, "host2": 0} {
+		batch := newBatch()
+		if err := add(strings.NewReader(reading(time.Now(), 1)), node, corelisters.NewPodLister(indexer), batch); err != nil {
+			t.Fatal(err)
+		}
+		if len(batch.Pods) != want || len(batch.Nodes) != 1 {
+			t.Errorf("%s reports the usage of %d pods and %d nodes, want %d and 1", node, len(batch.Pods), len(batch.Nodes), want)
+		}
 	}
 }
 
@@ -187,7 +204,7 @@ func TestTableHasUsage(t *testing.T) {
 }
 
 func TestMalformedReadingIsRejected(t *testing.T) {
-	batch := &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
+	batch := newBatch()
 	if err := parse(strings.NewReader("<html>"), "host1", batch); err == nil || len(batch.Nodes) > 0 {
 		t.Errorf("malformed reading: %v, nodes %v", err, batch.Nodes)
 	}
