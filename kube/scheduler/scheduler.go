@@ -52,6 +52,8 @@ func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguratio
 	if s.DisablePreemption {
 		disablePreemption(scheduler)
 	}
+	sort(scheduler)
+	plugins[newPodsFirstName] = newNewPodsFirst
 	adapt(scheduler, connection.Kubeconfig)
 	text, err := yaml.Marshal(scheduler)
 	if err != nil {
@@ -74,14 +76,7 @@ func adapt(scheduler *configv1.KubeSchedulerConfiguration, kubeconfig string) {
 const preemption = "DefaultPreemption"
 
 func disablePreemption(scheduler *configv1.KubeSchedulerConfiguration) {
-	if len(scheduler.Profiles) == 0 {
-		scheduler.Profiles = []configv1.KubeSchedulerProfile{{}}
-	}
-	for i := range scheduler.Profiles {
-		profile := &scheduler.Profiles[i]
-		if profile.Plugins == nil {
-			profile.Plugins = &configv1.Plugins{}
-		}
-		profile.Plugins.MultiPoint.Disabled = append(profile.Plugins.MultiPoint.Disabled, configv1.Plugin{Name: preemption})
+	for _, plugins := range profilePlugins(scheduler) {
+		plugins.MultiPoint.Disabled = append(plugins.MultiPoint.Disabled, configv1.Plugin{Name: preemption})
 	}
 }

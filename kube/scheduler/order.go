@@ -1,0 +1,69 @@
+package scheduler
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+)
+
+// newPodsFirstName is the name of the plugin newPodsFirst.
+const newPodsFirstName = "NewPodsFirst"
+
+// newPodsFirst orders the scheduler's queue: first by priority, as upstream does, then pods that fit
+// no node in an earlier attempt after all others, and then by time. With upstream's order, a new pod
+// waits until the scheduler has tried all of these pods again, which can be thousands of pods of
+// another project.
+type newPodsFirst struct{}
+
+var _ framework.QueueSortPlugin = newPodsFirst{}
+
+func newNewPodsFirst(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
+	return newPodsFirst{}, nil
+}
+
+// Name returns the plugin's name.
+func (newPodsFirst) Name() string { return newPodsFirstName }
+
+// Less reports whether the scheduler tries a before b.
+func (newPodsFirst) Less(a, b framework.QueuedEntityInfo) bool {
+	if a.GetPriority() != b.GetPriority() {
+		return a.GetPriority() > b.GetPriority()
+	}
+	if retried := a.GetUnschedulableCount() > 0; retried != (b.GetUnschedulableCount() > 0) {
+		return !retried
+	}
+	return a.GetTimestamp().Before(b.GetTimestamp())
+}
+
+// sort makes all profiles use newPodsFirst, unless a profile selects its own order: upstream requires
+// the same order for all profiles.
+func sort(scheduler *configv1.KubeSchedulerConfiguration) {
+	for i := range scheduler.Profiles {
+		if plugins := scheduler.Profiles[i].Plugins; plugins != nil && len(plugins.QueueSort.Enabled)+len(plugins.QueueSort.Disabled) > 0 {
+			return
+		}
+	}
+	for _, plugins := range profilePlugins(scheduler) {
+		plugins.QueueSort = configv1.PluginSet{
+			Enabled: []configv1.Plugin{{Name: newPodsFirstName}}, Disabled: []configv1.Plugin{{Name: names.PrioritySort}},
+		}
+	}
+}
+
+// profilePlugins returns the plugins of all profiles. It adds a profile if there is none.
+func profilePlugins(scheduler *configv1.KubeSchedulerConfiguration) (all []*configv1.Plugins) {
+	if len(scheduler.Profiles) == 0 {
+		scheduler.Profiles = []configv1.KubeSchedulerProfile{{}}
+	}
+	for i := range scheduler.Profiles {
+		profile := &scheduler.Profiles[i]
+		if profile.Plugins == nil {
+			profile.Plugins = &configv1.Plugins{}
+		}
+		all = append(all, profile.Plugins)
+	}
+	return all
+}
