@@ -11,6 +11,8 @@ import (
 	authorization "k8s.io/apiserver/pkg/authorization/union"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/slipway-platform/slipway/internal/headerlimit"
 )
 
 // hook calls the Hooks function of each feature and merges the results.
@@ -104,7 +106,7 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	for _, filter := range slices.Backward(s.hooks.Filters) {
 		filtered = filter(filtered)
 	}
-	return filtered
+	return headerlimit.Handler(filtered)
 }
 
 // Attach adds the features' handlers that are not public, and their post-start hooks, to the front

@@ -1,9 +1,11 @@
 package apiserver
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
@@ -12,20 +14,30 @@ import (
 // counts a watch only while it starts, and never counts connections.
 const maxLongRunning = 2_000
 
+// maxWatchQuery is the maximum length of the query of a tenant's watch, in bytes. A watch keeps its
+// selectors in memory, where they require 20 times their length.
+const maxWatchQuery = 4 << 10
+
 // lasting lists the subresources whose requests can last as long as the client keeps them open.
 var lasting = []string{"attach", "exec", "log", "portforward", "proxy"}
+
+func isWatch(info *request.RequestInfo) bool { return info.Verb == "watch" || info.Verb == "watchlist" }
 
 // boundLongRunning limits long-running requests.
 func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
-		if !ok || !info.IsResourceRequest || info.Verb != "watch" && info.Verb != "watchlist" && !slices.Contains(lasting, info.Subresource) {
+		if !ok || !info.IsResourceRequest || !isWatch(info) && !slices.Contains(lasting, info.Subresource) {
 			next.ServeHTTP(w, r)
 			return
 		}
 		tenant := c.tenantOf(r)
 		if tenant == "" {
 			next.ServeHTTP(w, r)
+			return
+		}
+		if isWatch(info) && len(r.URL.RawQuery) > maxWatchQuery {
+			serveError(w, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the query of a watch has more than %d bytes; use shorter selectors", maxWatchQuery)))
 			return
 		}
 		release, err := c.lasting.acquire(r.Context(), tenant)

@@ -61,3 +61,25 @@ func TestTenantHasLimitedLongRunningRequests(t *testing.T) {
 		})
 	}
 }
+
+func TestWatchHasShortQuery(t *testing.T) {
+	handler := userCosts().Bound(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	long := "/?labelSelector=" + strings.Repeat("a", maxWatchQuery)
+	for name, tt := range map[string]struct {
+		caller, url, verb string
+		want              int
+	}{
+		"watch":                 {"mallory", "/?labelSelector=a", "watch", http.StatusOK},
+		"long selector":         {"mallory", long, "watch", http.StatusRequestEntityTooLarge},
+		"list":                  {"mallory", long, "list", http.StatusOK},
+		"watch of the platform": {"platform", long, "watch", http.StatusOK},
+	} {
+		r := httptest.NewRequest(http.MethodGet, tt.url, nil)
+		info := &request.RequestInfo{IsResourceRequest: true, Verb: tt.verb, Resource: "configmaps"}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: tt.caller})))
+		if w.Code != tt.want {
+			t.Errorf("%s: status %d, want %d", name, w.Code, tt.want)
+		}
+	}
+}

@@ -11,6 +11,8 @@ import (
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/server"
+
+	"github.com/slipway-platform/slipway/internal/headerlimit"
 )
 
 // syncTimeout is the maximum time that a request waits until the kubelet has received the node's
@@ -26,6 +28,8 @@ type waitingAuth struct {
 	// synced is closed when the kubelet has received the node's pods.
 	synced  <-chan struct{}
 	timeout time.Duration
+	// headers limits the kubelet's server.
+	headers headerlimit.Limiter
 }
 
 // newAuth returns the kubelet's own authentication and authorization, with caches of the given
@@ -49,6 +53,7 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 // kubelet has received the node's pods from the API server, the timeout expires, or the client
 // cancels the request.
 func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
+	a.headers.Apply(req)
 	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)
 	if !ok || err != nil {
 		return resp, ok, err
