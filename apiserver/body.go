@@ -16,8 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/util/flowcontrol"
 	"k8s.io/apiserver/pkg/util/flowcontrol/fairqueuing"
 	workestimate "k8s.io/apiserver/pkg/util/flowcontrol/request"
-
-	"github.com/slipway-platform/slipway/internal/clientaddr"
 )
 
 // A request requires a priority and fairness seat only while the server works on it. A client that
@@ -27,10 +25,13 @@ import (
 // Limits on bodies that are received before their requests have seats: sizes in bytes, and numbers
 // of concurrent bodies per tenant.
 const (
-	smallBody = 64 << 10 // has no further limit
+	tinyBody, smallBody = 4 << 10, 64 << 10
 	// largeBody exceeds the maximum size of bodies that upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
+	// maxArriving is the number of bodies that a tenant, or an address without a login, can send at
+	// the same time. maxArrivingSmall is the number of those that are larger than tinyBody.
+	maxArriving, maxArrivingSmall = 2_000, 200
 )
 
 const (
@@ -40,6 +41,37 @@ const (
 	// received.
 	seatTimeout = 15 * time.Second
 )
+
+// arrivals limits how many bodies each sender sends at the same time, because each occupies memory
+// until it is complete.
+type arrivals struct{ all, small shares }
+
+func newArrivals() *arrivals {
+	const remedy = "requests at the same time whose bodies are incomplete; send them faster, or one after the other"
+	return &arrivals{
+		all: shares{requests: maxArriving, timeout: costlyTimeout, remedy: remedy}, small: shares{requests: maxArrivingSmall, timeout: costlyTimeout, remedy: remedy},
+	}
+}
+
+// receive calls fill to receive the first bytes of a body, until the size that is passed to fill.
+// fill reports whether the body is complete.
+func (a *arrivals) receive(ctx context.Context, sender string, fill func(size int) (complete bool)) error {
+	started, err := a.all.acquire(ctx, sender)
+	if err != nil {
+		return err
+	}
+	defer started()
+	if fill(tinyBody) {
+		return nil
+	}
+	arrived, err := a.small.acquire(ctx, sender)
+	if err != nil {
+		return err
+	}
+	defer arrived()
+	fill(smallBody)
+	return nil
+}
 
 type bodyKey struct{}
 
@@ -119,8 +151,19 @@ func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 			_ = b.control.SetReadDeadline(time.Time{})
 		}
 	}()
-	b.fill(smallBody)
-	if tenant := c.sender(ctx, b); b.err == nil && tenant != "" {
+	tenant := c.sender(ctx, b)
+	if tenant == "" {
+		b.fill(largeBody)
+		return release
+	}
+	err := c.arrivals.receive(live, tenant, func(size int) bool {
+		b.fill(size)
+		return b.err != nil
+	})
+	if err != nil {
+		b.err = err
+	}
+	if b.err == nil {
 		done, err := c.bodies.acquire(live, tenant)
 		if err != nil {
 			b.err = err
@@ -139,7 +182,7 @@ func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 func (c *Costs) sender(ctx context.Context, b *body) string {
 	tenant := c.tenantOf(b.request.WithContext(ctx))
 	if u, ok := request.UserFrom(ctx); ok && tenant != "" && u.GetName() == user.Anonymous {
-		return "the address " + clientaddr.Network(b.request.RemoteAddr)
+		return senderAt(b.request.RemoteAddr)
 	}
 	return tenant
 }

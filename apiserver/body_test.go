@@ -124,3 +124,18 @@ func TestLargeBodiesOfTenantAreLimited(t *testing.T) {
 		t.Error("small bodies, or those of other tenants, are rejected")
 	}
 }
+
+func TestIncompleteBodiesOfSenderAreLimited(t *testing.T) {
+	const limit = 3
+	costs := userCosts()
+	costs.arrivals.small.requests = limit
+	server, _ := newSeats(t, costs)
+	for range limit {
+		begin(t, server, "mallory", smallBody, strings.Repeat("x", tinyBody+1))
+	}
+	small, tiny := strings.Repeat("y", tinyBody+1), strings.Repeat("y", tinyBody-1)
+	eventually.True(t, "further bodies are rejected", func() bool { return strings.Contains(post(t, server, "mallory", small), "bodies are incomplete") })
+	if post(t, server, "mallory", tiny) != tiny || post(t, server, "alice", small) != small {
+		t.Error("tiny bodies, or those of other tenants, are rejected")
+	}
+}

@@ -32,6 +32,7 @@ const costlyValues, costlyPatchValues = 1_000, 200
 type Costs struct {
 	tenantOf                       func(*http.Request) string
 	lists, writes, lasting, bodies shares
+	arrivals                       *arrivals
 }
 
 // NewCosts returns limits for the tenants that tenantOf identifies. tenantOf returns "" for the
@@ -43,6 +44,7 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 		writes:   shares{requests: maxCostlyWrites, waiting: maxWaitingWrites, timeout: costlyTimeout},
 		lasting:  shares{requests: maxLongRunning, timeout: costlyTimeout, remedy: "watches and connections at the same time; end some of them"},
 		bodies:   shares{requests: maxLargeBodies, waiting: maxWaitingBodies, timeout: costlyTimeout},
+		arrivals: newArrivals(),
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
 
-	"github.com/slipway-platform/slipway/internal/headerlimit"
+	"github.com/slipway-platform/slipway/internal/serverlimit"
 )
 
 // hook calls the Hooks function of each feature and merges the results.
@@ -106,7 +106,7 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 	for _, filter := range slices.Backward(s.hooks.Filters) {
 		filtered = filter(filtered)
 	}
-	return headerlimit.Handler(filtered)
+	return serverlimit.Handler(filtered)
 }
 
 // Attach adds the features' handlers that are not public, and their post-start hooks, to the front

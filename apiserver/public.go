@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -50,14 +51,18 @@ type concealed struct{}
 // conceal calls next with a copy of the request without anything that could be a secret or could
 // cause next to trust the client.
 func conceal(next http.Handler) http.Handler {
+	arriving := newArrivals()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A client that sends slowly must not occupy a priority and fairness seat. The response
 		// writers in tests do not support deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout))
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxPublicBody))
+		body, err := receivePublic(arriving, w, r)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		var tooLarge *http.MaxBytesError
 		switch {
+		case apierrors.IsTooManyRequests(err):
+			serveError(w, err)
+			return
 		case errors.As(err, &tooLarge):
 			http.Error(w, "The request is too large.", http.StatusRequestEntityTooLarge)
 			return
@@ -79,6 +84,30 @@ func conceal(next http.Handler) http.Handler {
 		next.ServeHTTP(w, redacted)
 	})
 }
+
+// receivePublic receives a request's body.
+func receivePublic(arriving *arrivals, w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	var body bytes.Buffer
+	var err error
+	limited := http.MaxBytesReader(w, r.Body, maxPublicBody)
+	busy := arriving.receive(r.Context(), senderAt(r.RemoteAddr), func(size int) bool {
+		_, err = io.CopyN(&body, limited, int64(size-body.Len()))
+		return err != nil
+	})
+	if busy != nil {
+		return nil, busy
+	}
+	if err == nil { // the body has exactly the maximum size, or more
+		_, err = io.Copy(&body, limited)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return body.Bytes(), err
+}
+
+// senderAt returns the name of the sender of bodies that is not logged in.
+func senderAt(remoteAddr string) string { return "the address " + clientaddr.Network(remoteAddr) }
 
 // reveal calls next with the complete request.
 func reveal(next http.Handler) http.Handler {

@@ -67,3 +67,37 @@ func TestConcealPathsHidesSecrets(t *testing.T) {
 		}
 	})).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/hooks/treasure/generic?a=b", nil))
 }
+
+func TestIncompletePublicBodiesAreLimited(t *testing.T) {
+	arriving := newArrivals()
+	arriving.small.requests = 1
+	receive := func(body io.Reader, from string) (int, error) {
+		r := httptest.NewRequest(http.MethodPost, "/login", body)
+		r.RemoteAddr = from
+		content, err := receivePublic(arriving, httptest.NewRecorder(), r)
+		return len(content), err
+	}
+	slow, sender := io.Pipe()
+	done := make(chan error)
+	go func() {
+		_, err := receive(slow, "192.0.2.1:1")
+		done <- err
+	}()
+	if _, err := sender.Write(make([]byte, tinyBody+1)); err != nil {
+		t.Fatal(err)
+	}
+	for from, all := range map[string]bool{"192.0.2.1:2": false, "192.0.2.2:1": true} {
+		for _, size := range []int{0, tinyBody - 1, tinyBody + 1, smallBody} {
+			n, err := receive(bytes.NewReader(make([]byte, size)), from)
+			if want := all || size < tinyBody; (err == nil) != want || err == nil && n != size {
+				t.Errorf("%s: %d of %d bytes, error %v", from, n, size, err)
+			}
+		}
+	}
+	if err := sender.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}

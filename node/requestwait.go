@@ -12,7 +12,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/server"
 
-	"github.com/slipway-platform/slipway/internal/headerlimit"
+	"github.com/slipway-platform/slipway/internal/serverlimit"
 )
 
 // syncTimeout is the maximum time that a request waits until the kubelet has received the node's
@@ -29,7 +29,7 @@ type waitingAuth struct {
 	synced  <-chan struct{}
 	timeout time.Duration
 	// headers limits the kubelet's server.
-	headers headerlimit.Limiter
+	headers serverlimit.Limiter
 }
 
 // newAuth returns the kubelet's own authentication and authorization, with caches of the given

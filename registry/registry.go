@@ -35,7 +35,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/diskspace"
-	"github.com/slipway-platform/slipway/internal/headerlimit"
+	"github.com/slipway-platform/slipway/internal/serverlimit"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
@@ -114,7 +114,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 // is canceled.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: headerlimit.MaxBytes,
+		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes,
 		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

@@ -1,4 +1,4 @@
-package headerlimit
+package serverlimit
 
 import (
 	"net/http"
@@ -31,12 +31,12 @@ func TestServerRejectsLargeHeaders(t *testing.T) {
 			t.Fatalf("the first request gets %d", got)
 		}
 		server.CloseClientConnections()
-		for bytes, want := range map[int]int{MaxBytes / 2: http.StatusOK, 2 * MaxBytes: http.StatusRequestHeaderFieldsTooLarge} {
+		for bytes, want := range map[int]int{MaxHeaderBytes / 2: http.StatusOK, 2 * MaxHeaderBytes: http.StatusRequestHeaderFieldsTooLarge} {
 			if got := send(bytes); got != want {
 				t.Errorf("HTTP/2 %v: headers of %d bytes get %d, want %d", http2, bytes, got, want)
 			}
 		}
-		if server.Config.ReadHeaderTimeout != Timeout {
+		if server.Config.ReadHeaderTimeout != headerTimeout {
 			t.Errorf("clients have %s to send headers", server.Config.ReadHeaderTimeout)
 		}
 	}

@@ -1,0 +1,58 @@
+// Package serverlimit limits the memory that connections to an HTTP server can occupy, for servers
+// that upstream creates.
+//
+// A server keeps headers, frames and data that no handler has read yet in memory, before it knows
+// the client. Upstream accepts headers of a mebibyte and 25 MiB of data for each connection, and the
+// kubelet waits for hours until headers are complete. A few thousand connections would need more
+// memory than a host has.
+package serverlimit
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// MaxHeaderBytes is the maximum size of a request's URL and headers, in bytes. The longest ones
+	// are tokens, and commands that run in a container.
+	MaxHeaderBytes = 64 << 10
+	// headerTimeout is the maximum time in which a client must send them.
+	headerTimeout = 32 * time.Second
+	// maxFrame is the maximum size of an HTTP/2 frame, in bytes. It is the protocol's minimum.
+	maxFrame = 16 << 10
+	// streamBuffer and connectionBuffer are the maximum sizes of data that no handler has read yet,
+	// in bytes, for each HTTP/2 stream and connection.
+	streamBuffer, connectionBuffer = 256 << 10, 1 << 20
+)
+
+// Limiter limits the server that receives the requests. The zero value is ready for use.
+type Limiter struct{ once sync.Once }
+
+// Apply limits the server of the first request. Upstream provides no access to its servers before
+// they serve requests, but each request has its server in its context. The server reads the fields
+// anew for each connection.
+func (l *Limiter) Apply(r *http.Request) {
+	l.once.Do(func() {
+		server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+		if !ok {
+			return // in tests
+		}
+		server.MaxHeaderBytes = MaxHeaderBytes
+		if server.ReadHeaderTimeout == 0 {
+			server.ReadHeaderTimeout = headerTimeout
+		}
+		server.HTTP2 = &http.HTTP2Config{
+			MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+		}
+	})
+}
+
+// Handler limits the server that calls it.
+func Handler(next http.Handler) http.Handler {
+	limiter := &Limiter{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		limiter.Apply(r)
+		next.ServeHTTP(w, r)
+	})
+}
