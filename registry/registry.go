@@ -35,9 +35,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/diskspace"
-	"github.com/slipway-platform/slipway/internal/serverlimit"
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/registryclient"
+	"github.com/slipway-platform/slipway/internal/serverlimit"
 )
 
 // Registry is the component that serves images.
@@ -114,7 +114,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 // is canceled.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes,
+		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(),
 		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

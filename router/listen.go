@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/keypair"
+	"github.com/slipway-platform/slipway/internal/serverlimit"
 	"github.com/slipway-platform/slipway/router/settings"
 )
 
@@ -30,7 +31,10 @@ func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
 	handler http.Handler) error {
 	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")
 	server := func(handler http.Handler) *http.Server {
-		return &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute}
+		return &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute,
+			MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(),
+		}
 	}
 	open := server(handler)
 	defer context.AfterFunc(ctx, func() { _ = open.Close() })()

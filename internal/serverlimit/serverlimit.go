@@ -42,10 +42,13 @@ func (l *Limiter) Apply(r *http.Request) {
 		if server.ReadHeaderTimeout == 0 {
 			server.ReadHeaderTimeout = headerTimeout
 		}
-		server.HTTP2 = &http.HTTP2Config{
-			MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
-		}
+		server.HTTP2 = HTTP2()
 	})
+}
+
+// HTTP2 returns the limits for HTTP/2 connections.
+func HTTP2() *http.HTTP2Config {
+	return &http.HTTP2Config{MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer}
 }
 
 // Handler limits the server that calls it.
