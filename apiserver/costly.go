@@ -33,6 +33,7 @@ type Costs struct {
 	tenantOf                       func(*http.Request) string
 	lists, writes, lasting, bodies shares
 	arrivals                       *arrivals
+	commands                       rates
 }
 
 // NewCosts returns limits for the tenants that tenantOf identifies. tenantOf returns "" for the
@@ -45,6 +46,7 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 		lasting:  shares{requests: maxLongRunning, timeout: costlyTimeout, remedy: "watches and connections at the same time; end some of them"},
 		bodies:   shares{requests: maxLargeBodies, waiting: maxWaitingBodies, timeout: costlyTimeout},
 		arrivals: newArrivals(),
+		commands: rates{perSecond: execRate, burst: execBurst, timeout: execTimeout},
 	}
 }
 

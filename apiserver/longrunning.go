@@ -46,6 +46,12 @@ func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 			return
 		}
 		defer release()
+		if info.Subresource == "exec" {
+			if err := c.commands.wait(r.Context(), tenant); err != nil {
+				serveError(w, err)
+				return
+			}
+		}
 		next.ServeHTTP(w, r)
 	})
 }
