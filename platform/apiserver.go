@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/admission/replicalimit"
 	"github.com/slipway-platform/slipway/admission/schedulinglimit"
+	"github.com/slipway-platform/slipway/admission/selectorlimit"
 	"github.com/slipway-platform/slipway/admission/servicelimit"
 	"github.com/slipway-platform/slipway/admission/storageclient"
 	"github.com/slipway-platform/slipway/apigroup/apps"
@@ -122,6 +123,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		ownerlimit.Feature(),
 		podcost.Feature(kube.ExpandReferences),
 		schedulinglimit.Feature(),
+		selectorlimit.Feature(),
 		storageclient.Feature(storageLimits()),
 		apps.Feature(rules),
 		build.Feature(rules, h.jenkins()),

@@ -1,0 +1,87 @@
+// Package selectorlimit limits the size of the selectors with which controllers select pods.
+//
+// For each change of a pod without a controller, several controllers parse and evaluate the
+// selectors of all objects in its namespace, before they process the changes of other namespaces.
+package selectorlimit
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/apiserver"
+)
+
+// Name is the name of the admission plugin in messages.
+const Name = "slipway.io/SelectorLimit"
+
+// maxSelector is the maximum number of labels, requirements and values in a selector. Controllers
+// add a few labels to the selectors of the objects that they create.
+const maxSelector, maxAdded = 100, 10
+
+// Feature returns the plugin.
+func Feature() apiserver.Feature {
+	return apiserver.Feature{Admission: []apiserver.Admission{{
+		Name: Name, New: func(io.Reader) (admission.Interface, error) {
+			return plugin{admission.NewHandler(admission.Create, admission.Update)}, nil
+		},
+	}}}
+}
+
+// plugin is the admission plugin.
+type plugin struct{ *admission.Handler }
+
+var _ admission.ValidationInterface = plugin{}
+
+// Validate rejects an object with a large selector. An existing object that exceeds the limit can
+// change, but its selector cannot grow.
+func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	limit := maxSelector
+	if _, ok := a.GetObject().(*appsv1.ReplicaSet); ok {
+		limit += maxAdded
+	}
+	size := sizeOf(a.GetObject())
+	if size <= limit || size <= sizeOf(a.GetOldObject()) {
+		return nil
+	}
+	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, the limit is %d: select the pods by one label", size, limit))
+}
+
+// sizeOf returns the number of labels, requirements and values in an object's selector. It returns 0
+// for other objects.
+func sizeOf(object runtime.Object) int {
+	selector := selectorOf(object)
+	if selector == nil {
+		return 0
+	}
+	size := len(selector.MatchLabels)
+	for i := range selector.MatchExpressions {
+		size += 1 + len(selector.MatchExpressions[i].Values)
+	}
+	return size
+}
+
+func selectorOf(object runtime.Object) *metav1.LabelSelector {
+	switch object := object.(type) {
+	case *appsv1.ReplicaSet:
+		return object.Spec.Selector
+	case *appsv1.Deployment:
+		return object.Spec.Selector
+	case *appsv1.StatefulSet:
+		return object.Spec.Selector
+	case *appsv1.DaemonSet:
+		return object.Spec.Selector
+	case *batchv1.Job:
+		return object.Spec.Selector
+	case *policyv1.PodDisruptionBudget:
+		return object.Spec.Selector
+	}
+	return nil
+}
