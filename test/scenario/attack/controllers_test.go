@@ -93,3 +93,16 @@ func TestTenantCannotDelayScheduler(t *testing.T) {
 	s.mallory.May("POST", pods, "{apiVersion: v1, kind: Pod, metadata: {name: plain}, spec: {containers: [{name: main, image: none}]}}")
 	s.alice.May("POST", kit.CorePath(s.shop, "pods"), costly)
 }
+
+// TestTenantCannotSlowDownControllersWithSelectors creates objects with large selectors, which
+// controllers evaluate for each change of a pod.
+func TestTenantCannotSlowDownControllersWithSelectors(t *testing.T) {
+	s := tenants(t)
+	const large = 120
+	selector := "{matchExpressions: [" + strings.TrimSuffix(strings.Repeat("{key: a, operator: DoesNotExist}, ", large), ", ") + "]}"
+	const template = "template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: none}]}}"
+	s.mallory.MayNot("POST", kit.GroupPath("apps", s.evil, "replicasets"),
+		"{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: large}, spec: {selector: "+selector+", "+template+"}}", "spec.selector has 120")
+	s.mallory.MayNot("POST", kit.GroupPath("policy", s.evil, "poddisruptionbudgets"),
+		"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: large}, spec: {selector: "+selector+"}}", "spec.selector has 120")
+}
