@@ -28,8 +28,8 @@ type rates struct {
 	limiters map[string]*rate.Limiter
 }
 
-// wait waits until the tenant may cause an event. It returns a too-many-requests error if this would
-// take too long.
+// wait waits until the tenant may cause an event. It returns a too-many-requests error if this
+// would take too long.
 func (r *rates) wait(ctx context.Context, tenant string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()

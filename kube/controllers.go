@@ -73,7 +73,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.SecureServing.BindPort = 0
 	opts.Generic.ClientConnection.Kubeconfig = c.Kubeconfig
-	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = controllersRate, controllersBurst // shared by controllerShares
+	// The API server shares this rate among tenants (controllerShares).
+	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = controllersRate, controllersBurst
 	opts.Generic.LeaderElection.LeaderElect = false
 	opts.Generic.Debugging.EnableProfiling = false
 	opts.Generic.Controllers = []string{

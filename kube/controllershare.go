@@ -32,9 +32,9 @@ const (
 // controllerShares limits the requests of each upstream controller for each user's projects.
 //
 // Upstream's controllers process the objects of all projects in one queue, and their clients delay
-// requests above a rate. Therefore, one project with many changes would delay a controller's work in
-// all other projects. Requests above a user's share fail instead, so that the controller continues
-// with the next object and retries later.
+// requests above a rate. Therefore, one project with many changes would delay a controller's work
+// in all other projects. Requests above a user's share fail instead, so that the controller
+// continues with the next object and retries later.
 type controllerShares struct {
 	requester func(project string) string
 	clock     clock.PassiveClock

@@ -1,8 +1,8 @@
 // Package schedulinglimit limits the work of the scheduler for the pods of a user.
 //
 // The scheduler places one pod at a time. For each change of a pod in any project, it evaluates the
-// affinity of all pods that it could not place, and it then tries to place some of them again. A few
-// hundred pods with thousands of terms would delay the pods of all projects by minutes.
+// affinity of all pods that it could not place, and it then tries to place some of them again. A
+// few hundred pods with thousands of terms would delay the pods of all projects by minutes.
 package schedulinglimit
 
 import (
@@ -99,8 +99,8 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// waiting returns the cost of the pods that are not on a node, in all projects of a project's owner,
-// without the pod with the given name.
+// waiting returns the cost of the pods that are not on a node, in all projects of a project's
+// owner, without the pod with the given name.
 func (p *plugin) waiting(project, name string) (cost int, err error) {
 	projects, err := p.projectsOf(project)
 	if err != nil {
@@ -124,8 +124,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// projectsOf returns all projects of the user who requested a project. A project without a requester
-// has no others.
+// projectsOf returns all projects of the user who requested a project. A project without a
+// requester has no others.
 func (p *plugin) projectsOf(project string) ([]string, error) {
 	namespace, err := p.namespaces.Get(project)
 	if err != nil || requesterOf(namespace) == "" {

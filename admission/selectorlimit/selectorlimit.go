@@ -54,8 +54,8 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, the limit is %d: select the pods by one label", size, limit))
 }
 
-// sizeOf returns the number of labels, requirements and values in an object's selector. It returns 0
-// for other objects.
+// sizeOf returns the number of labels, requirements and values in an object's selector. It returns
+// 0 for other objects.
 func sizeOf(object runtime.Object) int {
 	selector := selectorOf(object)
 	if selector == nil {

@@ -113,8 +113,8 @@ func newBatch() *storage.MetricsBatch {
 	return &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
 }
 
-// add adds a node's reading to batch. It ignores pods that are not on the node: autoscalers react to
-// the usage, so that a host could otherwise scale the workloads of other hosts.
+// add adds a node's reading to batch. It ignores pods that are not on the node: autoscalers react
+// to the usage, so that a host could otherwise scale the workloads of other hosts.
 func add(reading io.Reader, node string, pods corelisters.PodLister, batch *storage.MetricsBatch) error {
 	own := newBatch()
 	if err := parse(reading, node, own); err != nil {

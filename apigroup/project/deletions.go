@@ -20,9 +20,9 @@ const deletionsPluginName = "slipway.io/ProjectDeletionLimit"
 const maxDeletions = 50
 
 // deletions is an admission plugin that limits how many projects of a user are being deleted. An
-// object with a finalizer keeps its project from being deleted. The namespace controller retries the
-// deletion until the finalizer is removed, and retries only ten projects per second in all, so that
-// many such projects delay the deletion of other users' projects.
+// object with a finalizer keeps its project from being deleted. The namespace controller retries
+// the deletion until the finalizer is removed, and retries only ten projects per second in all, so
+// that many such projects delay the deletion of other users' projects.
 type deletions struct {
 	*admission.Handler
 	feature *feature
@@ -32,8 +32,8 @@ var _ admission.ValidationInterface = &deletions{}
 
 func newDeletions(f *feature) *deletions { return &deletions{admission.NewHandler(admission.Delete), f} }
 
-// Validate rejects the deletion of a project if too many other projects of the user who requested it
-// are being deleted.
+// Validate rejects the deletion of a project if too many other projects of the user who requested
+// it are being deleted.
 func (d *deletions) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	resource := a.GetResource().GroupResource()
 	if resource != corev1.Resource("namespaces") && resource != projectv1.Resource("projects") || a.GetSubresource() != "" ||

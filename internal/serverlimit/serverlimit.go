@@ -2,9 +2,9 @@
 // that upstream creates.
 //
 // A server keeps headers, frames and data that no handler has read yet in memory, before it knows
-// the client. Upstream accepts headers of a mebibyte and 25 MiB of data for each connection, and the
-// kubelet waits for hours until headers are complete. A few thousand connections would need more
-// memory than a host has.
+// the client. Upstream accepts headers of a mebibyte and 25 MiB of data for each connection, and
+// the kubelet waits for hours until headers are complete. A few thousand connections would need
+// more memory than a host has.
 package serverlimit
 
 import (

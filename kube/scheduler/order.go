@@ -12,10 +12,10 @@ import (
 // newPodsFirstName is the name of the plugin newPodsFirst.
 const newPodsFirstName = "NewPodsFirst"
 
-// newPodsFirst orders the scheduler's queue: first by priority, as upstream does, then pods that fit
-// no node in an earlier attempt after all others, and then by time. With upstream's order, a new pod
-// waits until the scheduler has tried all of these pods again, which can be thousands of pods of
-// another project.
+// newPodsFirst orders the scheduler's queue: first by priority, as upstream does, then pods that
+// fit no node in an earlier attempt after all others, and then by time. With upstream's order, a
+// new pod waits until the scheduler has tried all of these pods again, which can be thousands of
+// pods of another project.
 type newPodsFirst struct{}
 
 var _ framework.QueueSortPlugin = newPodsFirst{}
@@ -38,8 +38,8 @@ func (newPodsFirst) Less(a, b framework.QueuedEntityInfo) bool {
 	return a.GetTimestamp().Before(b.GetTimestamp())
 }
 
-// sort makes all profiles use newPodsFirst, unless a profile selects its own order: upstream requires
-// the same order for all profiles.
+// sort makes all profiles use newPodsFirst, unless a profile selects its own order: upstream
+// requires the same order for all profiles.
 func sort(scheduler *configv1.KubeSchedulerConfiguration) {
 	for i := range scheduler.Profiles {
 		if plugins := scheduler.Profiles[i].Plugins; plugins != nil && len(plugins.QueueSort.Enabled)+len(plugins.QueueSort.Disabled) > 0 {

@@ -53,8 +53,8 @@ func TestTenantCannotStopGarbageCollection(t *testing.T) {
 	})
 }
 
-// TestTenantCannotDelayScheduler creates pods whose placement is expensive. The scheduler places one
-// pod at a time, and evaluates the affinity of all waiting pods for each change of a pod.
+// TestTenantCannotDelayScheduler creates pods whose placement is expensive. The scheduler places
+// one pod at a time, and evaluates the affinity of all waiting pods for each change of a pod.
 func TestTenantCannotDelayScheduler(t *testing.T) {
 	s := tenants(t)
 	pods := kit.CorePath(s.evil, "pods")
