@@ -30,7 +30,9 @@ type deletions struct {
 
 var _ admission.ValidationInterface = &deletions{}
 
-func newDeletions(f *feature) *deletions { return &deletions{admission.NewHandler(admission.Delete), f} }
+func newDeletions(f *feature) *deletions {
+	return &deletions{admission.NewHandler(admission.Delete), f}
+}
 
 // Validate rejects the deletion of a project if too many other projects of the user who requested
 // it are being deleted.
