@@ -5,10 +5,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// freeConditions is the number of tolerations and node selector labels that cost nothing: they are
+// cheap, and admission adds some to each pod.
+const freeConditions = 10
+
 // costOf returns the number of terms, requirements and values that the scheduler evaluates for a
 // pod.
 func costOf(spec *corev1.PodSpec) int {
-	cost := len(spec.NodeSelector) + len(spec.Tolerations)
+	cost := max(0, len(spec.NodeSelector)+len(spec.Tolerations)-freeConditions)
 	for i := range spec.TopologySpreadConstraints {
 		constraint := &spec.TopologySpreadConstraints[i]
 		cost += 1 + selectorCost(constraint.LabelSelector) + len(constraint.MatchLabelKeys)

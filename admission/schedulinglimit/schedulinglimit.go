@@ -30,7 +30,7 @@ const (
 	maxPod = 1000
 	// maxWaiting is the maximum cost of all pods of a user that are not on a node yet. The scheduler
 	// needs about 3 µs for each unit.
-	maxWaiting = 50_000
+	maxWaiting = 10_000
 )
 
 // Feature returns the plugin.

@@ -32,8 +32,8 @@ func TestCostOfPod(t *testing.T) {
 		want int
 	}{
 		"nothing":       {corev1.PodSpec{Affinity: &corev1.Affinity{}}, 0},
-		"tolerations":   {corev1.PodSpec{Tolerations: make([]corev1.Toleration, 3)}, 3},
-		"node selector": {corev1.PodSpec{NodeSelector: map[string]string{"a": "b"}}, 1},
+		"tolerations":   {corev1.PodSpec{Tolerations: make([]corev1.Toleration, freeConditions+3)}, 3},
+		"node selector": {corev1.PodSpec{NodeSelector: map[string]string{"a": "b"}}, 0},
 		"spread":        {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{LabelSelector: requirements(4)}, {}}}, 6},
 		"labels":        {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}}}}, 2},
 		"affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
@@ -55,7 +55,7 @@ func TestCostOfPod(t *testing.T) {
 
 // pod returns a pod of the given cost.
 func pod(namespace, name string, cost int) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{Tolerations: make([]corev1.Toleration, cost)}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{Tolerations: make([]corev1.Toleration, freeConditions+cost)}}
 }
 
 func TestCostOfWaitingPodsIsLimited(t *testing.T) {

@@ -64,7 +64,7 @@ func TestTenantCannotDelayScheduler(t *testing.T) {
 	pod := func(affinity, rest string) string {
 		return "{apiVersion: v1, kind: Pod, metadata: {generateName: costly-}, spec: {schedulingGates: [{name: example.com/never}], affinity: {" + affinity + "}, " + rest + ", containers: [{name: main, image: none}]}}"
 	}
-	const large, fitting = 1001, 990 // each pod has two tolerations, too
+	const large, fitting = 1001, 990
 	hard := func(number int) string {
 		return "{requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, labelSelector: " + selector(number) + "}]}"
 	}
@@ -76,7 +76,7 @@ func TestTenantCannotDelayScheduler(t *testing.T) {
 		s.mallory.MayNot("POST", pods, body, "terms, requirements and values, the limit is 1000")
 	}
 
-	const all = 50
+	const all = 10
 	costly := pod("podAntiAffinity: "+hard(fitting), "hostname: a")
 	for range all {
 		s.mallory.May("POST", pods, costly)
