@@ -14,7 +14,7 @@ import (
 // command starts processes of the container runtime, with several megabytes, outside of the pod's
 // limits. Commands above the rate wait for at most execTimeout.
 const (
-	execRate, execBurst = 20, 50
+	execRate, execBurst = 10, 20
 	execTimeout         = 30 * time.Second
 )
 
