@@ -40,7 +40,7 @@ var _ rest.GetterWithOptions = &logs{}
 // New returns the type of the response for discovery.
 func (*logs) New() runtime.Object { return &appsv1.DeploymentLog{} }
 
-// Destroy is a no-op: the store belongs to deploymentconfigs.
+// Destroy is a no-op, because the resource deploymentconfigs destroys the store.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the kind of the response.
@@ -114,9 +114,9 @@ func versionOf(dc *appsv1.DeploymentConfig, options *appsv1.DeploymentLogOptions
 // startTimeout is how long a log request waits for its deployment to start.
 const startTimeout = 30 * time.Second
 
-// rejectionDelay is how long a log request waits before it reports that the deployer pod is
-// rejected. The rejection can be temporary: a new project might not have service accounts yet, and
-// a quota might still count a pod that has terminated.
+// rejectionDelay is how long a log request waits before it reports that the deployer pod cannot be
+// created. The cause can be temporary: a new project might not have service accounts yet, and a
+// quota might still count a pod that has terminated.
 const rejectionDelay = 5 * time.Second
 
 // waitForStart waits until a deployment's deployer is running or has finished. If options.NoWait is

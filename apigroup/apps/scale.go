@@ -43,7 +43,7 @@ var (
 // New implements rest.Storage.
 func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy is a no-op: the store belongs to deploymentconfigs.
+// Destroy is a no-op, because the resource deploymentconfigs destroys the store.
 func (s *scale) Destroy() {}
 
 // GroupVersionKind returns the kind autoscaling/v1 Scale.

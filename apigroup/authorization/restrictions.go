@@ -90,7 +90,7 @@ type restrict struct {
 
 var _ admission.ValidationInterface = &restrict{}
 
-// Validate rejects a binding that adds a subject that no restriction allows.
+// Validate rejects a binding if the binding adds a subject that no restriction allows.
 func (r *restrict) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != rbacv1.Resource("rolebindings") || a.GetSubresource() != "" {
 		return nil

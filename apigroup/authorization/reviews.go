@@ -111,7 +111,7 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 
 // mayReview rejects a review of another subject if the user is allowed to review only their own
 // permissions (see personal), or if only the scope user:check-access allows the request. That scope
-// covers only reviews of the token's own user.
+// permits only reviews of the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {
@@ -127,8 +127,8 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
 }
 
-// withoutOwnReviews returns a copy of a user without the scope user:check-access, which covers only
-// reviews of the user's own permissions.
+// withoutOwnReviews returns a copy of a user without the scope user:check-access. That scope
+// permits only reviews of the user's own permissions.
 func withoutOwnReviews(u user.Info) user.Info {
 	scopes := u.GetExtra()[scope.ExtraKey]
 	if !slices.Contains(scopes, scope.CheckAccess) {
@@ -264,9 +264,9 @@ func newSelfRules(deps apiserver.Deps) (rest.Storage, error) {
 		}}, nil
 }
 
-// rulesReview lists the rules that apply to a user. RBAC rules cannot express scopes: if the user
-// has scopes, rulesReview lists the actions that are allowed both by the user's rules and,
-// according to the authorizer, by the scopes.
+// rulesReview lists the rules that apply to a user. RBAC rules cannot express scopes. Therefore, if
+// the user has scopes, rulesReview lists the actions that both the user's rules and the scopes
+// allow. The authorizer evaluates the scopes.
 func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer, namespace, name string,
 	groups, scopes []string) (authorizationv1.SubjectRulesReviewStatus, error) {
 	u, err := subject(ctx, name, groups, scopes)

@@ -128,8 +128,8 @@ func TestSpecOfBuildIsImmutable(t *testing.T) {
 	}
 }
 
-// Users who are allowed to start builds are not necessarily allowed to answer inputs, which
-// requires permission to update builds.
+// Permission to start builds does not include permission to answer inputs. An answer requires
+// permission to update builds.
 func TestNewBuildHasNoAnswers(t *testing.T) {
 	const answer = "pipeline.slipway.io/input-deploy"
 	config := valid()

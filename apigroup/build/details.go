@@ -27,7 +27,7 @@ var _ rest.Updater = &details{}
 // New implements rest.Storage.
 func (*details) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy is a no-op: the store belongs to builds.
+// Destroy is a no-op, because the resource builds destroys the store.
 func (*details) Destroy() {}
 
 // Update copies the revision, output, stages, reason and message from the request's build, which is
@@ -96,7 +96,7 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 
 // pipelineAnnotations maps the annotations that a pipeline's pod reports to their maximum sizes in
 // bytes. As in Jenkins, the annotations contain the stages (at most about five hundred), the inputs
-// for which the pipeline waits, and the test results.
+// that the pipeline is waiting for, and the test results.
 var pipelineAnnotations = map[string]int{
 	buildv1.BuildJenkinsStatusJSONAnnotation:          128 << 10,
 	"openshift.io/jenkins-pending-input-actions-json": 64 << 10,

@@ -21,7 +21,7 @@ import (
 
 // webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which Git hosts call. A caller
 // that knows the secret can start a build without authentication. Hosts that sign their calls can
-// omit the secret, because proxy logs contain the URL: buildconfigs/webhooks/<kind>.
+// use buildconfigs/webhooks/<kind>, so that the secret does not appear in proxy logs.
 type webHooks struct{ buildStore }
 
 var _ rest.Connecter = &webHooks{}
@@ -178,7 +178,8 @@ func (h *webHooks) secret(ctx context.Context, namespace, name string) (string, 
 	return string(object.Data[buildv1.WebHookSecretKey]), nil
 }
 
-// hidden replaces a webhook's secret in builds, which more users can read.
+// hidden replaces a webhook's secret in builds, because more users can read builds than can read
+// the secret.
 const hidden = "***"
 
 // concealSecret replaces the secret in the path of a webhook call, even if the call is malformed.

@@ -33,7 +33,7 @@ var _ rest.GetterWithOptions = &logs{}
 // New returns the response type for discovery.
 func (*logs) New() runtime.Object { return &buildv1.BuildLog{} }
 
-// Destroy is a no-op: the store belongs to builds.
+// Destroy is a no-op, because the resource builds destroys the store.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the response kind.

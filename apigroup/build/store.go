@@ -44,9 +44,9 @@ func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, err
 	return object.(*buildv1.Build), nil
 }
 
-// images returns a function that returns the image streams that a configuration's builds can use:
-// the streams in its project, and the streams in other projects from which its service account can
-// pull. For any other stream, the function returns nil.
+// images returns a function that looks up the image streams that a configuration's builds can use:
+// the streams in its project, and the streams in other projects that its service account can pull
+// from. For any other stream, the function returns nil.
 func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return func(namespace, name string) (*imagev1.ImageStream, error) {

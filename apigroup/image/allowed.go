@@ -140,9 +140,9 @@ func had(stream *imagev1.ImageStream, reference string) bool {
 	return false
 }
 
-// checkTags returns errors for tags that refer to registries that are not allowed, except for
-// images to which the old stream already referred. As in OpenShift 3.11, a stream keeps an image
-// that was once allowed, whether or not the registry is insecure.
+// checkTags returns errors for tags that refer to registries that are not allowed. It accepts
+// images that the old stream already refers to. As in OpenShift 3.11, a stream keeps an image that
+// was once allowed, whether or not the registry is insecure.
 func (o Options) checkTags(stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	for i := range stream.Spec.Tags {
 		tag := &stream.Spec.Tags[i]

@@ -60,7 +60,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 	desired := object.(*imagev1.ImageStreamImport)
 	desired.Namespace = request.NamespaceValue(ctx)
 	stream, err := i.stream(ctx, desired.Name)
-	// The call of validate below reports invalid names.
+	// The call to validate below reports invalid names.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err) {
 		return nil, err
 	}
@@ -214,8 +214,8 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 	return desired
 }
 
-// validate validates an import into a stream, which is nil if it does not exist. Images to which
-// the stream already refers were checked when they were added.
+// validate validates an import into a stream. stream is nil if the stream does not exist. The
+// images that the stream already refers to were checked when they were added.
 func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, reason := range validStreamName(desired.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))

@@ -38,7 +38,7 @@ func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]resul
 	return allowed, nil
 }
 
-// in returns a copy of a stream to which the result has been applied.
+// in applies the result to a copy of a stream, and returns the copy.
 func (r *result) in(stream *imagev1.ImageStream) *imagev1.ImageStream {
 	next := stream.DeepCopy()
 	point(next, &imagev1.ImageStreamImport{}, []result{*r})

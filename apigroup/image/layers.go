@@ -56,7 +56,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 }
 
 // add adds an image. For an index, it also adds the index's images if the author of the index had
-// access to them. Otherwise, it adds only their names, because the images might belong to other
+// access to them. Otherwise, it adds only their names, because the images might be in other
 // projects.
 func (l *streamLayers) add(ctx context.Context, list *imagev1.ImageStreamLayers, name string) error {
 	if _, exists := list.Images[name]; exists {

@@ -145,7 +145,7 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 }
 
 // mayRead reports whether the user is allowed to read an image through a stream: the mapping's
-// stream, or another stream from which the user can pull.
+// stream, or another stream that the user can pull from.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)

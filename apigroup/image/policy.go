@@ -69,7 +69,7 @@ func (p *policy) ValidateInitialization() error {
 // project's image streams even if the streams do not allow it.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
-// Admit replaces the image names that the resource's resolution rule covers.
+// Admit replaces image names according to the resource's resolution rule.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(u usage, annotations map[string]string) error {
@@ -147,9 +147,9 @@ type naming struct {
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve returns the pull spec, with a digest, of the image to which a reference refers through a
-// stream's tag or image, or "" if there is no such image. local means that the name has this
-// meaning only in this project.
+// resolve looks up a reference in the image streams. It returns the pull spec, with a digest, of
+// the image that a stream's tag or image provides for the reference, or "" if there is no such
+// image. local means that the name refers to this image only in this project.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)

@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// recordLimitAnnotation is the namespace annotation that contains the maximum number of the
-	// namespace's image records, or unlimitedRecords. Only cluster administrators can set it.
+	// recordLimitAnnotation is the namespace annotation that limits the number of the namespace's
+	// image records. Its value is a number or unlimitedRecords. Only cluster administrators can set
+	// it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
 	unlimitedRecords      = "none"
 	// maxRecords is the maximum number of a project's image records if the namespace has no valid

@@ -106,9 +106,9 @@ func sameTarget(before, now *imagev1.TagReference) bool {
 	return *before.From == *now.From && before.Reference == now.Reference
 }
 
-// resolve returns the image to which a stream's tag refers, or nil. It returns nil for external
-// images, which an import resolves, and for streams from which the user cannot pull. A reference
-// tag also resolves to the image, but keeps the pull spec of the source: see [pull.Spec]. For a
+// resolve returns the image that a stream's tag refers to, or nil. It returns nil for external
+// images, which an import resolves, and for streams that the user cannot pull from. A reference tag
+// also resolves to the image, but keeps the pull spec of the source: see [pull.Spec]. For a
 // reference to an external image, the result contains only the pull spec.
 func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag *imagev1.TagReference) *imagev1.TagEvent {
 	from := tag.From
@@ -141,7 +141,7 @@ func (s *streams) resolve(ctx context.Context, stream *imagev1.ImageStream, tag 
 	return nil
 }
 
-// targetOf returns the stream to which a tag refers, and the tag or image in that stream.
+// targetOf returns the stream that a tag refers to, and the tag or image in that stream.
 func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namespace, name, rest string) {
 	namespace = from.Namespace
 	if namespace == "" {
@@ -154,7 +154,7 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 	return namespace, name, rest
 }
 
-// read returns a stream to which a stream in project refers. It returns nil if the stream does not
+// read returns a stream that a stream in project refers to. It returns nil if the stream does not
 // exist or if the user cannot pull from it.
 func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
 	if namespace != project && !s.may(ctx, namespace, name) {

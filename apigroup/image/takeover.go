@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// newTags returns the images that a stream's tags take from other streams and that are new to the
-// stream, keyed by the index of the tag in the spec.
+// newTags returns the images that the stream takes from other streams and did not contain before.
+// The keys are the indexes of the tags in the spec.
 func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {
@@ -49,8 +49,7 @@ func inHistory(stream *imagev1.ImageStream, image string) bool {
 	return false
 }
 
-// checkTaken rejects images that the stream takes from other streams if they are larger than the
-// project's limit.
+// checkTaken rejects images from other streams that are larger than the project's limit.
 func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStream) (problems field.ErrorList) {
 	at := field.NewPath("spec", "tags")
 	limited, err := s.limits.strictest(stream.Namespace, imagev1.LimitTypeImage, corev1.ResourceStorage)

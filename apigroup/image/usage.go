@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// usagePath is the path at which image usage is served to users whose roles grant access to the
-// path.
+// usagePath is the path of the image usage on the API server. Users need a role that grants access
+// to the path.
 const usagePath = "/slipway/image-usage"
 
 // usageTimeout is the timeout for collecting the usage.

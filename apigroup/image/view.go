@@ -33,7 +33,7 @@ func newView(deps apiserver.Deps, records *recordCounter) view {
 	}
 }
 
-// Destroy is a no-op: the stores belong to other resources.
+// Destroy is a no-op, because other resources destroy the stores.
 func (view) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.

@@ -93,7 +93,8 @@ func (r *run) copyLog(ctx context.Context, pod string) {
 	_, _ = io.Copy(r.Out, stream)
 }
 
-// hookPod returns a hook's pod: a container of the deployment's template with the hook's command.
+// hookPod returns a hook's pod. The pod runs the hook's command in a copy of a container of the
+// deployment's template.
 func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.LifecycleHook, strategy appsv1.DeploymentStrategy) (*corev1.Pod, error) {
 	exec, template := hook.ExecNewPod, to.Spec.Template.Spec
 	i := slices.IndexFunc(template.Containers, func(c corev1.Container) bool { return c.Name == exec.ContainerName })
@@ -131,8 +132,8 @@ func hookPod(to *corev1.ReplicationController, name string, hook *appsv1.Lifecyc
 	}, nil
 }
 
-// environment returns the environment variables of a container and of a hook, and variables for the
-// deployment's name and namespace. The hook's variables take precedence over the container's.
+// environment merges the environment variables of a container and a hook, and adds the deployment's
+// name and namespace. The hook's variables take precedence over the container's.
 func environment(container, hook []corev1.EnvVar, to *corev1.ReplicationController) []corev1.EnvVar {
 	var all []corev1.EnvVar
 	for _, variable := range container {

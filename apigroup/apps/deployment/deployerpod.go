@@ -17,10 +17,10 @@ import (
 // account is the service account of deployers.
 const account = "deployer"
 
-// setToken adds environment variables that contain the API token of the deployer's service account,
-// instead of a volume. The kubelet checks only every 300 ms whether volumes are mounted, which
-// doubles the start time of the pod. OpenShift 3 mounted the same token. If the account has no
-// token yet, setToken adds nothing, and the pod has a token volume.
+// setToken adds environment variables that contain the API token of the deployer's service account.
+// A token volume would double the start time of the pod, because the kubelet checks only every 300
+// ms whether volumes are mounted. OpenShift 3 mounted the same token. If the account has no token
+// yet, setToken adds nothing, and the pod has a token volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
@@ -114,8 +114,8 @@ func (l *deployerController) pod(rc *corev1.ReplicationController, config *appsv
 	}}
 }
 
-// imageAffinity selects nodes that have the deployer image. The image is not in any registry, and
-// the kubelet would retry a failed pull only after ten seconds.
+// imageAffinity selects nodes that have the deployer image. On any other node, the kubelet would
+// try to pull the image, which is not in any registry, and would retry only after ten seconds.
 func imageAffinity() *corev1.Affinity {
 	labeled := corev1.NodeSelectorRequirement{Key: rollout.ImageLabel, Operator: corev1.NodeSelectorOpExists}
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{

@@ -34,8 +34,8 @@ type deployerController struct {
 	events      record.EventRecorder
 }
 
-// maxBackoff is shorter than the default, because an administrator who has raised a quota is
-// waiting for the deployment.
+// maxBackoff is shorter than the default, so that a deployment starts soon after an administrator
+// has raised a quota.
 const maxBackoff = 30 * time.Second
 
 func (l *deployerController) controller(deployments, pods cache.SharedIndexInformer) controller.Controller {

@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasDeadlineForQuotas checks the pod against a quota that requires resource
-// requests for each container and counts pods with a deadline. The strategy sets the requests and
+// TestDeployerPodHasDeadlineForQuotas checks the pod against a quota that applies to pods with a
+// deadline and requires resource requests for each container. The strategy sets the requests and
 // the deadline for its deployer.
 func TestDeployerPodHasDeadlineForQuotas(t *testing.T) {
 	resources := corev1.ResourceRequirements{
@@ -68,7 +68,7 @@ func TestDeployerOfEarlierAttemptIsIgnored(t *testing.T) {
 	}
 }
 
-// full rejects the creation of all pods because a quota is exceeded.
+// full is a client that rejects all new pods because a quota is exceeded.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface

@@ -74,11 +74,11 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	return nil
 }
 
-// readable contains the image streams of a configuration's triggers from which the configuration's
-// pods can pull.
+// readable contains those image streams of a configuration's triggers that the configuration's pods
+// can pull from.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
-	// forbidden is a message about a stream from which the pods cannot pull, or "".
+	// forbidden is a message about a stream that the pods cannot pull from, or "".
 	forbidden string
 }
 

@@ -37,8 +37,9 @@ const (
 	// OriginalAnnotation contains the number of pods that the previous deployment had before the
 	// next deployment started.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
-	// ImageLabel is the label of nodes that have the image of deployer pods. A new node has the
-	// image after a few seconds. Deployer pods are scheduled only to nodes with the label.
+	// ImageLabel is the label of nodes that have the image of deployer pods. A new node does not
+	// have the image for the first few seconds, so deployer pods are scheduled only to nodes with
+	// the label.
 	ImageLabel = "slipway.openshift.io/deployer-image"
 	// PodTypeLabel is the label of a hook's pod. Its value is hook-pre, hook-mid or hook-post.
 	PodTypeLabel = "openshift.io/deployer-pod.type"
@@ -134,7 +135,7 @@ func Cancelled(rc *corev1.ReplicationController) bool {
 }
 
 // CreateFailure returns the reason why a deployment's deployer pod or its other pods cannot be
-// created, or "". The reason names the quota, limit or policy that rejects the pods.
+// created, or "". The reason identifies the quota, limit or policy that rejects the pods.
 func CreateFailure(rc *corev1.ReplicationController) string {
 	if Phase(rc) == appsv1.DeploymentStatusNew {
 		return rc.Annotations[CreateErrorAnnotation]

@@ -138,7 +138,7 @@ func TestPodOfCompleteBuildIsDeletedAfterTimeout(t *testing.T) {
 	}
 }
 
-// invalid rejects the creation of all pods.
+// invalid is a client that rejects all new pods as invalid.
 type invalid struct{ coreclient.PodInterface }
 
 func (i invalid) Pods(string) coreclient.PodInterface { return i }

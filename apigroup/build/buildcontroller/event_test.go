@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// full rejects the creation of all pods because a quota is exceeded.
+// full is a client that rejects all new pods because a quota is exceeded.
 type full struct {
 	coreclient.PodsGetter
 	coreclient.PodInterface

@@ -32,8 +32,8 @@ func canceledOutcome(build *buildv1.Build) outcome {
 }
 
 // isPushed reports whether Slipway's builder has reported the pushed image. This report is the
-// builder's last action, and precedes the kubelet's report that the pod has exited by one or two
-// seconds. The result is false for a custom builder, which can continue after its report.
+// builder's last action. Only one or two seconds later does the kubelet report that the pod has
+// exited. The result is false for a custom builder, which can continue after its report.
 func isPushed(build *buildv1.Build) bool {
 	status := &build.Status
 	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""

@@ -31,8 +31,8 @@ type podFactory struct {
 	access  streamAccess
 }
 
-// pod returns a build's pod. output is the reference to which the build pushes its image, or "" if
-// the build does not push an image.
+// pod returns a build's pod. output is the image reference that the build pushes to, or "" if the
+// build does not push an image.
 func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1.Pod, output string, err error) {
 	buildForPod := build.DeepCopy() // the Build that the builder receives
 	buildForPod.SetGroupVersionKind(buildv1.GroupVersion.WithKind("Build"))
@@ -88,7 +88,7 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	return pod, output, nil
 }
 
-// output returns the reference to which a build pushes its image, or "" if it does not push an
+// output returns the image reference that the build pushes to, or "" if the build does not push an
 // image.
 func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, error) {
 	to := build.Spec.Output.To

@@ -18,10 +18,10 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// defaultSecrets sets the secrets that a build does not specify. It selects them from the secrets
-// of the build's service account: credentials for the registries of the build's images, and for the
-// build's source repository. output is the build's original output. If the output is in the
-// cluster's registry, a push secret is required.
+// defaultSecrets sets the secrets that a build does not specify: credentials for the build's images
+// and for its source repository. It selects them from the secrets of the build's service account.
+// output is the build's original output. If output is an image stream tag, defaultSecrets fails
+// unless it finds a push secret.
 func (m *podFactory) defaultSecrets(ctx context.Context, build *buildv1.Build, output *corev1.ObjectReference) error {
 	spec := &build.Spec
 	spec.ServiceAccount = instantiate.AccountOf(&spec.CommonSpec)

@@ -92,8 +92,8 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 // count the previous build's pod.
 const quotaRequeueInterval = 500 * time.Millisecond
 
-// siblingJustEnded reports whether another build of the same configuration has finished within
-// podEndTimeout. A quota can still count that build's pod.
+// siblingJustEnded reports whether another build of the same configuration finished less than
+// podEndTimeout ago. A quota can still count that build's pod.
 func (l *buildController) siblingJustEnded(build *buildv1.Build) bool {
 	return slices.ContainsFunc(l.siblingBuilds(build), func(other *buildv1.Build) bool {
 		end := other.Status.CompletionTimestamp

@@ -11,8 +11,9 @@ import (
 // in the container has no privileges on the node. A builder mounts file systems and starts
 // containers. This requires SYS_ADMIN, an unmasked /proc, and a seccomp profile that allows more
 // than the default profile. Build steps use the default profile. Slipway's builder also has
-// NET_ADMIN for the pod's network: it blocks link-local addresses for its steps and then drops the
-// capability. No builder has NET_RAW, because raw frames would bypass this block.
+// NET_ADMIN for the pod's network: the builder blocks its steps' access to link-local addresses,
+// and then drops the capability. No builder has NET_RAW, because raw frames would bypass this
+// block.
 func (m *podFactory) secure(pod *corev1.PodSpec, custom bool) {
 	pod.HostUsers = ptr.To(false)
 	container := &pod.Containers[0]

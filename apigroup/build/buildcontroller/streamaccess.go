@@ -14,8 +14,8 @@ import (
 )
 
 // streamAccess checks whether builds are allowed to access image streams in other projects. The
-// controllers can read all projects. Without this check, a build would disclose content of projects
-// that its owner cannot read.
+// controllers can read all projects. Without this check, a build would disclose other projects'
+// content to users who cannot read those projects.
 type streamAccess struct {
 	reviews authorizationclient.SubjectAccessReviewsGetter
 }
@@ -29,10 +29,10 @@ func (r streamAccess) allowed(ctx context.Context, project string, spec *buildv1
 	return pull.Reviewed(r.reviews)(ctx, instantiate.UserOf(project, spec), verb, namespace, stream)
 }
 
-// images returns a function that returns image streams for a project's builds. For a stream from
-// which the builds must not pull, the function returns nil. If forbidden is not nil, the function
-// stores an error message for the first such stream in it. The function checks access before it
-// reads the stream, so a denial does not disclose whether the stream exists.
+// images returns a function that looks up image streams for a project's builds. The function
+// returns nil for a stream that the builds must not pull from. Unless forbidden is nil, the
+// function also stores an error message there for the first of these streams. The function checks
+// access before it reads the stream, so a denial does not disclose whether the stream exists.
 func (r streamAccess) images(ctx context.Context, streams imagelisters.ImageStreamLister, project string, spec *buildv1.CommonSpec, forbidden *string) instantiate.Images {
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		allowed, err := r.allowed(ctx, project, spec, pull.Get, namespace, name)

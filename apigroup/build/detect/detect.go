@@ -1,6 +1,6 @@
 // Package detect determines what a Git repository contains, so that the web console can offer a
-// suitable builder image. It reads the repository on behalf of a user, and the rules for all
-// connections to user-specified servers apply.
+// suitable builder image. It reads the repository on behalf of a user, so the rules for connections
+// to user-specified servers apply.
 package detect
 
 import (
@@ -40,8 +40,8 @@ const (
 
 // Source describes the content of a directory in a repository.
 type Source struct {
-	// Language is the programming language, as it is named in the annotation "supports" of builder
-	// images, or "".
+	// Language is the programming language, or "". It has the same spelling as in the annotation
+	// "supports" of builder images.
 	Language string `json:"language"`
 	// Dockerfile reports whether the directory contains a file named Dockerfile.
 	Dockerfile bool `json:"dockerfile"`
@@ -61,7 +61,7 @@ type view struct {
 	transport  http.RoundTripper
 
 	mu sync.Mutex
-	// reading contains the users for whom a repository is being read, to enforce one read per user.
+	// reading contains the users with a read in progress. It enforces one read per user.
 	reading map[string]bool
 }
 

@@ -184,8 +184,8 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override returns env with the environment variables in with, which replace variables of the same
-// name.
+// Override returns env with the environment variables in with. A variable in with replaces the
+// variable of the same name in env.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })
@@ -218,7 +218,8 @@ func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suff
 }
 
 // RemoveAnswers removes the answers to a pipeline's inputs from a new build. Users who are only
-// allowed to start builds must not add answers, which requires permission to update builds.
+// allowed to start builds must not add answers, because an answer requires permission to update
+// builds.
 func RemoveAnswers(build *buildv1.Build) {
 	maps.DeleteFunc(build.Annotations, func(name, _ string) bool { return strings.HasPrefix(name, "pipeline.slipway.io/") })
 }

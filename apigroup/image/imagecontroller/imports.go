@@ -23,8 +23,8 @@ import (
 // checkAnnotation is the image stream annotation that contains the time of the last import.
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
-// importController returns the controller that imports the images to which tags refer: after a tag
-// has changed, and periodically if the tag requires it.
+// importController returns the controller that imports the images that tags refer to. It imports an
+// image after its tag has changed, and periodically if the tag requires it.
 func (s *Streams) importController(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
 	return controller.Controller{
@@ -50,8 +50,8 @@ const (
 	// tags in a request are in the same registry, so an unresponsive registry does not delay
 	// imports from other registries.
 	maxTags = 50
-	// A complete import of an index counts as perIndex tags, which is roughly the number of images
-	// in a published index.
+	// perIndex is the weight of the complete import of an index, in tags. It is roughly the number
+	// of images in a published index.
 	perIndex = 10
 	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
 	postponeDelay = 10 * time.Second
@@ -145,7 +145,7 @@ func importSpecs(stream *imagev1.ImageStream, due bool) (specs []imagev1.ImageSt
 	return specs
 }
 
-// tagsOf returns the number of tags as which an image import counts.
+// tagsOf returns the weight of an image import, in tags.
 func tagsOf(image imagev1.ImageImportSpec) int {
 	if image.ImportPolicy.ImportMode == imagev1.ImportModePreserveOriginal {
 		return perIndex

@@ -21,9 +21,9 @@ import (
 )
 
 // records handles the image records that deleted projects created. It reassigns a record to a
-// project that uses the image, so the record counts toward that project's limit. It deletes records
-// that no image stream uses, except records of images in the cluster's registry, which the registry
-// deletes.
+// project that uses the image, so the record counts toward that project's limit. If no image stream
+// uses the image, it deletes the record, unless the image is in the cluster's registry. The
+// registry deletes its own images' records.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface

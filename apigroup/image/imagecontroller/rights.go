@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// allowed returns the triggers from whose image streams an object's pods can pull. forbidden is an
+// allowed returns the triggers whose image streams the object's pods can pull from. forbidden is an
 // error message about one of the other triggers, or "". Streams of the same project require no
 // permission.
 func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {

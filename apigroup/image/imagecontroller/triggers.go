@@ -110,7 +110,7 @@ func generationOf(object any) int64 {
 	return head.Generation
 }
 
-// streamsOf returns the streams to which an object's triggers refer, as namespace/name.
+// streamsOf returns the streams that an object's triggers refer to, as namespace/name.
 func streamsOf(object any) (names []string) {
 	head, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -209,8 +209,7 @@ func (t *triggerController) change(object *unstructured.Unstructured, triggers [
 // ...containers[0].image.
 var fieldPath = regexp.MustCompile(`\.(containers|initContainers)\[(?:(\d+)|\?\(@\.name\s*==\s*["']([^"']+)["']\))\]\.image$`)
 
-// set sets the image of the container to which path refers, and reports whether the image has
-// changed.
+// set sets the image of the container that path selects, and reports whether the image has changed.
 func (t *triggerController) set(object *unstructured.Unstructured, path, image string) bool {
 	parts := fieldPath.FindStringSubmatch(path)
 	if parts == nil {

@@ -92,8 +92,8 @@ func failure(err error, account user.Info, verb, namespace, stream string) error
 	return fmt.Errorf("check permission of %q to %s imagestreams/layers %q in namespace %q: %w", account.GetName(), verb, stream, namespace, err)
 }
 
-// RecheckInterval is the interval between access checks for a trigger whose access is denied. No
-// event reports that a permission has been granted.
+// RecheckInterval is the interval between access checks for a trigger whose access is denied. The
+// checks are periodic, because no event reports that a permission has been granted.
 const RecheckInterval = time.Minute
 
 // The reason and the condition type for workloads whose service account cannot pull from an image
@@ -103,8 +103,8 @@ const (
 	ForbiddenReason = "ImageTriggerForbidden"
 )
 
-// Forbidden returns an error message that names the missing permission and the command that grants
-// it.
+// Forbidden returns an error message that contains the missing permission and the command that
+// grants it.
 func Forbidden(account user.Info, namespace, stream string) string {
 	return fmt.Sprintf("%s may not pull from image stream %q of project %q: an administrator of that project can grant it with: oc policy add-role-to-user system:image-puller %s -n %s",
 		account.GetName(), stream, namespace, account.GetName(), namespace)

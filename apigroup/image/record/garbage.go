@@ -2,8 +2,8 @@ package record
 
 import imagev1 "github.com/openshift/api/image/v1"
 
-// GarbagePath is the path in the cluster's registry at which clients delete unreferenced content.
-// The body of the POST request is a GarbageRequest, and the response is a Garbage.
+// GarbagePath is the endpoint of the cluster's registry that deletes unreferenced content. The body
+// of the POST request is a GarbageRequest, and the response is a Garbage.
 const GarbagePath = "/admin/garbage"
 
 // GarbageRequest selects content to delete. The registry deletes content only if neither an Image
@@ -12,8 +12,7 @@ type GarbageRequest struct {
 	// Images lists images that have been deleted from the API server or, with DryRun, that would be
 	// deleted.
 	Images []GarbageImage `json:"images,omitempty"`
-	// Everything selects, in addition to Images, all content older than an hour to which no image
-	// refers.
+	// Everything also selects all content that is older than an hour and that no image refers to.
 	Everything bool `json:"everything,omitempty"`
 	// DryRun means that nothing is deleted.
 	DryRun bool `json:"dryRun,omitempty"`

@@ -6,7 +6,7 @@
 package record
 
 import (
-	// Registers sha384 and sha512. Image content can have digests that use these algorithms.
+	// Registers sha384 and sha512, because digests of image content can use these algorithms.
 	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
@@ -43,9 +43,9 @@ const (
 	ReferenceClaimed = "slipway.openshift.io/reference-claimed"
 )
 
-// ProjectLabel is the label of an image record whose value is the name of the project that created
-// the record. Image stream resources do not show the label, because readers of a shared image might
-// not be allowed to learn the project's name.
+// ProjectLabel is a label of image records. Its value is the name of the project that created the
+// record. Image stream resources do not show the label, because readers of a shared image might not
+// be allowed to learn the project's name.
 const ProjectLabel = "slipway.openshift.io/project"
 
 // metadataVersion is the version of the metadata format.
@@ -59,7 +59,7 @@ type Content struct {
 	Manifest  []byte
 	// Config is the configuration blob. An index has no configuration.
 	Config []byte
-	// Largest is the size of the largest image in an index, in bytes, which becomes the size of the
+	// Largest is the size of the largest image in an index, in bytes. It becomes the size of the
 	// index. 0 means unknown.
 	Largest int64
 }
@@ -68,7 +68,7 @@ type Content struct {
 // manifests and configurations have hundreds of values.
 const maxValues = 10_000
 
-// check rejects content that requires much more memory when decoded than its size.
+// check rejects content that requires much more memory than its size when it is decoded.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)

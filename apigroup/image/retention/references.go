@@ -15,8 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// References contains the images and tags to which objects refer, and the objects that refer to
-// them.
+// References maps images and tags to the objects that refer to them.
 type References struct {
 	// Images maps digests, and Tags maps tags in the form <project>/<stream>:<tag>, to the
 	// referring objects.
@@ -105,9 +104,9 @@ func (r *References) AddSpec(owner Owner, namespace string, spec *corev1.PodSpec
 	}
 }
 
-// addName records an image of a pod. An image with a tag counts as an image stream tag regardless
-// of its registry, because the cluster's registry has several names, and images in streams with
-// local lookup have names without a registry.
+// addName records an image of a pod. It treats an image with a tag as an image stream tag, whatever
+// its registry is: the cluster's registry has several names, and images in streams with local
+// lookup have names without a registry.
 func (r *References) addName(owner Owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return

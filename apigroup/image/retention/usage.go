@@ -15,9 +15,9 @@ type Usage struct {
 	Invalid []string `json:"invalid"`
 }
 
-// ImageUsage lists an image's tags, as PROJECT/STREAM:TAG, and the objects that use the image. The
-// tags are all tags whose history contains the image. The objects refer to the image itself or to a
-// tag whose newest image it is.
+// ImageUsage lists an image's tags, as PROJECT/STREAM:TAG, and the objects that use the image. A
+// tag is listed if its history contains the image. An object is listed if it refers to the image
+// itself, or to a tag whose newest image is this image.
 type ImageUsage struct {
 	Name     string   `json:"name"`
 	Size     int64    `json:"size"` // bytes
@@ -52,8 +52,8 @@ func (k Rules) Usage(s State, now time.Time) Usage {
 	return usage
 }
 
-// tags returns two maps from each image: to the tags whose history contains the image, and to the
-// users of the tags whose newest image it is.
+// tags returns two maps, keyed by image. tags contains the tags whose history contains the image.
+// users contains the users of the tags whose newest image is this image.
 func (s State) tags() (tags, users map[string]map[string]bool) {
 	tags, users = map[string]map[string]bool{}, map[string]map[string]bool{}
 	for _, stream := range s.Streams {

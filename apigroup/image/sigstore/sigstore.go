@@ -31,8 +31,8 @@ type Importer struct {
 	// Directory is the directory with the files that define signature stores. It is optional.
 	// Without signature stores, the importer is a no-op.
 	Directory string
-	// Outbound connects to the servers to which a store redirects. The administrator configures the
-	// stores themselves, so they can have any address.
+	// Outbound connects to the servers that a store redirects to. The stores themselves can have
+	// any address, because the administrator configures them.
 	Outbound *outbound.Dialer
 }
 
@@ -75,7 +75,7 @@ func (i *Importer) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() {})
 }
 
-// reconcile adds signatures from an image's signature store that the image does not have yet.
+// reconcile adds missing signatures from an image's signature store to the image.
 func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Interface, name string) error {
 	image, err := client.Images().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
