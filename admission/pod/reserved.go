@@ -14,9 +14,9 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 )
 
-// reserved is a plugin that restricts a pod property that affects all other users' pods. Only pods
-// in platform namespaces, or in a namespace with a ResourceQuota that covers the property, are
-// allowed to have the property.
+// reserved is a plugin that restricts a pod property, because pods with the property affect all
+// other users' pods. Only pods in platform namespaces, or in a namespace with a ResourceQuota for
+// such pods, are allowed to have the property.
 type reserved struct {
 	*admission.Handler
 	name string
@@ -25,7 +25,8 @@ type reserved struct {
 	quotas corelisters.ResourceQuotaLister
 }
 
-// property is a pod property and the scope of the quotas that cover it.
+// property is a pod property. scope is the scope of the ResourceQuotas that apply to pods with the
+// property.
 type property struct {
 	scope corev1.ResourceQuotaScope
 	// value is the scope's value, if the scope takes values.
@@ -105,7 +106,7 @@ func platformNamespace(name string) bool {
 	return name == "default" || name == "openshift" || strings.HasPrefix(name, "openshift-") || strings.HasPrefix(name, "kube-")
 }
 
-// coveredBy reports whether a quota covers pods with the property.
+// coveredBy reports whether a quota applies to pods with the property.
 func (p *property) coveredBy(quota *corev1.ResourceQuota) bool {
 	if slices.Contains(quota.Spec.Scopes, p.scope) {
 		return true

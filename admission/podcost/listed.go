@@ -44,8 +44,8 @@ func listedSandbox(pod *corev1.Pod) (size int) {
 	return size
 }
 
-// listedContainers returns the size of the entries of a pod's containers, which include the
-// annotations in which the kubelet stores data about the containers.
+// listedContainers returns the size of the entries of a pod's containers. An entry includes the
+// annotations that the kubelet uses to store data about the container.
 func listedContainers(spec *corev1.PodSpec) (size int) {
 	encoded := func(value any) int {
 		text, err := json.Marshal(value)

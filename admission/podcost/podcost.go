@@ -1,5 +1,5 @@
-// Package podcost limits the memory and mounts that the kubelet requires for a pod and that no pod
-// limit accounts for.
+// Package podcost limits the memory and mounts that a pod requires in the kubelet, because the
+// pod's own limits do not include them.
 //
 // The kubelet replaces references such as $(NAME) with the values of environment variables, which
 // can contain references themselves. If each variable refers to the previous variable twice, forty
@@ -93,7 +93,7 @@ func containersOf(spec *corev1.PodSpec) []corev1.Container {
 }
 
 // copiesOf returns the number of secrets and ConfigMaps that the kubelet writes to a pod's volumes.
-// A source with items counts once per item.
+// For a source with items, it counts the items instead.
 func copiesOf(spec *corev1.PodSpec) (number int) {
 	count := func(items []corev1.KeyToPath) { number += max(1, len(items)) }
 	for i := range spec.Volumes {

@@ -67,9 +67,9 @@ func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// targets returns the addresses to which an Endpoints or EndpointSlice object sends traffic.
-// changed reports whether the addresses or ports differ from the addresses or ports in old, the
-// stored object. old is nil for a new object.
+// targets returns the target addresses of an Endpoints or EndpointSlice object. changed reports
+// whether the addresses or ports differ from the addresses or ports in old, the stored object. old
+// is nil for a new object.
 func targets(object, old any) (texts []string, changed bool) {
 	switch current := object.(type) {
 	case *corev1.Endpoints:

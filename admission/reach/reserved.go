@@ -76,7 +76,7 @@ func addressesOf(object any) (texts []string, _ error) {
 }
 
 // owner returns a description of the network that contains an address, such as "the service
-// network". It returns "" if the address does not belong to the platform.
+// network". It returns "" if the address is not a platform address.
 func (r *reserved) owner(address netip.Addr) string {
 	if i := slices.IndexFunc(r.networks, func(n Network) bool { return n.Prefix.Contains(address) }); i >= 0 {
 		return r.networks[i].Name

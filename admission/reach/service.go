@@ -40,7 +40,7 @@ func newRanger(external []string, ingress netip.Prefix, reserved *reserved) (*ra
 	return r, nil
 }
 
-// Validate rejects addresses with which a service could hijack traffic: platform addresses and
+// Validate rejects addresses that a service could use to hijack traffic: platform addresses, and
 // external addresses that the configuration does not allow.
 func (r *ranger) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	service, ok := a.GetObject().(*corev1.Service)
@@ -124,8 +124,8 @@ func (r *ranger) checkExternal(text string, service, old *corev1.Service) string
 	return fmt.Sprintf("externalIP %s is not in networkConfig.externalIPNetworkCIDRs; choose an address that it allows", text)
 }
 
-// checkStatus rejects load balancer addresses that belong to the platform, because the service
-// proxy also redirects traffic for these addresses. It accepts an address with ipMode Proxy: the
+// checkStatus rejects platform addresses as load balancer addresses, because the service proxy also
+// redirects traffic for load balancer addresses. It accepts an address with ipMode Proxy: the
 // service proxy ignores the address, because the load balancer sends traffic to node ports.
 func (r *ranger) checkStatus(service, old *corev1.Service) (errs field.ErrorList) {
 	for i, ingress := range service.Status.LoadBalancer.Ingress {

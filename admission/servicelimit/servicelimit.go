@@ -190,7 +190,7 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 }
 
 // nameOf returns the name of an object. For an object with a generated name, it returns a temporary
-// name, so that each object counts until it is in the cache.
+// name, so that the object is counted until it is in the cache.
 func nameOf(a admission.Attributes) string {
 	if name := a.GetName(); name != "" {
 		return name
@@ -225,9 +225,8 @@ func portsOf(object any) int {
 	return 0
 }
 
-// nodePortsOf returns the number of node ports that a service requires. A load balancer also
-// requires an address from the ingress network, which counts as one node port if the service
-// requires no node port.
+// nodePortsOf returns the number of node ports that a service requires. For a load balancer without
+// node ports, it returns 1, because the load balancer requires an address from the ingress network.
 func nodePortsOf(object any) int {
 	service, ok := object.(*corev1.Service)
 	if !ok {

@@ -66,8 +66,8 @@ func hostSubnets(dualStack dualstack.Networks) apiserver.Served {
 	}
 }
 
-// subnets returns a host's subnet. If the node also has an IPv6 subnet, for which the type has no
-// field, subnets appends it.
+// subnets formats a host's subnet. The type has no field for an IPv6 subnet, so subnets appends the
+// node's IPv6 subnet if the node has one.
 func subnets(s *networkv1.HostSubnet, dualStack dualstack.Networks) string {
 	subnet, err := netip.ParsePrefix(s.Subnet)
 	if err != nil || s.Annotations[networkv1.NodeUIDAnnotation] == "" || !dualStack.Subnet(subnet).IsValid() {

@@ -32,11 +32,11 @@ func (v viewers) any(subjects []subject) bool {
 	return slices.ContainsFunc(subjects, func(s subject) bool { _, ok := v[s]; return ok })
 }
 
-// index maps subjects to the namespaces that they are allowed to see, so the cost of a list depends
-// on the number of namespaces visible to the user and not on the total number of namespaces. It
-// also sends changes to watchers. Each change has a higher version than the previous change, and at
-// least the resourceVersion of the object that caused it, so clients can use the version as a
-// resourceVersion.
+// index maps subjects to the namespaces that they are allowed to see. The cost of a list therefore
+// depends on the number of namespaces visible to the user, not on the total number of namespaces.
+// The index also sends changes to watchers. Each change has a higher version than the previous
+// change, and at least the resourceVersion of the object that caused it, so clients can use the
+// version as a resourceVersion.
 type index struct {
 	mutex             sync.Mutex
 	namespaces        map[string]*entry

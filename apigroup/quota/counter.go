@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// checkInterval is the interval between checks of whether quotas must be recounted.
+	// checkInterval is how often the counter checks whether quotas must be recounted.
 	checkInterval = time.Second
-	// recountInterval is the interval between recounts of a quota for which no change was observed.
+	// recountInterval is the interval between recounts of a quota without observed changes.
 	recountInterval = 10 * time.Second
 )
 
@@ -223,7 +223,7 @@ func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []q
 	return all
 }
 
-// imageStreams returns the evaluator that counts image streams, which also counts them under their
+// imageStreams returns the evaluator for image streams. It also reports their number under their
 // OpenShift 3 name.
 func imageStreams() quota.Evaluator {
 	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)

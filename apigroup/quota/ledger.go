@@ -123,7 +123,7 @@ func (l *ledger) GetQuotas(namespace string) ([]corev1.ResourceQuota, error) {
 	return quotas, nil
 }
 
-// UpdateQuotaStatus adds the usage that a request in a namespace reserves to a quota.
+// UpdateQuotaStatus increases a quota's usage by the amount that a request in a namespace reserves.
 func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 	ctx := context.Background()
 	item, err := l.read(ctx, usage.Name)

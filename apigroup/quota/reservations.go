@@ -15,8 +15,8 @@ type reservations struct {
 	active map[*reservation]bool
 }
 
-// reservation is the usage that a request in a namespace reserves in quotas, which is the maximum
-// usage of the request's objects.
+// reservation is the usage that a request in a namespace reserves in quotas: the maximum usage of
+// the request's objects.
 type reservation struct {
 	quotas    []string
 	namespace string
@@ -55,8 +55,9 @@ func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 }
 
 // keepReserved returns the usage of a quota's resources: the sum of the counted and the reserved
-// usage, capped at the previous usage, because an object that is stored while its request is still
-// active is part of both sums. The result is never less than the counted usage.
+// usage, capped at the previous usage. The cap is necessary because both sums include an object
+// that is stored while its request is still active. The result is never less than the counted
+// usage.
 func keepReserved(quantities, reserved, previous corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{}
 	for name, count := range quantities {

@@ -8,8 +8,8 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// settlingPeriod is the time after the last reservation in a quota, by any API server, within which
-// the reservation's object is stored or its request fails.
+// settlingPeriod is the maximum time from a reservation, by any API server, until the reservation's
+// object is stored or its request fails.
 const settlingPeriod = 5 * time.Second
 
 // settling prevents a count from lowering a quota's usage while another API server might have

@@ -44,8 +44,8 @@ func (r idRange) annotation(index int) string {
 	return fmt.Sprintf("%d/%d", r.first+uint64(index)*r.block, r.block)
 }
 
-// index returns the index of the block in an annotation, and reports whether the block belongs to
-// the range.
+// index returns the index of the block in an annotation, and reports whether the block is in the
+// range.
 func (r idRange) index(annotation string) (int, bool) {
 	block, err := scc.ParseBlock(annotation)
 	if err != nil || uint64(block.Min) < r.first || uint64(block.Max) > r.last {

@@ -155,8 +155,8 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 // read it. A warning contains the explanation.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
-// subjectOf returns the user of a template's service account, without the groups to which all users
-// belong: as in OpenShift 3.11, the review of a service account considers only permissions of the
+// subjectOf returns the user of a template's service account. It omits the groups that contain all
+// users: as in OpenShift 3.11, the review of a service account considers only permissions of the
 // account itself.
 func subjectOf(namespace string, template corev1.PodTemplateSpec) user.Info {
 	name := template.Spec.ServiceAccountName

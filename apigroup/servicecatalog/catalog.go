@@ -72,7 +72,7 @@ func (c *catalog) class(ctx context.Context, namespace string, p *v1beta1.PlanRe
 	return &matches[0], nil
 }
 
-// plans returns the plans of a class that its broker still offers.
+// plans returns a class's plans. It omits plans that the broker no longer offers.
 func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans []plan, err error) {
 	if of.clusterScoped {
 		list, err := c.list(ctx, "clusterserviceplans", "", fields.OneTermEqualSelector("spec.clusterServiceClassRef.name", of.name))

@@ -22,7 +22,7 @@ func labeled[T apiserver.Object](resource apiserver.Resource[T]) apiserver.Resou
 	return resource
 }
 
-// labelFields sets the labels by which service catalog 0.3 clients select an object:
+// labelFields sets the labels that service catalog 0.3 clients use to select an object:
 // servicecatalog.k8s.io/FIELD, with the field's SHA-224 hash as the value. Earlier clients use
 // field selectors for the same fields.
 func labelFields[T metav1.Object](object T, fields map[string]func(T) string) {

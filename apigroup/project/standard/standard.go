@@ -29,7 +29,7 @@ const (
 	DescriptionAnnotation = "openshift.io/description"
 )
 
-// Template returns the template, which contains the project and a role binding that grants the user
+// Template returns the template. It contains the project, and a role binding that grants the user
 // the role admin in the project.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{

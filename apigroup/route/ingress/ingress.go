@@ -1,6 +1,7 @@
 // Package ingress implements Ingress objects with routes. A controller creates a Route for each
-// host and path of an Ingress, which owns the Route. It updates the Route when the Ingress, its
-// services or its secrets change, and writes the routers' addresses to the Ingress status.
+// host and path of an Ingress. The Ingress owns its Routes. The controller updates a Route when the
+// Ingress, its services or its secrets change, and writes the routers' addresses to the Ingress
+// status.
 //
 // Source: OpenShift 3.11 Cluster Administration, 8.2. Fields that already exist in OpenShift 3.11's
 // Ingress are translated in the same way as in OpenShift 3.11.
@@ -24,8 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// ClassController is the controller name in IngressClasses whose Ingress objects the router serves.
-// The router also serves Ingress objects without a class.
+// ClassController is the controller name in the router's IngressClasses. The router serves Ingress
+// objects of these classes, and Ingress objects without a class.
 const ClassController = "openshift.io/ingress-to-route"
 
 // Controller is the component that creates routes for Ingress objects.

@@ -27,8 +27,8 @@ const NotServed = "NotServed"
 // NotAdmitted is the reason of events about an Ingress's routes that a router rejects.
 const NotAdmitted = "NotAdmitted"
 
-// notServedInterval is the interval between attempts to create routes for parts of an Ingress for
-// which the previous attempt failed, for example because of a quota.
+// notServedInterval is the interval between attempts to create the routes that could not be created
+// before, for example because of a quota.
 const notServedInterval = 5 * time.Minute
 
 // reconcile updates an Ingress's routes. Kubernetes deletes the routes of a deleted Ingress.
@@ -132,7 +132,7 @@ func (c *Controller) serves(ingress *networkingv1.Ingress) bool {
 	return err == nil && exists && class.(*networkingv1.IngressClass).Spec.Controller == ClassController
 }
 
-// sources returns the functions that look up the objects to which an Ingress refers. If a secret
+// sources returns the functions that look up the objects that an Ingress refers to. If a secret
 // cannot be read, the functions store the error in *readErr.
 func (c *Controller) sources(ctx context.Context, namespace string, readErr *error) sources {
 	return sources{
@@ -218,8 +218,8 @@ func (c *Controller) replace(ctx context.Context, current, want *routev1.Route) 
 	return err
 }
 
-// checkOwner returns an error if a route with the desired name exists and does not belong to the
-// Ingress.
+// checkOwner returns an error if a route with the desired name exists and the Ingress does not own
+// it.
 func (c *Controller) checkOwner(ctx context.Context, ingress *networkingv1.Ingress, want *routev1.Route) error {
 	route, err := c.routes.RouteV1().Routes(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil || metav1.IsControlledBy(route, ingress) {

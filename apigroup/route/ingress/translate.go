@@ -20,8 +20,8 @@ import (
 // this annotation.
 const PathType = "router.slipway.io/path-type"
 
-// sources contains the functions with which a translation looks up the objects to which an Ingress
-// refers. They return nil if an object does not exist.
+// sources contains functions that look up the objects that an Ingress refers to. The functions
+// return nil if an object does not exist.
 type sources struct {
 	service func(name string) *corev1.Service
 	secret  func(name string) *corev1.Secret
@@ -42,7 +42,8 @@ type translation struct {
 //
 // A rule without a host applies to the host that would be generated for a route with the Ingress's
 // name. The default backend serves the paths of a host that have no other backend. If there are no
-// rules, it serves the generated host, because an Ingress cannot claim hosts that it does not name.
+// rules, it serves the generated host, because an Ingress cannot claim hosts that it does not
+// contain.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
@@ -189,8 +190,8 @@ func forRouters() []string {
 	return []string{"haproxy.router.openshift.io/", "router.openshift.io/", "route.openshift.io/"}
 }
 
-// maxPrefix is the maximum length to which the Ingress's name is truncated in the names of its
-// routes, which can have at most 63 characters.
+// maxPrefix is the maximum length of the Ingress's name in the names of its routes. A longer name
+// is truncated, because a route's name can have at most 63 characters.
 const maxPrefix = 50
 
 // routeOf returns a route. The route's name is derived from its host and path, so duplicates result

@@ -34,8 +34,8 @@ func base(name, description string) *Constraints {
 			Name: name, Annotations: map[string]string{descriptionAnnotation: description},
 		},
 		AllowedCapabilities: []corev1.Capability{}, DefaultAddCapabilities: []corev1.Capability{},
-		// NET_RAW is not in OpenShift 3.11's list. With NET_RAW, programs with file capabilities
-		// can open raw sockets.
+		// NET_RAW is not in OpenShift 3.11's list. It is dropped here, because programs with file
+		// capabilities could otherwise open raw sockets.
 		RequiredDropCapabilities: []corev1.Capability{"KILL", "MKNOD", "SYS_CHROOT", "SETUID", "SETGID", "NET_RAW"},
 		Volumes: []securityv1.FSType{
 			securityv1.FSTypeConfigMap, securityv1.FSTypeDownwardAPI, securityv1.FSTypeEmptyDir,

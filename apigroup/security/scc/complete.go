@@ -10,8 +10,8 @@ import (
 // dropAll represents all capabilities in requiredDropCapabilities.
 const dropAll corev1.Capability = "ALL"
 
-// complete sets the fields that the pod does not set and for which the constraint has a value. It
-// does not change fields that the pod sets.
+// complete sets the pod's missing fields to the constraint's values. It does not change fields that
+// the pod sets.
 func (r *resolved) complete(pod *corev1.Pod) {
 	spec := &pod.Spec
 	context := &corev1.PodSecurityContext{}

@@ -18,7 +18,7 @@ type container struct {
 	hosts   []namedHost
 }
 
-// namedHost is a host to which the kubelet connects on behalf of a container.
+// namedHost is a host that the kubelet connects to on behalf of a container.
 type namedHost struct {
 	// field is the field path in the container, such as livenessProbe.httpGet.
 	field []string

@@ -87,8 +87,8 @@ func (r *resolved) allowsRuntimeProfile() bool {
 }
 
 // checkAppArmor rejects every profile except the runtime's default profile, which also applies to
-// pods without a profile. SCCs have no field for AppArmor. An SCC that allows privileged
-// containers, to which no profile applies, allows every profile.
+// pods without a profile. SCCs have no field for AppArmor. An SCC that allows privileged containers
+// allows every profile, because no profile applies to privileged containers.
 func (r *resolved) checkAppArmor(profile *corev1.AppArmorProfile, at *field.Path) field.ErrorList {
 	if profile == nil || profile.Type == corev1.AppArmorProfileTypeRuntimeDefault || r.AllowPrivilegedContainer {
 		return nil
@@ -131,7 +131,7 @@ func matches(patterns []string, name string) bool {
 
 // CarryAnnotations converts the seccomp annotations of OpenShift 3 pods to fields, because
 // Kubernetes reads only the fields. It does not change a field that is already set, and ignores an
-// annotation that does not name a profile.
+// annotation whose value is not a profile name.
 func CarryAnnotations(pod *corev1.Pod) {
 	if profile := ProfileNamed(pod.Annotations[corev1.SeccompPodAnnotationKey]); profile != nil {
 		if pod.Spec.SecurityContext == nil {

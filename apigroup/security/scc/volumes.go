@@ -40,8 +40,8 @@ func (r *resolved) allowsDriver(driver string) bool {
 }
 
 // volumeType returns a volume's type, as used in constraints. A volume with the service account's
-// API token counts as a secret, because OpenShift 3 mounted the token as a secret, whereas
-// Kubernetes uses a projected volume.
+// API token has the type of a secret: OpenShift 3 mounted the token as a secret, whereas Kubernetes
+// uses a projected volume.
 func volumeType(volume *corev1.Volume) securityv1.FSType {
 	if volume.Projected != nil {
 		if isTokenVolume(volume.Projected) {

@@ -258,8 +258,8 @@ func (r *reconciler) removedWatches() []controller.Watch {
 	}
 }
 
-// removeUnused deletes the plans and classes that their broker no longer offers and that no
-// instance uses, either in one namespace or among the cluster-scoped objects.
+// removeUnused deletes the plans and classes that no instance uses and that their broker no longer
+// offers. key selects the objects in one namespace, or the cluster-scoped objects.
 func (r *reconciler) removeUnused(ctx context.Context, key controller.Key) error {
 	used := map[string]bool{}
 	for _, cached := range r.instances.GetStore().List() {

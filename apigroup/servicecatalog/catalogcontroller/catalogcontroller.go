@@ -181,7 +181,7 @@ func (r *reconciler) manager() (controller.Manager, error) {
 	}, nil
 }
 
-// waitingInstances returns the keys of instances whose references are not resolved yet. A change of
+// waitingInstances returns the keys of instances whose references are not resolved yet. A change to
 // a class or plan might make the references resolvable.
 func (r *reconciler) waitingInstances(any) (keys []controller.Key) {
 	objects, _ := r.instances.GetIndexer().ByIndex(byClass, "") // the index exists

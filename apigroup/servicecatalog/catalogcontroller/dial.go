@@ -100,8 +100,8 @@ func (r *reconciler) authorization(ctx context.Context, broker *brokerView) (str
 }
 
 // transport returns the transport for a broker. A ClusterServiceBroker, which an administrator
-// creates, can have any address. A ServiceBroker must be a service in its own project or have an
-// address to which users can connect.
+// creates, can have any address. A ServiceBroker must be a service in its own project, or have an
+// address that users are allowed to connect to.
 func (r *reconciler) transport(ctx context.Context, broker *brokerView) (http.RoundTripper, func(), error) {
 	target, err := url.Parse(broker.spec.URL)
 	if err != nil {

@@ -305,7 +305,7 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 	f.register()
 	f.waitInstance("early", "Ready")
 	f.waitBinding("early", "Ready")
-	// A secret that belongs to a different owner is not replaced.
+	// A secret that the binding does not own is not replaced.
 	if _, err := f.deps.Kube.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "credentials-late"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/singlepath"
 )
 
-// injectSecret creates or updates the secret for a binding. It does not change a secret that
-// belongs to another owner.
+// injectSecret creates or updates the secret for a binding. It does not change a secret that the
+// binding does not own.
 func (r *reconciler) injectSecret(ctx context.Context, binding *v1beta1.ServiceBinding, credentials map[string]any) error {
 	data, err := r.secretData(ctx, binding, credentials)
 	if err != nil {

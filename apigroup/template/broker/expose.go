@@ -21,9 +21,9 @@ const (
 )
 
 // The API server evaluates expressions that template authors write, so the expressions must be
-// cheap. Expressions that are long or can multiply values are rejected. These constants limit the
-// number of expressions and the total size of the values. A platform stores the values in a Secret,
-// which has the same size limit.
+// cheap. Expressions are rejected if they are long or if their result can be larger than the
+// object. These constants limit the number of expressions and the total size of the values. A
+// platform stores the values in a Secret, which has the same size limit.
 const (
 	maxCredentials = 100
 	maxExposed     = 1 << 20

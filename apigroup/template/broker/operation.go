@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// target is the instance to which a request refers. The instance might not exist.
+// target is the instance that a request refers to. The instance might not exist.
 type target struct {
 	id    string
 	actor *actor
@@ -21,7 +21,7 @@ type target struct {
 	record *templatev1.BrokerTemplateInstance
 }
 
-// target returns the instance to which a request refers. The user must be allowed to use the given
+// target returns the instance that a request refers to. The user must be allowed to use the given
 // verbs on the instance's TemplateInstance.
 func (b *broker) target(r *http.Request, verbs ...string) (target, error) {
 	id, err := osbserver.ID(r, "instance")
@@ -130,7 +130,8 @@ func (b *broker) lastProvisioning(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: progress(instance)}, nil
 }
 
-// progress returns the state of an instance, which is nil if it has been deleted.
+// progress returns the state of an instance. instance is nil if the TemplateInstance has been
+// deleted.
 func progress(instance *templatev1.TemplateInstance) operationState {
 	if instance == nil {
 		return operationState{failed, "the template instance was deleted"}

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// externalID is the annotation with which OpenShift 3 marks the objects of an instance that a
+	// externalID is the annotation that OpenShift 3 sets on the objects of an instance that a
 	// broker has created.
 	externalID = "openservicebroker.openshift.io/instance-external-id"
 )
@@ -171,8 +171,8 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	}
 }
 
-// checkOwner rejects an object that has the same name as an instance but does not belong to the
-// instance, such as an object of an earlier instance.
+// checkOwner rejects an object that has the same name as an instance but that the instance's record
+// does not own, such as an object of an earlier instance.
 func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemplateInstance) error {
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil

@@ -35,8 +35,8 @@ const (
 )
 
 // An instance whose objects are not ready is checked again after an interval. The interval is the
-// time for which the instance has been waiting, divided by intervalShare, within the bounds
-// minInterval and maxInterval.
+// time since the instance began to wait, divided by intervalShare, within the bounds minInterval
+// and maxInterval.
 const (
 	minInterval, maxInterval = time.Second, 30 * time.Second
 	intervalShare            = 20
@@ -45,7 +45,7 @@ const (
 // readyTimeout is the maximum time until an instance's objects are ready, as in OpenShift 3.
 const readyTimeout = time.Hour
 
-// await checks whether the objects for which an instance waits are ready.
+// await checks whether the objects that an instance is waiting for are ready.
 func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	all, waiting := true, ""
 	for _, entry := range instance.Status.Objects {

@@ -37,7 +37,8 @@ func (l *reconciler) remove(ctx context.Context, instance *templatev1.TemplateIn
 }
 
 // forget deletes the template service broker's record of an instance, and with it the parameter
-// values. The platform might never send the broker another request for the instance.
+// values. The broker cannot be relied on to delete the record, because the platform might never
+// send the broker another request for the instance.
 func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateInstance) error {
 	for _, owner := range instance.OwnerReferences {
 		if owner.Kind != "BrokerTemplateInstance" {
@@ -61,7 +62,7 @@ func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateIn
 }
 
 // delete deletes an object. An entry without a UID was recorded before its object was created. In
-// this case, the object is deleted only if its label shows that it belongs to the instance.
+// this case, the object is deleted only if its label contains the instance's UID.
 func (l *reconciler) delete(ctx context.Context, owner types.UID, entry templatev1.TemplateInstanceObject) error {
 	item, err := l.itemOf(entry)
 	if meta.IsNoMatchError(err) {
@@ -94,7 +95,7 @@ func (l *reconciler) delete(ctx context.Context, owner types.UID, entry template
 	return err
 }
 
-// itemOf returns the object to which a status entry refers, without its content.
+// itemOf returns the object that a status entry refers to, without its content.
 func (l *reconciler) itemOf(entry templatev1.TemplateInstanceObject) (item, error) {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(entry.Ref.APIVersion)
