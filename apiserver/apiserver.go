@@ -96,9 +96,9 @@ type Admission struct {
 	// Name is the plugin's name in configuration and messages, for example
 	// "SecurityContextConstraint".
 	Name string
-	// Before is the name of the Kubernetes plugin before which this plugin runs. By default, this
-	// plugin runs before the first policy or webhook plugin, so that policies and webhooks see its
-	// changes.
+	// Before is the name of a Kubernetes plugin. This plugin runs before that plugin. By default,
+	// this plugin runs before the first policy or webhook plugin, so that policies and webhooks see
+	// its changes.
 	Before string
 	// New creates the plugin. The plugin receives clients, informers and the authorizer through the
 	// interfaces in k8s.io/apiserver/pkg/admission/initializer. If the plugin and the feature's
@@ -141,10 +141,10 @@ type Hooks struct {
 // Handler serves a path or, if the path has a trailing slash, all paths below it.
 type Handler struct {
 	Path string
-	// Public handlers authenticate users themselves. Priority and fairness and audit treat their
-	// requests as requests from system:anonymous, and their request bodies are limited to 64 KiB.
-	// For other handlers, the request's context contains the user, and access requires a role that
-	// lists the path in nonResourceURLs.
+	// Public handlers authenticate users themselves. Priority and fairness, and the audit log,
+	// treat their requests as requests from system:anonymous. Their request bodies are limited to
+	// 64 KiB. For other handlers, the request's context contains the user, and access requires a
+	// role that lists the path in nonResourceURLs.
 	Public bool
 	http.Handler
 }

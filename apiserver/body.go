@@ -139,7 +139,7 @@ func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDige
 	f.Interface.Handle(ctx, digest, note, estimate, queue, execute)
 }
 
-// receive receives a body, unless it is larger than any body that is accepted. If an error occurs,
+// receive receives a body, unless the body is larger than the server accepts. If an error occurs,
 // reading the body returns the error. The caller must call release when the request is finished.
 func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 	release = func() {}

@@ -82,8 +82,8 @@ type documents struct {
 }
 
 // list creates the list of all documents and their hashes. Clients use the hashes to check whether
-// their copy is current. Upstream hashes the text of a document. Here, the hash covers the program
-// and the document's routes, which determine the text, so the documents do not have to be created.
+// their copy is current. Upstream hashes the text of a document. Slipway hashes the program and the
+// document's routes, which determine the text, so it does not have to create the documents.
 func (d *documents) list(program string) error {
 	all := handler3.OpenAPIV3Discovery{Paths: map[string]handler3.OpenAPIV3DiscoveryGroupVersion{}}
 	d.hashes = make(map[string]string, len(d.services))
@@ -116,8 +116,8 @@ func buildID() (string, error) {
 	return string(content), nil
 }
 
-// hashRoutes returns a hash that covers a program and a service's routes. The hash does not depend
-// on the order of the routes.
+// hashRoutes returns a hash of a program and a service's routes. The hash does not depend on the
+// order of the routes.
 func hashRoutes(program string, service *restful.WebService) string {
 	var routes []string
 	for _, route := range service.Routes() {

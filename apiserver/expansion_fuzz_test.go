@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzElements verifies that the lists in a protobuf message that Kubernetes can decode do not have
-// more elements than are counted. The first element of each list is not counted, and a message has
-// fewer than 64 lists.
+// FuzzElements verifies that elements does not undercount: if Kubernetes can decode a protobuf
+// message, the lists in the decoded object do not have more elements than are counted. The first
+// element of each list is not counted, and a message has fewer than 64 lists.
 func FuzzElements(f *testing.F) {
 	for _, pod := range []corev1.Pod{
 		{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 9)}},

@@ -22,7 +22,7 @@ import (
 // Before OpenShift 3.6, resources had no groups: they were served below /oapi, in version v1 of the
 // empty group. These paths still work and serve the same objects with the old apiVersion. In these
 // requests, authorization, admission and audit see the resource's group, so roles and quotas do not
-// have to name the empty group.
+// have to include the empty group.
 
 // legacyPrefix is the path prefix of resources without a group.
 const legacyPrefix = "/oapi"
@@ -188,8 +188,8 @@ func (n namedAttributes) GetResource() schema.GroupVersionResource {
 	return resource
 }
 
-// GetKind returns the kind in its group. If the kind belongs to a different group, as Scale does,
-// GetKind returns it unchanged.
+// GetKind returns the kind in its group. If the kind is in a different group, as Scale is, GetKind
+// returns it unchanged.
 func (n namedAttributes) GetKind() schema.GroupVersionKind {
 	kind := n.Attributes.GetKind()
 	if kind.Group == "" {

@@ -27,7 +27,7 @@ func (m *messages) count(piece []byte) counts {
 	return m.counts
 }
 
-// maxDepth is the maximum nesting depth to which elements descends. Kubernetes messages have fewer
+// maxDepth is the maximum nesting depth that elements parses. Kubernetes messages have fewer
 // levels.
 const maxDepth = 40
 
@@ -38,8 +38,9 @@ const (
 
 // elements counts a message's length-delimited fields whose field number has occurred before or is
 // 64 or higher, including the fields of nested messages: protobuf encodes a list as a repeated
-// field. It stops at the first byte that does not belong to a message. It must accept at least what
-// Kubernetes' decoders accept: anything that it does not count must not be decodable.
+// field. It stops at the first byte that is not part of a message. It must accept at least what
+// Kubernetes' decoders accept. Otherwise, a decoder could decode list elements that were not
+// counted.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
 	if depth == maxDepth {

@@ -53,8 +53,8 @@ func (s *Server) operation(route *restful.Route) (id string, tags []string, err 
 	return id, tags, nil
 }
 
-// definitions returns the definitions of the served groups' types, of all types to which they
-// refer, and of the generic types (lists, patches, status). OpenShift's and Kubernetes' generators
+// definitions returns the definitions of the served groups' types, of all types that they refer to,
+// and of the generic types (lists, patches, status). OpenShift's and Kubernetes' generators
 // together produce four thousand definitions, which the API server would otherwise keep in memory a
 // second time.
 func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAPIDefinitions {

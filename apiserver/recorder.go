@@ -61,7 +61,7 @@ func (r *Recorder) Serve(w http.ResponseWriter, req *http.Request, recorded Reco
 }
 
 // redact returns the request that the filters see. It contains no credentials except the token, and
-// no header that names a user.
+// no header that contains a user name.
 func (r Recorded) redact(req *http.Request) *http.Request {
 	ctx := context.WithValue(req.Context(), original{}, req)
 	redacted := req.WithContext(request.WithRequestInfo(ctx, r.Info))

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Binding is an address to which a component binds.
+// Binding is an address that a component binds to.
 type Binding struct {
 	// Use is the purpose of the address, such as "API".
 	Use string
@@ -23,7 +23,7 @@ type Binding struct {
 // binding is a Binding whose address has not been parsed.
 type binding struct{ use, network, address, setting, file string }
 
-// Bindings returns the configured addresses to which components bind. They include the registry's
+// Bindings returns the configured addresses that components bind to. They include the registry's
 // address even if the registry is disabled, but not the router's ports. file is the configuration
 // file that replaces the files in the data directory, or "".
 func (c *Config) Bindings(file string) ([]Binding, error) {

@@ -9,8 +9,8 @@ import (
 )
 
 // Changes returns the keys whose values differ between two configurations, in the format of
-// Ignored: NodeConfig keys have the prefix "NodeConfig: ". A list counts as a single value. A
-// change of the scheduler's policy file counts as a change of the key that specifies the file.
+// Ignored: NodeConfig keys have the prefix "NodeConfig: ". It treats a list as a single value. If
+// the scheduler's policy file has changed, it returns the key that specifies the file.
 func Changes(before, after *Config) ([]string, error) {
 	var keys []string
 	for _, pair := range []struct {
@@ -70,7 +70,7 @@ func differences(path string, old, updated any) (keys []string) {
 	return keys
 }
 
-// Below reports whether key is one of keys, or belongs to a block in keys.
+// Below reports whether key is one of keys, or is in a block that keys contains.
 func Below(key string, keys []string) bool {
 	return slices.ContainsFunc(keys, func(block string) bool { return within(key, block) })
 }

@@ -45,8 +45,8 @@ const maxDepth = 100
 // decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired contains keys that OpenShift 3 accepted but for which the types no longer have a
-	// field.
+	// retired contains keys that OpenShift 3 accepted, although the current types have no field for
+	// them.
 	retired  map[string]bool
 	nodes    int
 	depth    int

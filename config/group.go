@@ -22,7 +22,7 @@ type GroupFile struct {
 	// Content is the content of the new node-config.yaml.
 	Content []byte
 	// Applied is the part of the group's configuration that Content contains, in JSON. It must be
-	// passed to the next call of MergeGroup.
+	// passed to the next call to MergeGroup.
 	Applied []byte
 	// Changed lists the NodeConfig keys that change, except the node's labels, which the control
 	// plane sets.

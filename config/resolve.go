@@ -28,8 +28,8 @@ func (c *MasterConfig) RegistryAddress() (host string, port int) {
 	return splitAddress(c.Slipway.Registry.BindAddress)
 }
 
-// DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server to
-// which other hosts can connect.
+// DNSPort returns the port of the master's DNS server, or 0 if the master has no DNS server that
+// other hosts can connect to.
 func (c *MasterConfig) DNSPort() int32 {
 	if c.DNSConfig == nil {
 		return 0

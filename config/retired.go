@@ -1,8 +1,8 @@
 package config
 
-// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote but for which the
-// types no longer have a field. The decoder accepts these keys, so that an upgraded cluster's files
-// can be loaded. Ignored reports them. NodeConfig has no retired keys.
+// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote, although the
+// current types have no field for them. The decoder accepts these keys, so that an upgraded
+// cluster's files can be loaded. Ignored reports them. NodeConfig has no retired keys.
 func retiredMasterKeys() map[string]bool {
 	return map[string]bool{
 		// The web console became a deployment in 3.9.

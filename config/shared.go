@@ -44,7 +44,7 @@ func (c *Config) SharedSettings() (map[string]string, error) {
 	return settings, nil
 }
 
-// flatten adds the hashes of all values below a node. A list counts as a single value.
+// flatten adds the hashes of all values below a node. It hashes a list as a single value.
 func (c *Config) flatten(node *yaml.Node, key string, settings map[string]string) error {
 	if node.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(node.Content); i += 2 {

@@ -17,8 +17,8 @@ import (
 // binder selected. The second annotation is deprecated.
 var provisionerAnnotations = [...]string{"volume.kubernetes.io/storage-provisioner", "volume.beta.kubernetes.io/storage-provisioner"}
 
-// checkClaim accepts updates of claims that belong to the driver, and updates of their status. It
-// checks the metadata in both cases, because a status update can also change metadata.
+// checkClaim accepts updates to claims that the driver owns, and updates to their status. It checks
+// the metadata in both cases, because a status update can also change metadata.
 func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*corev1.PersistentVolumeClaim)
 	after, exists := object.(*corev1.PersistentVolumeClaim)
@@ -38,10 +38,10 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 	return err
 }
 
-// ownsClaim reports whether a claim belongs to the driver. The driver owns a claim if the claim's
-// provisioner annotation, its class or its volume names the driver. The class does not have to
-// exist anymore. A claim can also be bound to another driver's volume while this driver provisions
-// a volume for the claim, which this driver then deletes.
+// ownsClaim reports whether the driver owns a claim: the claim's provisioner annotation, class or
+// volume identifies the driver. The class might no longer exist. The driver can own a claim that is
+// bound to another driver's volume: if it was provisioning a volume for the claim at that time, it
+// must delete its own volume.
 func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	for _, name := range provisionerAnnotations {
 		if claim.Annotations[name] == p.Driver {

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// checkMetadata rejects all metadata changes except changes of the given finalizers and
+// checkMetadata rejects all metadata changes except changes to the given finalizers and
 // annotations.
 func checkMetadata(before, after metav1.Object, finalizers, annotations []string) error {
 	field := ""

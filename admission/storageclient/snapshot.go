@@ -16,9 +16,9 @@ import (
 // snapshotVersion is the API version of snapshots.
 var snapshotVersion = schema.GroupVersion{Group: "snapshot.storage.k8s.io", Version: "v1"}
 
-// checkSnapshot accepts updates of snapshots that belong to the driver. For a snapshot whose driver
-// is unknown, it also accepts status changes, which report errors, and changes after the snapshot
-// has been marked for deletion.
+// checkSnapshot accepts updates to the driver's snapshots. For a snapshot whose driver is unknown,
+// it also accepts status changes, which report errors, and changes after the snapshot has been
+// marked for deletion.
 func (p *plugin) checkSnapshot(ctx context.Context, old, object runtime.Object) error {
 	before, existed := old.(*unstructured.Unstructured)
 	after, exists := object.(*unstructured.Unstructured)
@@ -72,7 +72,7 @@ func (p *plugin) checkSnapshotSpec(ctx context.Context, before, after *unstructu
 }
 
 // snapshotDriver returns the driver of a snapshot, or "" if the driver is unknown. content is the
-// driver of the snapshot's VolumeSnapshotContent. Unless the snapshot's spec names the
+// driver of the snapshot's VolumeSnapshotContent. Unless the snapshot's spec specifies the
 // VolumeSnapshotContent, the snapshot's class takes precedence over content, because the client can
 // create a VolumeSnapshotContent for any snapshot.
 func (p *plugin) snapshotDriver(ctx context.Context, snapshot *unstructured.Unstructured, content string) (string, error) {

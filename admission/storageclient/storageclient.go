@@ -79,8 +79,8 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests for other drivers' objects. It also rejects changes of users' objects
-// that the driver never requests.
+// Validate rejects requests for other drivers' objects. It also rejects changes to users' objects,
+// except the changes that the driver makes.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !slices.Contains(a.GetUserInfo().GetGroups(), p.Group) {
 		return nil

@@ -27,8 +27,7 @@ const bundleTag = "latest"
 
 // bundle is an Ansible playbook bundle.
 type bundle struct {
-	// Namespace and Stream identify the image stream. Image is the reference with which the image
-	// is pulled.
+	// Namespace and Stream identify the image stream. Image is the pull spec of the image.
 	Namespace, Stream, Image string
 	Spec                     spec
 }

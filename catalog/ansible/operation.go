@@ -81,8 +81,8 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 	return accepted(op), nil
 }
 
-// maxOperations is the maximum number of a project's operations in progress. Their pods run in
-// sandboxes, to which the project's quota does not apply.
+// maxOperations is the maximum number of a project's operations in progress. The project's quota
+// does not limit the operations' pods, because they run in sandboxes.
 const maxOperations = 2
 
 // checkShare returns an error if other instances in the project have too many operations in
@@ -100,10 +100,10 @@ func (b *broker) checkShare(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// interrupt handles an operation in progress that another action is to replace. If the action is
+// interrupt handles an operation in progress that another action would replace. If the action is
 // deprovision, interrupt marks the operation as failed. Otherwise, it continues the operation,
-// because the platform that requested it might no longer poll it, and returns an error if the
-// operation is still in progress.
+// because the platform that requested the operation might no longer poll it. It returns an error if
+// the operation is still in progress.
 func (b *broker) interrupt(ctx context.Context, rec *record, action string) error {
 	if action == deprovisionAction {
 		rec.Operation.State = failed

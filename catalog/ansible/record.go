@@ -113,8 +113,7 @@ func decode(id string, secret *corev1.Secret) (*record, error) {
 	return rec, nil
 }
 
-// store writes a record. It returns an error on a conflict, after which the platform sends a new
-// request.
+// store writes a record. It returns an error on a conflict. The platform then sends a new request.
 func (b *broker) store(ctx context.Context, rec *record) error {
 	content, err := json.Marshal(rec)
 	if err != nil {

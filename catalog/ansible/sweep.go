@@ -14,7 +14,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// sweepInterval is the interval between calls to sweep. Sweeping is a safety net: normally, the
+// sweepInterval is the interval between calls to sweep. The calls are a safety net: normally, the
 // platform's polls continue and complete operations.
 const sweepInterval = time.Minute
 

@@ -149,8 +149,8 @@ func (s service) updateable(p plan) bool {
 	return s.Updateable
 }
 
-// other returns a plan to which instances with plan p can change. If there is no such plan, it
-// returns p.
+// other returns a different plan that instances with plan p can change to. If there is no such
+// plan, it returns p.
 func (s service) other(p plan) plan {
 	for _, candidate := range s.Plans {
 		if candidate.ID != p.ID {

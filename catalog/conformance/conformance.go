@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Config describes a broker and how to connect to it.
+// URL is the broker's base URL. The path of the catalog below this URL is /v2/catalog.
 type Config struct {
 	// URL is the broker's URL, to which /v2/catalog is appended.
 	URL string

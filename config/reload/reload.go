@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// Adjustment applies changes of some settings without a restart.
+// Adjustment applies changes to some settings without a restart.
 type Adjustment struct {
 	// Keys lists the settings. Each setting includes all settings below it.
 	Keys []string
@@ -38,7 +38,7 @@ type Reloader struct {
 	Load func() (*config.Config, error)
 	// Files lists the files that Load reads.
 	Files []string
-	// Start is the configuration with which the process started.
+	// Start is the configuration that the process started with.
 	Start *config.Config
 	// Adjustments lists the adjustments that can apply a change without a restart.
 	Adjustments []Adjustment
