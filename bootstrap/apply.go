@@ -113,8 +113,8 @@ func (a *applier) applyTogether(ctx context.Context, objects []*unstructured.Uns
 	return remaining, work.Wait()
 }
 
-// insist retries until it has applied all objects, whose kinds the API server might not serve yet.
-// The API server serves a kind about a second after its definition is created.
+// insist retries until it has applied all objects. Retries are necessary because the API server
+// serves a kind only about a second after the kind's definition is created.
 func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructured) {
 	const maximum = time.Minute
 	for delay := 200 * time.Millisecond; len(objects) > 0; delay = min(2*delay, maximum) {

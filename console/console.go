@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Paths of the console. For every other path below Path, the server returns the console's page,
-// whose script interprets the path.
+// Paths of the console. For every other path below Path, the server returns the console's page. The
+// page's script interprets the path.
 const (
 	Path         = "/console/"
 	proxyPath    = Path + "proxy"

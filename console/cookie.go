@@ -33,9 +33,9 @@ const loginTimeout = 15 * time.Minute
 
 // login is the content of loginCookie.
 type login struct {
-	// State and Verifier belong to the OAuth flow that this browser started.
+	// State and Verifier are the values of the OAuth flow that this browser started.
 	State, Verifier string
-	// Then is the path to which the browser is redirected after the login.
+	// Then is the path that the browser is redirected to after the login.
 	Then    string
 	Expires time.Time
 }

@@ -99,7 +99,7 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	switch {
 	case ok && strings.HasPrefix(r.URL.Path, assetsPath):
-		// Asset names contain a hash.
+		// Asset names contain a hash, so the content of an asset never changes.
 		header.Set("Cache-Control", "public, max-age=31536000, immutable")
 	case strings.HasPrefix(r.URL.Path, assetsPath):
 		http.NotFound(w, r)

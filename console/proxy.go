@@ -67,7 +67,7 @@ func isWebSocket(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
 }
 
-// isAPI reports whether a path belongs to the API, its OpenAPI schema, its version or the
+// isAPI reports whether a path is a path of the API, its OpenAPI schema, its version or the
 // platform's views.
 func isAPI(path string) bool {
 	return slices.ContainsFunc([]string{"/api", "/apis", "/oapi", "/openapi", "/version", "/slipway"}, func(root string) bool {
@@ -78,8 +78,8 @@ func isAPI(path string) bool {
 // isPodProxy reports whether the response for a path comes from a pod, service or node.
 func isPodProxy(path string) bool { return slices.Contains(strings.Split(path, "/"), "proxy") }
 
-// sameOrigin reports whether a page on this host sent a request. Cookies belong to one host name,
-// so a browser has no session under the host's other names.
+// sameOrigin reports whether a page on this host sent a request. Browsers store cookies by host
+// name, so a browser has no session under the host's other names.
 func sameOrigin(r *http.Request) bool {
 	origin, err := url.Parse(r.Header.Get("Origin"))
 	return err == nil && origin.Scheme == "https" && origin.Host == r.Host
@@ -98,8 +98,8 @@ var forwardedWebSocket = []string{
 	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
 }
 
-// acceptParameter is the query parameter that replaces the Accept header of a WebSocket request, on
-// which scripts cannot set headers. A watch uses it to request Tables.
+// acceptParameter is the query parameter that replaces the Accept header of a WebSocket request,
+// because scripts cannot set headers on such a request. A watch uses it to request Tables.
 const acceptParameter = "accept"
 
 // authorized returns a request for an API path with an access token. It removes the browser's

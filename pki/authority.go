@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// backdated is the time by which the certificates of authorities are backdated, because the clocks
-// of other machines might be behind.
+// backdated is how far the certificates of authorities are backdated. The clocks of other machines
+// might be behind.
 const backdated = time.Hour
 
-// Backdating is the time by which all other certificates are backdated. Kubernetes' signers use the
-// same value, so the issue time of any certificate can be determined.
+// Backdating is how far all other certificates are backdated. Kubernetes' signers use the same
+// value, so the issue time of any certificate can be determined.
 const Backdating = 5 * time.Minute
 
 // authority is a certificate authority.

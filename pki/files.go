@@ -61,10 +61,10 @@ type Files struct {
 	// ProxyKubeconfig is the kubeconfig of the user `system:kube-proxy`.
 	ProxyKubeconfig string
 	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node`
-	// in `system:slipway-nodes`. The user is not in `system:nodes`, whose permissions depend on a
-	// node's name. A role that is bound to the group `system:slipway-nodes` grants the user's
-	// permissions. Each of the following kubeconfigs belongs to one node component, whose role is
-	// bound in the same way.
+	// in `system:slipway-nodes`. The user is not in `system:nodes`: that group's permissions depend
+	// on a node's name. A role that is bound to the group `system:slipway-nodes` grants the user's
+	// permissions. Each of the following kubeconfigs is for one node component. The component's
+	// role is bound in the same way.
 	AgentKubeconfig string
 	// DNSKubeconfig is the kubeconfig of the DNS server: the user `system:slipway-dns` in
 	// `system:slipway-dns-servers`.

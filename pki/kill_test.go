@@ -29,9 +29,9 @@ func runChild(dir string) {
 	}
 }
 
-// TestKilledEnsureCanBeRepeated kills a process that issues certificates at many points in time,
-// starting with the first start. If a machine is too slow to complete a first start in the given
-// time, the time of each further run is longer.
+// TestKilledEnsureCanBeRepeated repeatedly starts a process that issues certificates, and kills it
+// at many different points in time. The first run is a host's first start. If a machine is too slow
+// to complete a first start in the given time, the time of each further run is longer.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)

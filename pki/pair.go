@@ -80,7 +80,7 @@ func (p Pair) replace(cert, key []byte) error {
 	return p.settle()
 }
 
-// settle replaces the pair's links with the files to which they point, and removes the hidden
+// settle replaces the pair's links with the files that they point to, and removes the hidden
 // directories. It completes a replacement that a killed process started.
 func (p Pair) settle() error {
 	linked := false
@@ -117,8 +117,8 @@ func (p Pair) staged(path string) bool {
 	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))
 }
 
-// settleFile replaces a link with the file to which it points, or removes the link if that file
-// does not exist.
+// settleFile replaces a link with the file that it points to, or removes the link if that file does
+// not exist.
 func settleFile(path string) error {
 	target, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -86,8 +86,8 @@ type Credentials struct {
 // authority signed it, if its file is damaged, or if less than a third of its lifetime is left.
 //
 // If a certificate authority is damaged or expired, or if it is missing although certificates
-// signed by it exist, Ensure returns an error that names the file and the remedy: a new authority
-// would lock out every client and node.
+// signed by it exist, Ensure returns an error that contains the file's path and the remedy: a new
+// authority would lock out every client and node.
 func Ensure(spec Spec) (*Credentials, error) {
 	spec = spec.completed()
 	if err := os.MkdirAll(filepath.Join(spec.Dir, "node"), 0o700); err != nil {

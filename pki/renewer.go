@@ -12,7 +12,7 @@ import (
 // kubeconfigs reload their files.
 type Renewer struct {
 	// Spec returns the required credentials. It is called at each check, so that it can take
-	// changes of the machine's addresses into account.
+	// changes to the machine's addresses into account.
 	Spec func() (Spec, error)
 	// Interval is the interval between checks. The default is one hour.
 	Interval time.Duration

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/network/hostaddr"
 )
 
-// OfflineDevice is the name of the network device to which the local address is assigned on a
-// machine without another address.
+// OfflineDevice is the name of the network device that has the local address on a machine without
+// another address.
 const OfflineDevice = "slipway-offline"
 
 // findAddress finds the machine's IPv4 address and, if pods have IPv6 addresses, its IPv6 address.

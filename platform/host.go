@@ -162,7 +162,7 @@ func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 // AdminClient returns the administrator's client configuration for the API server.
 func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
 
-// StatusClient returns the client configuration with which this host reads nodes: the
+// StatusClient returns the client configuration that this host uses to read nodes: the
 // administrator's configuration or, on a joined host, the node's.
 func (h *Host) StatusClient() (*rest.Config, error) {
 	if h.Joined() {

@@ -74,8 +74,8 @@ func (h *Host) network() (component.Component, error) {
 	}, nil
 }
 
-// portsForPods returns the TCP ports of this host to which pods connect: the kubelet's and, on a
-// master, those of the API server and the registry.
+// portsForPods returns the TCP ports of this host that pods connect to: the kubelet's port and, on
+// a master, the ports of the API server and the registry.
 func (h *Host) portsForPods() []int {
 	_, kubelet := h.Node.KubeletAddress()
 	if h.Joined() {
@@ -249,7 +249,7 @@ func (h *Host) idling() (component.Component, error) {
 }
 
 // isolation returns a function that reports whether policies can restrict packets from a pod to an
-// address. The addresses must belong to the same IP family.
+// address. Both addresses must be of the same IP family.
 func (h *Host) isolation() func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	first, second := policy.Isolation(h.PolicyTable(), h.clusterNetworks()), policy.Isolation(h.PolicyTable(), h.secondNetworks())
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {

@@ -41,7 +41,8 @@ func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error)
 	if err != nil {
 		return nil, err
 	}
-	// The running host itself uses the ports, the sockets and most of the memory.
+	// The running host itself uses the ports, the sockets and most of the memory, so they are not
+	// checked.
 	requirements.Ports, requirements.Sockets, requirements.Memory = nil, nil, 0
 	return preflight.Run(ctx, requirements, preflight.ThisMachine()), nil
 }

@@ -91,7 +91,7 @@ func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 }
 
 // BackupSources returns the files and directories of this host that a backup contains: its
-// configuration, certificates and keys, and the files to which the configuration refers. If images
+// configuration, certificates and keys, and the files that the configuration refers to. If images
 // is set, the registry's images are included.
 func (h *Host) BackupSources(images bool) []string {
 	sources := []string{h.path("master"), h.path("node"), h.PKIDir(), h.AdminKubeconfig(), h.DeveloperPassword()}

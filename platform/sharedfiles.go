@@ -11,8 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// EncryptionFile is the key in SharedFiles for the file that contains the keys that encrypt
-// secrets.
+// EncryptionFile is the key in SharedFiles for the file with the encryption keys for secrets.
 const EncryptionFile = "pki.encryption.yaml"
 
 // SharedFiles returns the files that commands change on all masters: passwords, and the keys that

@@ -18,7 +18,8 @@ const (
 )
 
 // entry is an entry in a process's table: a component's name, the components in the same process
-// after which it starts, and its constructor. The order of the entries is not significant.
+// that must be ready before it starts, and its constructor. The order of the entries is not
+// significant.
 type entry struct {
 	name  string
 	after []string

@@ -35,8 +35,8 @@ func Lock(dataDir, runDir string) (*os.File, error) {
 }
 
 // allowTraversal allows other users to enter the directories above the containers' root file
-// systems. Other users include the root user of a pod with its own user namespace. The files below
-// have their own modes.
+// systems. Other users include the root user of a pod with its own user namespace. The modes of the
+// files below these directories still apply.
 func allowTraversal(dirs ...string) error {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)

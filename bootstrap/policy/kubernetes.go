@@ -50,8 +50,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 			all = append(all, role)
 			continue
 		}
-		// Kubernetes' roles have no descriptions. Labels determine the roles into which a role's
-		// rules are aggregated.
+		// Kubernetes' roles have no descriptions. A role's labels determine the roles that its
+		// rules are aggregated into.
 		both := &all[i]
 		both.Annotations = join(both.Annotations, role.Annotations)
 		both.Labels = join(both.Labels, role.Labels)

@@ -17,9 +17,9 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestMatrixOfRolesResourcesAndVerbs checks every default role for every verb on every resource
-// that a role names, and on one resource that no role names. The golden file lists the allowed
-// verbs. A role that is not in the file allows nothing. Resources in the empty API group are listed
-// as "core".
+// that any role contains, and on one resource that no role contains. The golden file lists the
+// allowed verbs. A role that is not in the file allows nothing. Resources in the empty API group
+// are listed as "core".
 func TestMatrixOfRolesResourcesAndVerbs(t *testing.T) {
 	list, err := Roles()
 	if err != nil {

@@ -2,8 +2,8 @@
 // new cluster.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4 (the rules of admin and basic-user),
-// and 3.11 Cluster Administration, chapter 10 (the bindings). Roles that these documents name
-// without listing their rules have the rules of OpenShift 3.11.
+// and 3.11 Cluster Administration, chapter 10 (the bindings). If these documents do not list a
+// role's rules, the rules are the same as in OpenShift 3.11.
 package policy
 
 import (
@@ -39,8 +39,8 @@ func Protected(object metav1.Object) bool {
 	return object.GetAnnotations()[protectAnnotation] == "true"
 }
 
-// projectRoles returns Kubernetes' roles for project members, to which OpenShift's rules are
-// aggregated. The embedded table contains their descriptions. Kubernetes sets their labels; see
+// projectRoles returns Kubernetes' roles for project members. OpenShift's rules are aggregated into
+// these roles. The embedded table contains their descriptions. Kubernetes sets their labels; see
 // AllRoles.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole

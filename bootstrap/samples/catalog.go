@@ -92,7 +92,7 @@ var keysOf = map[string][]key{
 	},
 }
 
-// exposed returns the name under which a binding exposes the secret key with the given parameter.
+// exposed returns the name that a binding uses for the secret key with the given parameter.
 func exposed(parameter string) string {
 	names := map[string]string{"USER": "username", "DATABASE": "database_name"}
 	return cmp.Or(names[parameter], strings.ToLower(parameter))

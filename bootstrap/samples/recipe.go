@@ -37,7 +37,8 @@ func (i *Image) WriteRecipe(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(text), 0o644)
 }
 
-// writeRoot writes the image's own files into a directory. exist reports whether the image has any.
+// writeRoot writes the image's own files into a directory. exist reports whether the image has
+// files of its own.
 func (i *Image) writeRoot(dir string) (exist bool, err error) {
 	err = i.rootFiles(func(name string, content []byte, mode fs.FileMode) error {
 		exist = true

@@ -41,7 +41,7 @@ type Image struct {
 	// If the image is a builder, Example is the folder of the example application in Slipway's
 	// repository.
 	Example string
-	// Base is the name of the image to which this image adds files, or "". An image with a base has
+	// Base is the name of the image that this image adds files to, or "". An image with a base has
 	// no packages and inherits its base's settings.
 	Base string
 	// Packages lists the names of Debian packages. Omit contains patterns for package paths that

@@ -33,7 +33,7 @@ type Files struct {
 	Token, Authority, Rules string
 }
 
-// Configuration returns a configuration with which Prometheus scrapes all of a cluster's metrics.
+// Configuration returns a Prometheus configuration that scrapes all of a cluster's metrics.
 func Configuration(files Files) string {
 	return strings.NewReplacer(
 		"${SERVER}", files.Server, "${TOKEN_FILE}", files.Token, "${CA_FILE}", files.Authority, "${RULES}", files.Rules,

@@ -28,7 +28,8 @@ const (
 	requestTimeout = 20 * time.Second
 	// maxResponse is the maximum length of a response, in bytes.
 	maxResponse = 8 << 20
-	// maxClockDifference is the maximum clock difference with which certificates are valid.
+	// maxClockDifference is the maximum difference between the clocks of the host and the master.
+	// With a larger difference, the host might treat new certificates as not yet valid.
 	maxClockDifference = 4 * time.Minute
 )
 

@@ -2,7 +2,7 @@
 // joining host and a master exchange.
 package join
 
-// Path is the API server path at which hosts join. GET returns the cluster's PEM-encoded CA
+// Path is the API server path for joining hosts. GET returns the cluster's PEM-encoded CA
 // certificate. POST accepts a Request and returns a Response. An error is a single sentence in
 // plain text.
 const Path = "/slipway/join"
@@ -23,7 +23,7 @@ type Request struct {
 
 	// The following fields are set only by a host that joins as a master. Version is the host's
 	// Slipway version. PeerURL is the address at which its etcd member serves other members. Key is
-	// the X25519 public key with which the master encrypts Response.Master.
+	// the X25519 public key that the master uses to encrypt Response.Master.
 	Version string `json:"version,omitempty"`
 	PeerURL string `json:"peerURL,omitempty"`
 	Key     []byte `json:"key,omitempty"`

@@ -150,8 +150,8 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other growing files are truncated to the size that they had when their entry was
-	// started.
+	// Logs and other files can grow while they are read. The archive contains only the part that
+	// existed when the file's entry was started.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }

@@ -154,7 +154,7 @@ func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 	}
 }
 
-// target returns the path to which an entry is restored.
+// target returns the path that an entry is restored to.
 func target(dataDir, name string) (string, error) {
 	for prefix, root := range map[string]string{dataPrefix: dataDir, filesPrefix: "/"} {
 		relative, hasPrefix := strings.CutPrefix(name, prefix)

@@ -33,7 +33,7 @@ type LoadBalancer struct {
 	Dir string
 	// Program is the path to the HAProxy program. User is HAProxy's user account, or "".
 	Program, User string
-	// Listen is the address to which clients connect. Stats is the address of the statistics page.
+	// Listen is the address that clients connect to. Stats is the address of the statistics page.
 	Listen, Stats string
 	// Local is the address at which the load balancer itself connects to a healthy master. The
 	// default is 127.0.0.1:8442.
@@ -146,8 +146,8 @@ func (n masterNames) addresses() (list []string) {
 	return list
 }
 
-// servers returns the masters with the given addresses. A master that is not in the kubeconfig,
-// because it joined later, has the host in its address as its name.
+// servers returns the masters with the given addresses. If a master is not in the kubeconfig
+// because it joined later, its name is the host in its address.
 func (n masterNames) servers(addresses []string) (list []masters.Server) {
 	for _, address := range addresses {
 		name, ok := n[address]

@@ -101,7 +101,7 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
 		return fmt.Errorf("compare settings: %w", err)
 	}
-	// The directory does not contain the files to which the settings refer.
+	// The directory does not contain the files that the settings refer to.
 	theirs, err := config.LoadAnyway(dir, "")
 	if theirs == nil {
 		return err

@@ -44,8 +44,8 @@ type Host struct {
 	PeerURL string
 }
 
-// CheckNew returns an error if the host has a cluster or is a member of one. A host whose join was
-// interrupted counts as new.
+// CheckNew returns an error if the host has a cluster or is a member of one. It accepts a host
+// whose join was interrupted.
 func (h *Host) CheckNew() error {
 	if h.Membership != nil {
 		return errors.New("this host has already joined a cluster; start it with `slipway up`, or remove it with `slipway leave`")

@@ -28,9 +28,9 @@ type Limit struct {
 // followed. The kernel's default limit is 128 for all programs of root together. OpenShift's tuned
 // profile sets the same values, including the limits for neighbors.
 //
-// For the other limits, a pod that reached a limit would affect all programs on the machine. The
-// memory for the objects that these limits count is charged to the pod, so the pod reaches its own
-// memory limit first.
+// A pod that reached one of the other limits would affect all programs on the machine. With the
+// raised limits, the pod reaches its own memory limit first, because the memory for the counted
+// objects is charged to the pod.
 func Limits() []Limit {
 	const kubeletExits, neighbors = "the kubelet exits", "the host does not reach other machines of its network segment"
 	return []Limit{

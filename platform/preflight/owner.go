@@ -66,7 +66,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	return owner{}
 }
 
-// process describes the process to which a directory in /proc belongs.
+// process describes the process of a directory in /proc.
 func (m Machine) process(dir string) owner {
 	existing := owner{name: "unknown"}
 	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits

@@ -56,8 +56,8 @@ func (m Machine) bindWhenFree(ctx context.Context, network string, address netip
 	}
 }
 
-// checkPorts binds each address and reports the process that uses it. An address that the machine
-// does not have yet, such as the address of a device that the host creates later, counts as free.
+// checkPorts binds each address and reports the process that uses it. It treats an address that the
+// machine does not have yet, such as the address of a device that the host creates later, as free.
 func checkPorts(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var problems []Problem
 	for _, port := range want.Ports {

@@ -15,14 +15,14 @@ import (
 // Requirements contains the requirements of a host that its machine must meet. They are derived
 // from the configuration.
 type Requirements struct {
-	// NodeName is the name with which the node registers.
+	// NodeName is the name that the node registers with.
 	NodeName string
 	// Programs lists the programs that must be in PATH.
 	Programs []Program
 	// Ports lists the ports that the host's components bind.
 	Ports []Port
-	// Directories lists the directories to which the host writes. The first is the data directory,
-	// in which kernel features are tested.
+	// Directories lists the directories that the host writes to. The first is the data directory.
+	// Kernel features are tested in the data directory.
 	Directories []Directory
 	// Sockets lists the paths of the Unix sockets that the host creates.
 	Sockets []string
@@ -44,7 +44,7 @@ func Programs() []Program {
 	}
 }
 
-// Port is an address to which a component binds.
+// Port is an address that a component binds to.
 type Port struct {
 	// Use is the purpose of the port, such as "API".
 	Use string
@@ -55,7 +55,7 @@ type Port struct {
 	Setting, File string
 }
 
-// Directory is a directory to which the host writes. It might not exist yet.
+// Directory is a directory that the host writes to. It might not exist yet.
 type Directory struct {
 	Path string
 	// Free is the minimum free disk space, in bytes.

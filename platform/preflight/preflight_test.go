@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a fake machine, which consists of files that a test modifies, with the requirements of a
-// host.
+// host is a fake machine with the requirements of a host. The machine consists of files that a test
+// modifies.
 type host struct {
 	Machine
 	want Requirements
 	fs   unix.Statfs_t
-	// broken contains the features that the kernel does not support. busy contains the addresses
-	// that are in use. Both contain errors.
+	// broken maps the features that the kernel does not support to errors. busy maps the addresses
+	// that are in use to errors.
 	broken map[Feature]error
 	busy   map[string]error
 }

@@ -62,8 +62,8 @@ func (m Machine) install(packages []string) string {
 	return "install the equivalents of these Debian packages with the package manager: " + names
 }
 
-// distribution returns the machine's distribution and the distributions to which it is similar,
-// from os-release(5).
+// distribution returns the machine's distribution and the distributions that it is similar to, from
+// os-release(5).
 func (m Machine) distribution() []string {
 	file, err := os.Open(filepath.Join(m.Root, "etc/os-release"))
 	if err != nil {

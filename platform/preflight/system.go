@@ -46,7 +46,8 @@ func (m Machine) availableMemory() (uint64, error) {
 	return 0, fmt.Errorf("read available memory: %s has no MemAvailable", file.Name())
 }
 
-// checkClock reports a clock that has not been set, with which every certificate would be invalid.
+// checkClock reports a clock that has not been set, because every certificate would be invalid with
+// the wrong time.
 func checkClock(_ context.Context, _ Requirements, machine Machine) []Problem {
 	if machine.Now.Year() >= 2025 {
 		return nil

@@ -32,10 +32,11 @@ func Stopped(database string) Source {
 	}
 }
 
-// BeforeUpgrade saves the database of a stopped member before a program whose version differs from
-// the data's version opens it. It returns the path of the copy, or "" if no database exists. If
-// BeforeUpgrade runs again during the same upgrade, it saves nothing, because the data might have
-// changed. It removes the copies from earlier upgrades.
+// BeforeUpgrade saves the database of a stopped member before a program of a different version
+// opens the database. version is the version of the program that wrote the data. BeforeUpgrade
+// returns the path of the copy, or "" if no database exists. If it runs again during the same
+// upgrade, it saves nothing, because the data might have changed. It removes the copies from
+// earlier upgrades.
 func BeforeUpgrade(ctx context.Context, database, dir, version string) (path string, err error) {
 	if _, err := os.Stat(database); errors.Is(err, fs.ErrNotExist) {
 		return "", nil

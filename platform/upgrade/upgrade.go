@@ -42,8 +42,8 @@ type API struct {
 }
 
 const (
-	// maxKubeletAge is the maximum number of minor versions by which a kubelet can be older than
-	// the API server.
+	// maxKubeletAge is the maximum difference, in minor versions, between the API server and an
+	// older kubelet.
 	maxKubeletAge = 3
 	// maxSnapshotAge is the maximum age of the newest snapshot. An older snapshot is reported.
 	maxSnapshotAge = 24 * time.Hour

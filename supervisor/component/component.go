@@ -35,7 +35,7 @@ type Entry struct {
 	Component
 	After []string
 	// Gate, if set, admits the component. Until the component is admitted, it is on standby, and
-	// its process counts as ready without it.
+	// its process can be ready without it.
 	Gate Gate
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // names maps the profiler labels of goroutines (unsafe.Pointer) to component names. Like the log,
-// it belongs to the whole process.
+// it is global to the process.
 var names = sync.Map{}
 
 // labels returns the profiler labels of the calling goroutine. The Go runtime keeps this function
@@ -28,7 +28,7 @@ func withLabel(ctx context.Context, name string, run func(context.Context) error
 	return err
 }
 
-// Current returns the name of the component to which the calling goroutine belongs, or "".
+// Current returns the name of the calling goroutine's component, or "".
 func Current() string {
 	name, _ := names.Load(labels())
 	text, _ := name.(string)

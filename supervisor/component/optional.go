@@ -10,8 +10,8 @@ import (
 // defaultRetryInterval is the delay before a failed optional component is restarted.
 const defaultRetryInterval = 10 * time.Second
 
-// Optional is a component without which its process can work, such as a router whose port is in
-// use. If it fails, it is still ready, notes the error and retries.
+// Optional is a component that its process does not require, such as a router whose port is in use.
+// If the component fails, it is still ready, reports the error in a note, and retries.
 type Optional struct {
 	// Component is the component's name.
 	Component string

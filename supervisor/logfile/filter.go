@@ -47,7 +47,7 @@ func NewFilter(pattern, level string) (filter Filter, err error) {
 func (f Filter) isZero() bool { return f.Pattern == nil && f.Level == "" && f.component == nil }
 
 // matcher returns a function that reports whether the filter selects a line. The function must be
-// called for each line of a log, in order. A line without a time belongs to the preceding line and
+// called for each line of a log, in order. A line without a time continues the preceding line and
 // has the same level and component.
 func (f Filter) matcher() func(line string) bool {
 	level, own := 0, f.component == nil
