@@ -21,8 +21,8 @@ import (
 // consolePath is the path of this server's web console.
 const consolePath = "/console/"
 
-// serverAddresses maps each client that every cluster has to the redirect URI of the server in that
-// client.
+// serverAddresses returns this server's redirect URIs for the clients that every cluster has, keyed
+// by client name.
 func serverAddresses(publicURL string) map[string]string {
 	return map[string]string{
 		client.WebConsole: publicURL + consolePath, client.Browser: publicURL + displayPath, client.Challenging: publicURL + implicitPath,
@@ -78,8 +78,8 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 		case several:
 			changed.RedirectURIs = append(changed.RedirectURIs, address)
 		default:
-			// If a request does not name a redirect URI, the client's URI applies, but only if the
-			// client has exactly one.
+			// If a request does not contain a redirect URI, the client's URI applies, but only if
+			// the client has exactly one.
 			changed.RedirectURIs = desired.RedirectURIs
 		}
 	}

@@ -114,7 +114,7 @@ func TestOtherSiteCannotLogOut(t *testing.T) {
 	}
 }
 
-// TestLinkDoesNotUseSessionForProgram opens the URL at which programs exchange a password for a
+// TestLinkDoesNotUseSessionForProgram opens the URL that programs use to exchange a password for a
 // token.
 func TestLinkDoesNotUseSessionForProgram(t *testing.T) {
 	w := newFixture(t, nil)

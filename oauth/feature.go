@@ -57,8 +57,8 @@ type common struct {
 	notices  *notices
 }
 
-// New returns a server with an initial configuration. report is called with request errors, which
-// contain no secrets.
+// New returns a server with an initial configuration. report is called with request errors. The
+// errors contain no secrets.
 func New(config Config, report func(error)) *Server { return &Server{first: config, report: report} }
 
 // Feature returns the feature to add to the API server.

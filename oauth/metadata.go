@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// metadata is the document from which clients discover the server's endpoints (RFC 8414; 3.9
+// metadata is the document that clients use to discover the server's endpoints (RFC 8414; 3.9
 // Architecture, 4.1.4.5).
 type metadata struct {
 	Issuer                        string   `json:"issuer"`

@@ -2,7 +2,7 @@
 // providers and issues access tokens. The API server authenticates requests with these tokens.
 //
 // It is a feature of the API server: handlers for public paths such as /oauth/authorize and /login,
-// a bearer token authenticator, and an authorizer that enforces token scopes. Its objects belong to
+// a bearer token authenticator, and an authorizer that enforces token scopes. Its objects are in
 // the API groups user.openshift.io and oauth.openshift.io. It implements the flows itself, because
 // OpenShift's challenges, redirects and stored token names are part of the interface, and there are
 // only two grant types.

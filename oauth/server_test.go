@@ -196,7 +196,7 @@ func (s response) fields() url.Values {
 	return form
 }
 
-// logIn requests path, submits the login page to which the server redirects, and returns the
+// logIn requests path, submits the login page that the server redirects to, and returns the
 // response.
 func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()

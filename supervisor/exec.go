@@ -18,9 +18,9 @@ func Reporter() func(component.Event) {
 	return component.Reporter(os.NewFile(ReportDescriptor, "reports"))
 }
 
-// Exec replaces the program of a process that a supervisor started. The process is still killed
-// when the supervisor exits: the parent death signal belongs to the thread that calls exec, which
-// does not have to be the first thread. Exec returns only after an error.
+// Exec replaces the program of a process that a supervisor started. It sets the parent death signal
+// of the thread that calls exec, which does not have to be the first thread. As a result, the
+// kernel still kills the process when the supervisor exits. Exec returns only after an error.
 func Exec(path string, args, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

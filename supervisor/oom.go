@@ -12,9 +12,10 @@ import (
 // adjustment upstream. The kernel kills any container before it kills these processes.
 const oomScore = -999
 
-// ProtectFromOOM sets the OOM score adjustment of this process, which its child processes inherit.
-// Containers have higher scores. Lowering the adjustment requires CAP_SYS_RESOURCE. Without this
-// capability, the kernel still kills containers first, because their scores are higher.
+// ProtectFromOOM sets the OOM score adjustment of this process. Its child processes inherit the
+// adjustment. Containers have higher scores. Lowering the adjustment requires CAP_SYS_RESOURCE.
+// Without this capability, the kernel still kills containers first, because their scores are
+// higher.
 func ProtectFromOOM() error {
 	err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {

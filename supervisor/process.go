@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// ReportDescriptor is the file descriptor to which a process writes its components' events.
+// ReportDescriptor is the file descriptor that a process writes its components' events to.
 const ReportDescriptor = 3
 
 // Process describes a program that a supervisor runs.
@@ -53,7 +53,7 @@ const (
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
-// errRestart is the cause with which a run stops after a client has requested a restart.
+// errRestart is the reason for stopping a process if a client has requested a restart.
 var errRestart = errors.New("a restart was requested")
 
 // supervise runs the process until ctx is done. It restarts the process with backoff whenever the
@@ -140,8 +140,9 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	close(stopped)
 	stopWaiting()
 	<-readyDone
-	// All events from the process are in the pipe. A program that the process started can keep the
-	// other end of the pipe open for as long as the program runs.
+	// The pipe already contains all events from the process. Reading has a deadline, because a
+	// program that the process started can keep the other end of the pipe open for as long as the
+	// program runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)
@@ -185,13 +186,13 @@ func start(p Process) (process *running, reports *os.File, err error) {
 	return &running{command.Process, command, output}, reports, nil
 }
 
-// processAttributes returns the attributes with which the kernel kills a process when the
+// processAttributes returns the attributes that cause the kernel to kill a process when the
 // supervisor exits.
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// withoutSystemd removes the environment variables with which a process notifies systemd.
+// withoutSystemd removes the environment variables that a process uses to notify systemd.
 // Otherwise, libraries such as the API server's would report the whole service as ready.
 func withoutSystemd(environment []string) []string {
 	return slices.DeleteFunc(environment, func(variable string) bool {

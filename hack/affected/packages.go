@@ -43,9 +43,9 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages to which the files belong. If there are any files, it also returns
-// rules. A file belongs to the package in the nearest enclosing folder that is a package. A change
-// to go.mod or go.sum changes all packages.
+// changed returns the packages of the given files. The package of a file is the nearest enclosing
+// folder that is a package. If there are any files, changed also returns rules. A change to go.mod
+// or go.sum changes all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {

@@ -1,5 +1,5 @@
 // Command console builds the web console in console/web and writes its compressed files to
-// console/dist, from which slipway embeds them. `make build` runs it in the repository's root
+// console/dist. slipway embeds these files. `make build` runs the command in the repository's root
 // folder:
 //
 //	go run ./hack/console

@@ -102,8 +102,8 @@ func (d dependency) files(name *regexp.Regexp) (contents []string) {
 // plain returns text with whitespace collapsed to single spaces.
 func plain(text string) string { return strings.TrimSpace(spaces.ReplaceAllString(text, " ")) }
 
-// checkLicenses returns errors for linked modules whose license is unknown, or is neither
-// permissive nor covered by an exception. It also returns errors for exceptions that are not used.
+// checkLicenses returns errors for linked modules whose license is unknown, or is not permissive
+// and has no exception. It also returns errors for exceptions that are not used.
 func checkLicenses(linked []dependency) error {
 	var problems []error
 	required := map[string]bool{}

@@ -24,7 +24,7 @@ type npmPackage struct {
 	License string
 	// SHA512 is the hash of the package's archive.
 	SHA512 []byte
-	// Direct means that package.json names the package. Bundled means that the package can be part
+	// Direct means that package.json lists the package. Bundled means that the package can be part
 	// of the console; all other packages are only used to build and test it.
 	Direct, Bundled bool
 }
@@ -32,7 +32,7 @@ type npmPackage struct {
 // publicDomain is a license without requirements. Only npm packages use it.
 const publicDomain = "0BSD"
 
-// npmPackages returns the bundled packages, and the other packages that package.json names. They
+// npmPackages returns the bundled packages, and the other packages that package.json lists. They
 // are sorted by name.
 func npmPackages(root string) ([]npmPackage, error) {
 	path := filepath.Join(root, "console", "web", "package-lock.json")
@@ -99,7 +99,7 @@ func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	return errors.Join(problems...)
 }
 
-// npmTables returns a table of the packages that package.json names and a table of all bundled
+// npmTables returns a table of the packages that package.json lists and a table of all bundled
 // packages.
 func npmTables(reasons map[string]reason, packages []npmPackage) string {
 	var direct, bundled strings.Builder

@@ -26,7 +26,7 @@ func newTypes(page *strings.Builder) *types {
 	return &types{page: page, done: map[reflect.Type]bool{}, comments: map[string]string{}, parsed: map[string]bool{}}
 }
 
-// writeAll writes roots and all types to which they refer.
+// writeAll writes roots and all types that they refer to.
 func (r *types) writeAll(roots ...reflect.Type) error {
 	r.pending = roots
 	for len(r.pending) > 0 {
@@ -82,8 +82,8 @@ func (r *types) writeFields(t reflect.Type) error {
 	return nil
 }
 
-// typeName returns a type's name. If the type has a section, the name is a link to this section,
-// which is written later.
+// typeName returns a type's name. If the type has a section, the name is a link to this section.
+// The section is written later.
 func (r *types) typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

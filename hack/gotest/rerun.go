@@ -22,8 +22,8 @@ func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) 
 	return flaky, nil
 }
 
-// rerunArgs returns the arguments that run a single test. It omits arguments that name packages,
-// and keeps flags with their values.
+// rerunArgs returns the arguments that run a single test. It omits the packages in args, and keeps
+// flags with their values.
 func rerunArgs(name testName, args []string) []string {
 	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {

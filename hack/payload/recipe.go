@@ -56,7 +56,7 @@ func (r programRecipe) arguments(output string) []string {
 	return append(args, r.Package)
 }
 
-// inputs returns a hash of all inputs from which the program is built.
+// inputs returns a hash of everything that the program is built from.
 func (r programRecipe) inputs(ctx context.Context) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%s %s %q\n", runtime.Version(), r.arch, r.arguments(""))

@@ -71,8 +71,8 @@ func writeSizes(w io.Writer, sources []source) {
 	writeRows(w, functions)
 }
 
-// writeTests prints the number of unit test lines per line of code, by folder. Scenarios count only
-// in the total, because they test all folders.
+// writeTests prints the number of unit test lines per line of code, by folder. It includes
+// scenarios only in the total, because they test all folders.
 func writeTests(w io.Writer, sources []source) {
 	code, test := map[string]int{}, map[string]int{}
 	scenarios := 0

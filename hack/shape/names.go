@@ -16,8 +16,8 @@ const glossary = "docs/glossary.md"
 // avoidedWord matches a single word in the last column of a glossary table.
 var avoidedWord = regexp.MustCompile(`^[a-zA-Z]+$`)
 
-// avoided returns the words in the last column of a section's tables. If row is not empty, only the
-// row with this value in the first column counts.
+// avoided returns the words in the last column of a section's tables. If row is not empty, it reads
+// only the row with this value in the first column.
 func avoided(text, section, row string) map[string]bool {
 	words := map[string]bool{}
 	_, rest, _ := strings.Cut(text, "## "+section+"\n")

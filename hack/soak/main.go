@@ -6,9 +6,8 @@
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches
 //	go run ./hack/soak -time 38h -markdown          write the table to docs/soak.md, too
 //
-// Inputs that reach new code stay in Go's cache, and the next run continues with them, until `go
-// clean -fuzzcache`. The first run recompiles the targets' dependencies, because Go instruments
-// them.
+// Go caches inputs that reach new code, and the next run continues with them. `go clean -fuzzcache`
+// removes them. The first run recompiles the targets' dependencies, because Go instruments them.
 package main
 
 import (

@@ -56,9 +56,9 @@ type Notice struct {
 // ID returns the account's client_id.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// AccountUID is the annotation that contains the service account's UID on its tokens, codes and
-// grants. They become invalid when the account is deleted, because a new account of the same name
-// has a different UID.
+// AccountUID is the annotation on tokens, codes and grants that contains the UID of their client,
+// if the client is a service account. The tokens, codes and grants become invalid when the account
+// is deleted, because a new account of the same name has a different UID.
 const AccountUID = "oauth.slipway.io/service-account-uid"
 
 // Annotations returns the annotations for the client's tokens, codes and grants. It returns nil
@@ -70,7 +70,7 @@ func (c *Client) Annotations() map[string]string {
 	return map[string]string{AccountUID: string(c.Account.UID)}
 }
 
-// Owns reports whether a token, code or grant that contains the client's name belongs to this
+// Owns reports whether a token, code or grant that contains the client's name was issued to this
 // client. It returns false for an object of a deleted service account of the same name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
@@ -80,9 +80,9 @@ func (c *Client) Owns(object metav1.Object) bool {
 type Accounts struct {
 	// Kube reads service accounts and reviews tokens.
 	Kube kubernetes.Interface
-	// Cache reads the service accounts to which tokens belong.
+	// Cache reads the service accounts that tokens were issued to.
 	Cache corelisters.ServiceAccountLister
-	// Routes reads the routes to which redirect references refer.
+	// Routes reads the routes that redirect references refer to.
 	Routes store.Objects[*routev1.Route]
 	// GrantMethod is the grant method for service accounts: `prompt` or `deny`.
 	GrantMethod oauthv1.GrantHandlerType
@@ -187,7 +187,7 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the URLs of the route to which a reference refers. The parts set in override
+// referenced returns the URLs of the route that a reference refers to. The parts set in override
 // replace the corresponding parts of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {

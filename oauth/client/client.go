@@ -38,7 +38,7 @@ const (
 type Client struct {
 	// ID is the client_id.
 	ID string
-	// RedirectURIs are the URIs to which responses can be sent.
+	// RedirectURIs are the URIs that responses can be sent to.
 	RedirectURIs []string
 	// RespondWithChallenges makes the server send 401 with WWW-Authenticate to unauthenticated
 	// users instead of a login page.

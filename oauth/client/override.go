@@ -8,9 +8,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// overridden returns the route's URL on a host, with the parts that override contains replaced: a
-// scheme (`https://`), a host (`//website.com`), a port (`//:8000`), a path (`path`), or several of
-// them.
+// overridden returns the route's URL on a host, in which override replaces a scheme (`https://`), a
+// host (`//website.com`), a port (`//:8000`), a path (`path`), or several of them.
 func overridden(route *routev1.Route, host, override string) string {
 	address := &url.URL{Scheme: "http", Host: host, Path: route.Spec.Path}
 	if route.Spec.TLS != nil {

@@ -67,7 +67,7 @@ type Request interface {
 
 // Redirect is a provider that redirects browsers to a server, which authenticates users with OAuth.
 type Redirect interface {
-	// StartURL returns the server URL to which the browser is redirected. The server then redirects
+	// StartURL returns the server URL that the browser is redirected to. The server then redirects
 	// the browser to callback, with state.
 	StartURL(callback, state string) string
 	// AuthenticateCallback returns the identity of the user whose browser was redirected to

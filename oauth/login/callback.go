@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// callbackPath is the path to which other servers redirect browsers. It is followed by the
-// provider's name.
+// callbackPath is the prefix of the paths that other servers redirect browsers to. The provider's
+// name follows the prefix.
 const callbackPath = "/oauth2callback/"
 
 func (s *Server) callback(provider Provider) string {

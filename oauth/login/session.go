@@ -37,7 +37,7 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	return user, nil
 }
 
-// current reports whether a session belongs to the user and has not ended.
+// current reports whether a session is a session of the user and has not ended.
 func current(of session.User, user *userv1.User) bool {
 	return string(user.UID) == of.UID && user.Annotations[session.Generation] == of.Generation
 }

@@ -1,7 +1,7 @@
 // Package mapping finds the User for an identity. At the first login, it creates the User and the
 // Identity with one of the four mapping methods.
 //
-// An Identity belongs to exactly one User and contains the User's UID. A User lists its Identities.
+// An Identity refers to exactly one User and contains the User's UID. A User lists its Identities.
 // Both references must agree, so that a recreated user is a different user. Source: OpenShift 3.9
 // Architecture, 4.8.1 (users, identities and mappings).
 package mapping
@@ -28,12 +28,13 @@ type Method string
 
 // OpenShift 3's mapping methods.
 const (
-	// Claim creates a user with the preferred name. It fails if that user belongs to another identity.
+	// Claim creates a user with the preferred name. It fails if that user already has another
+	// identity.
 	Claim Method = "claim"
 	// Lookup creates nothing. An administrator must map the identity.
 	Lookup Method = "lookup"
-	// Generate creates a user with the preferred name, followed by a number if the name belongs to
-	// another identity.
+	// Generate creates a user with the preferred name, followed by a number if the user with that
+	// name already has another identity.
 	Generate Method = "generate"
 	// Add creates a user with the preferred name, or adds the identity to the existing user.
 	Add Method = "add"
@@ -46,7 +47,7 @@ func Methods() []Method { return []Method{Claim, Lookup, Generate, Add} }
 var (
 	// ErrLookup means that the identity is not mapped.
 	ErrLookup = errors.New("the identity is mapped to no user")
-	// ErrClaim means that the user belongs to another identity.
+	// ErrClaim means that the user already has another identity.
 	ErrClaim = errors.New("the user name belongs to another identity")
 )
 

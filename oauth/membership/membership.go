@@ -1,4 +1,4 @@
-// Package membership caches the groups to which users belong.
+// Package membership caches users' groups.
 package membership
 
 import (

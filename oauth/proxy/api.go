@@ -152,7 +152,7 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	return user.Metadata.Name, err
 }
 
-// allows reports whether all reviews allow the requested actions to a token's owner.
+// allows reports whether a token's owner is allowed to perform the actions in all reviews.
 func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
 	for _, review := range reviews {
 		var result struct{ Allowed bool }

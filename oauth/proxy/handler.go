@@ -221,7 +221,8 @@ type destinationKey struct{}
 
 // rewrite directs a request to the application, with the host name from the client's request and
 // the headers for its user. It runs after the headers that the client lists in Connection are
-// removed. Applications might treat underscores in a header name as hyphens.
+// removed. It also removes client headers that match the user's headers except for underscores,
+// because applications might treat underscores in a header name as hyphens.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	for name := range r.Out.Header {
 		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {

@@ -23,8 +23,8 @@ type Review struct {
 	ResourceName     string `json:"resourceName"`
 	Path             string `json:"path"`
 	IsNonResourceURL bool   `json:"isNonResourceURL"`
-	// Scopes limits the permissions. Without scopes, all of the user's permissions count, even if
-	// the token's scopes exclude them.
+	// Scopes limits the permissions. Without scopes, the review considers all of the user's
+	// permissions, even if the token's scopes exclude them.
 	Scopes []string `json:"scopes"`
 }
 

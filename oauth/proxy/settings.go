@@ -29,8 +29,8 @@ type Settings struct {
 	ClientID, ClientSecret, ClientSecretFile string
 	// Scope is the scope that the proxy requests from the user.
 	Scope string
-	// RedirectURL is the URL to which the OAuth server redirects the browser. If it has no host,
-	// the request's host applies.
+	// RedirectURL is the URL that the OAuth server redirects the browser to. If it has no host, the
+	// request's host applies.
 	RedirectURL *url.URL
 	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the
 	// cookie. CookieExpire is the time after which the cookie expires.
@@ -53,7 +53,7 @@ const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount/"
 // defaultCA is the path to the API server's CA bundle.
 const defaultCA = accountFolder + "ca.crt"
 
-// callbackPath is the path to which the OAuth server redirects the browser.
+// callbackPath is the path that the OAuth server redirects the browser to.
 const callbackPath = "/oauth/callback"
 
 // Parse parses the flags. Its error contains all problems. Parse writes help and the list of flags
@@ -126,7 +126,8 @@ func appendTo(values *[]string) func(string) error {
 	}
 }
 
-// setRedirectURL sets the URL of callbackPath. A login cannot complete with another path.
+// setRedirectURL sets the URL of callbackPath. It rejects any other path, because a login could not
+// complete there.
 func (s *Settings) setRedirectURL(text string) (err error) {
 	s.RedirectURL, err = url.Parse(text)
 	if err != nil || text == "" {
@@ -183,7 +184,7 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 }
 
 // clientSecret returns the OAuth client's secret. It reads the file on every call, because the
-// secret can be a service account token, which the kubelet renews.
+// kubelet renews a service account's token file.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
 		return s.ClientSecret, nil

@@ -99,8 +99,8 @@ func Validate(text string) error {
 // a request together. An object for a code or token with all three stays small.
 const MaxParameter = 4 << 10
 
-// Split returns the scopes in a request parameter, in which spaces separate them. It keeps their
-// order and removes duplicates.
+// Split returns the scopes in a request parameter. The parameter separates scopes with spaces.
+// Split keeps their order and removes duplicates.
 func Split(parameter string) []string {
 	var scopes []string
 	for _, text := range strings.Fields(parameter) {

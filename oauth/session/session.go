@@ -118,7 +118,7 @@ func CheckCSRF(r *http.Request, value string) bool {
 // disclose the value for forms.
 func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
 
-// CheckState reports whether a `state` parameter belongs to a flow that started in the request's
+// CheckState reports whether a `state` parameter is from a flow that started in the request's
 // browser.
 func CheckState(r *http.Request, state string) bool {
 	cookie, err := r.Cookie(csrfCookie)

@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// pass is the main function of the program that passes the plan, which runs without arguments, and
-// of the program that receives it.
+// pass is the main function of both programs: without arguments, it passes the plan, and with an
+// argument, it receives the plan.
 func pass(dir string) error {
 	if len(os.Args) == 1 {
 		lock, err := supervisor.Lock(dir, dir)

@@ -24,7 +24,7 @@ type Redirect struct {
 	Want   idp.Identity
 }
 
-// callback is the URL to which the server redirects the browser.
+// callback is the URL that the server redirects the browser to.
 const callback = "https://master.example.com:8443/oauth2callback/test"
 
 // Test runs the tests.

@@ -1,6 +1,6 @@
-// Package external implements the common part of OAuth 2 identity providers. The browser is
-// redirected to a server and returns with a code, which the provider exchanges for a token. The
-// provider then reads the user with the token.
+// Package external implements the common part of OAuth 2 identity providers. The provider redirects
+// the browser to a server. The browser returns with a code, and the provider exchanges the code for
+// a token. The provider then reads the user with the token.
 package external
 
 import (
@@ -32,7 +32,7 @@ type Provider struct {
 	Nonce bool
 	// Client sends requests to the server.
 	Client *http.Client
-	// Identify returns the user to whom the token belongs. api sends requests with the token.
+	// Identify returns the token's user. api sends requests with the token.
 	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
 }
 

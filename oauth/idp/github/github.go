@@ -124,8 +124,8 @@ func list[T any](ctx context.Context, with *external.API, address string) (all [
 	return all, nil
 }
 
-// sameHost reports whether two URLs have the same host and whether a uses TLS. list must not send
-// the token to another host.
+// sameHost reports whether a uses TLS and has the same host as b. list must not send the token to
+// another host.
 func sameHost(a, b string) bool {
 	hostOf := func(address string) string {
 		host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")
