@@ -206,7 +206,7 @@ func streamed(subresource string) bool {
 	return slices.Contains([]string{"proxy", "exec", "attach", "portforward", "instantiatebinary", "webhooks"}, subresource)
 }
 
-// builtIn reports whether a group belongs to Kubernetes or OpenShift.
+// builtIn reports whether a group is a group of Kubernetes or OpenShift.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") || strings.HasSuffix(group, ".openshift.io")
 }

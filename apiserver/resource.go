@@ -40,7 +40,7 @@ type Resource[T Object] struct {
 	Plural, Singular string
 	// ShortNames and Categories are alternative names for clients; "all" is a category.
 	ShortNames, Categories []string
-	// Namespaced means that objects belong to a namespace.
+	// Namespaced means that each object is in a namespace.
 	Namespaced bool
 	// ValidName returns the reasons why a name is invalid. By default, names must be DNS
 	// subdomains. ValidPathSegment accepts more names.
@@ -203,7 +203,7 @@ type Store struct {
 	shortNames, categories []string
 }
 
-// accepted is the group version in which a resource accepts request bodies. The resource also
+// accepted is the group version of the request bodies that a resource accepts. The resource also
 // accepts bodies in the version without a group.
 type accepted schema.GroupVersion
 

@@ -28,8 +28,8 @@ func isDocumented(path string) bool {
 }
 
 // schemes creates two schemes. serving is for serving and storing objects: each wire type is also
-// its own internal version. external contains only the external versions, from which OpenAPI names
-// are derived.
+// its own internal version. external is the source of OpenAPI names, and contains only the external
+// versions.
 func schemes(groups []Group) (serving, external *runtime.Scheme, err error) {
 	serving, external = runtime.NewScheme(), runtime.NewScheme()
 	for _, scheme := range []*runtime.Scheme{serving, external} {

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// document records on which line a YAML document sets each key.
+// document records the line on which a YAML document sets each key.
 type document struct {
 	file string
 	// lines maps each key path that the document sets to its line.

@@ -175,7 +175,7 @@ func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 }
 
 // manifestPath is the argument that sets the static pod directory. Static pods can control the
-// whole host. A group can set only OpenShift 3's directory, to which only root has access.
+// whole host. A group can set only OpenShift 3's directory, because only root has access to it.
 const (
 	manifestPath      = "kubeletArguments.pod-manifest-path"
 	manifestDirectory = "/etc/origin/node/pods"

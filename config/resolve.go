@@ -137,7 +137,7 @@ func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	return expressions
 }
 
-// IngressNetwork returns the network from which addresses are assigned to LoadBalancer services. An
+// IngressNetwork returns the network that provides the addresses of LoadBalancer services. An
 // invalid prefix means that no addresses are assigned.
 func (c *MasterConfig) IngressNetwork() netip.Prefix {
 	text := c.NetworkConfig.IngressIPNetworkCIDR

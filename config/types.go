@@ -9,8 +9,8 @@ import (
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
-	// TemplateServiceBrokerConfig is an OpenShift 3 block for which the current OpenShift types no
-	// longer have a field.
+	// TemplateServiceBrokerConfig is an OpenShift 3 block. The current OpenShift types no longer
+	// have a field for it.
 	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
 	// AnsibleServiceBrokerConfig configures the Ansible service broker. In OpenShift 3, these settings
 	// are in the broker's own configuration.
@@ -92,7 +92,7 @@ type MasterExtension struct {
 	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry configures the cluster's own image registry.
 	Registry Registry `json:"registry"`
-	// Outbound defines the servers to which Slipway can connect on behalf of users.
+	// Outbound defines the servers that Slipway can connect to on behalf of users.
 	Outbound Outbound `json:"outbound"`
 	// Descheduler evicts pods that fit better on other nodes. It is disabled by default.
 	Descheduler Descheduler `json:"descheduler"`
@@ -143,7 +143,7 @@ type Descheduler struct {
 	DryRun bool `json:"dryRun"`
 }
 
-// Outbound configures the servers to which Slipway can connect on behalf of users: registries of
+// Outbound configures the servers that Slipway can connect to on behalf of users: registries of
 // imported images and the targets of their redirects. By default, Slipway does not connect to
 // loopback and link-local addresses, or to the networks of the host, pods and services. It always
 // allows the cluster's own registry and the registries in
@@ -196,11 +196,11 @@ type NodeConfig struct {
 // a host uses on its machine. Hosts that share a machine or a network namespace must use different
 // names and directories.
 type NodeExtension struct {
-	// Bridge is the name of the network bridge to which pods are connected, at most 15 characters.
-	// The default is `slipway0`.
+	// Bridge is the name of the network bridge that connects the pods, at most 15 characters. The
+	// default is `slipway0`.
 	Bridge string `json:"bridge"`
-	// DNSDevice is the name of the network device to which the address in dnsBindAddress is
-	// assigned, at most 15 characters. The default is `slipway-dns`.
+	// DNSDevice is the name of the network device that has the address in dnsBindAddress, at most
+	// 15 characters. The default is `slipway-dns`.
 	DNSDevice string `json:"dnsDevice"`
 	// VXLANDevice is the name of the VXLAN device for traffic to pods on other hosts, at most 15
 	// characters. The default is `vxlan_sys_4789`.
@@ -260,8 +260,8 @@ type Shutdown struct {
 	// Period is how long all pods together can take. The default is `30s`; `0s` means that pods are
 	// terminated immediately.
 	Period *metav1.Duration `json:"period"`
-	// Critical is the last part of Period, in which pods with the priority class
-	// `system-cluster-critical` or higher are terminated. The default is `10s`.
+	// Critical is the last part of Period. It is reserved for the termination of pods with the
+	// priority class `system-cluster-critical` or higher. The default is `10s`.
 	Critical *metav1.Duration `json:"critical"`
 }
 
@@ -295,11 +295,11 @@ type LocalStorage struct {
 // FlexVolumeDriver adjusts the calls to one FlexVolume driver. Changes take effect at the next
 // start.
 type FlexVolumeDriver struct {
-	// Timeouts contains the timeouts by operation, after which the driver is killed: `init`,
-	// `getvolumename`, `attach`, `waitforattach`, `isattached`, `mountdevice`, `mount`,
-	// `expandvolume`, `expandfs`, `unmount`, `unmountdevice`, `detach`. The default is one minute
-	// for init, getvolumename and isattached, 30 minutes for mountdevice and expandfs, and 10
-	// minutes for all other operations.
+	// Timeouts contains the timeout for each operation. If a call exceeds its timeout, the driver
+	// is killed. The operations are `init`, `getvolumename`, `attach`, `waitforattach`,
+	// `isattached`, `mountdevice`, `mount`, `expandvolume`, `expandfs`, `unmount`, `unmountdevice`,
+	// `detach`. The default is one minute for init, getvolumename and isattached, 30 minutes for
+	// mountdevice and expandfs, and 10 minutes for all other operations.
 	Timeouts map[string]metav1.Duration `json:"timeouts"`
 	// Concurrency is the maximum number of concurrent calls to the driver on the host's node, and
 	// separately in its control plane. The default is 32.

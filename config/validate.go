@@ -210,8 +210,8 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 	return append(prefixes, services)
 }
 
-// ingress validates the network from which addresses are assigned to LoadBalancer services: its
-// size, and that it does not overlap any other network.
+// ingress validates the network that provides the addresses of LoadBalancer services: its size, and
+// that it does not overlap any other network.
 func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	const key = "networkConfig.ingressIPNetworkCIDR"
 	if value == noIngressNetwork || value == "" {

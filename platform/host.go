@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Host is this machine as described by its configuration. It provides the paths, addresses and
-// names from which components are created. No other type derives them from the configuration.
+// Host is this machine as described by its configuration. Components are created from the paths,
+// addresses and names that Host provides. No other type derives them from the configuration.
 type Host struct {
 	*config.Config
 	file string // the configuration file of the command line, absolute, or ""

@@ -26,10 +26,10 @@ const (
 
 // Networks describes the cluster's addresses.
 type Networks struct {
-	// External contains the networks from which users choose external addresses. The prefix !
+	// External contains the networks that users choose external addresses from. The prefix !
 	// excludes a network. If External is empty, users cannot choose an address.
 	External []string
-	// Ingress is the network from which addresses are assigned to LoadBalancer services. An invalid
+	// Ingress is the network that provides the addresses of LoadBalancer services. An invalid
 	// prefix means that there is no ingress network.
 	Ingress netip.Prefix
 	// Platform contains the networks that only the platform uses. It does not have to contain node

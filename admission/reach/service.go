@@ -94,7 +94,7 @@ func (r *ranger) checkSpec(service, old *corev1.Service) (errs field.ErrorList) 
 // checkExternal returns the reason why an external address is not allowed, or "". A service can
 // keep an address that the configuration no longer allows. It can keep a platform address only
 // until another field of its spec changes. An address in the ingress network is allowed only for
-// the service to which it is assigned.
+// the service that it is assigned to.
 func (r *ranger) checkExternal(text string, service, old *corev1.Service) string {
 	address, ok := parse(text)
 	if !ok {

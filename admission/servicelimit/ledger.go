@@ -19,8 +19,8 @@ type key struct {
 	namespace, name string
 }
 
-// counted contains the weight of an object. source is the key of the object itself, or of the
-// Endpoints object from which a controller created it.
+// counted contains the weight of an object. source is the key of the object itself or, if a
+// controller created the object from an Endpoints object, the key of the Endpoints object.
 type counted struct {
 	source key
 	weight int

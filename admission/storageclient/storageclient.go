@@ -109,8 +109,8 @@ func (p *plugin) validate(ctx context.Context, a admission.Attributes) error {
 	return nil
 }
 
-// check returns an error unless an object belongs to the driver. object is nil if the request does
-// not contain an object.
+// check returns an error unless the driver owns an object. object is nil if the request does not
+// contain an object.
 func (p *plugin) check(resource schema.GroupResource, object runtime.Object) error {
 	if object == nil {
 		return nil

@@ -1,7 +1,8 @@
-// Package authorization serves the API group authorization.openshift.io. The group contains roles
-// and bindings, which represent Kubernetes' RBAC objects in OpenShift's format; role binding
-// restrictions, which restrict the subjects to which project administrators can bind roles; and
-// access reviews.
+// Package authorization serves the API group authorization.openshift.io. The group contains:
+//   - roles and bindings, which represent Kubernetes' RBAC objects in OpenShift's format
+//   - role binding restrictions, which limit the subjects that project administrators can bind
+//     roles to
+//   - access reviews
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.2.4, and 3.11 Cluster Administration,
 // chapter 10.

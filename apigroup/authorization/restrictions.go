@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// restrictions returns the resource rolebindingrestrictions, which restricts the subjects to which
-// roles can be bound in a project.
+// restrictions returns the resource rolebindingrestrictions, which limits the subjects that roles
+// can be bound to in a project.
 func restrictions() apiserver.Served {
 	return apiserver.Resource[*authorizationv1.RoleBindingRestriction]{
 		Plural: "rolebindingrestrictions", Namespaced: true,

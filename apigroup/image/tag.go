@@ -242,8 +242,8 @@ type tagView interface {
 	find(ctx context.Context, name string) (runtime.Object, error)
 }
 
-// desiredTag returns a tag before and after an update. missing means that the tag does not exist,
-// in which case old is an empty object.
+// desiredTag returns a tag before and after an update. missing means that the tag does not exist.
+// In this case, old is an empty object.
 func desiredTag(ctx context.Context, v tagView, name string, object rest.UpdatedObjectInfo) (old, desired runtime.Object, missing bool, err error) {
 	old, err = v.find(ctx, name)
 	missing = apierrors.IsNotFound(err)

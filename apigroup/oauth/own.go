@@ -75,7 +75,7 @@ func requester(ctx context.Context) (user.Info, error) {
 	return u, nil
 }
 
-// mine reports whether a token belongs to a user and its object name is a hash.
+// mine reports whether a token is one of the user's tokens and its object name is a hash.
 func mine(token *oauthv1.OAuthAccessToken, u user.Info) bool {
 	return strings.HasPrefix(token.Name, hashPrefix) && u.GetUID() != "" && token.UserName == u.GetName() && token.UserUID == u.GetUID()
 }

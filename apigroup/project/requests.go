@@ -117,9 +117,9 @@ func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
 	return errs
 }
 
-// reserved reports whether a name is reserved for the platform: the name belongs to one of the
-// platform's projects, or resembles the names of the platform's users and groups, which begin with
-// `system:`.
+// reserved reports whether a name is reserved for the platform. Reserved names are the names of the
+// platform's projects, and names that resemble the names of the platform's users and groups, which
+// begin with `system:`.
 func reserved(name string) bool {
 	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
 		return true

@@ -208,8 +208,8 @@ func zero(hard corev1.ResourceList) corev1.ResourceList {
 	return none
 }
 
-// withCounts adds evaluators for the object counts (count/<resource>.<group>) for which Kubernetes
-// has no evaluator.
+// withCounts adds evaluators for the object counts (count/<resource>.<group>) that have no
+// evaluator in Kubernetes.
 func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []quota.Evaluator {
 	all := append(slices.Clone(evaluators), imageStreams())
 	for _, name := range limited {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// URL is the broker's base URL. The path of the catalog below this URL is /v2/catalog.
+// Config describes a broker and how to connect to it.
 type Config struct {
-	// URL is the broker's URL, to which /v2/catalog is appended.
+	// URL is the broker's base URL. The path of the catalog below this URL is /v2/catalog.
 	URL string
 	// Authorize adds the credentials to a request.
 	Authorize func(*http.Request)

@@ -10,7 +10,7 @@ import (
 	"slices"
 )
 
-// inputsFile is a file in dist that contains the hash of the sources from which dist was built.
+// inputsFile is a file in dist that contains the hash of the sources that dist was built from.
 const inputsFile = "inputs"
 
 // sources returns a hash of all source files. It ignores node_modules, because the lock file

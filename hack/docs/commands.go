@@ -110,7 +110,7 @@ func prose(description string) string {
 	return escaper.Replace(strings.TrimSpace(description))
 }
 
-// block returns text as a fenced code block, in which Markdown syntax has no effect.
+// block returns text as a fenced code block, so that Markdown syntax in the text has no effect.
 func block(language, text string) string {
 	return "```" + language + "\n" + strings.Trim(text, "\n") + "\n```"
 }

@@ -53,7 +53,7 @@ func discovery() []rbacv1.PolicyRule {
 	}}}
 }
 
-// escalating returns the resources through which the holder of a role can gain more permissions:
+// escalating returns the resources that the holder of a role can use to gain more permissions:
 // credentials, roles and bindings.
 func escalating() map[string][]string {
 	credentials := []string{"oauthauthorizetokens", "oauthaccesstokens", "oauthclients", "oauthclientauthorizations"}

@@ -24,7 +24,7 @@ type master struct {
 	shown []byte
 	// requests counts the join requests.
 	requests int
-	// redirect is the URL to which join requests are redirected, or "".
+	// redirect is the URL that join requests are redirected to, or "".
 	redirect string
 }
 

@@ -104,7 +104,8 @@ func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 	return min(max(s.Interval-age, 0), s.Interval) // the clock might have been ahead
 }
 
-// save saves a snapshot, and removes the oldest snapshots and the remains of interrupted ones.
+// save saves a snapshot, and removes the oldest snapshots and the partial files of interrupted
+// snapshots.
 func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of snapshots: %w", err)

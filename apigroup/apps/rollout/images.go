@@ -36,8 +36,8 @@ type Forced func(*appsv1.DeploymentTriggerImageChangeParams) bool
 
 // UpdateImages sets the images in a configuration's template to the current images of the watched
 // tags, and reports whether the configuration has changed. It skips a trigger that is not
-// automatic, except before the first deployment or if force, which is optional, returns true. It
-// also skips image streams for which find returns nil, and tags without an image.
+// automatic, except before the first deployment or if force returns true. force is optional. It
+// also skips an image stream if find returns nil, and tags without an image.
 func UpdateImages(dc *appsv1.DeploymentConfig, force Forced, find func(namespace, name string) *imagev1.ImageStream) (changed bool) {
 	for _, trigger := range dc.Spec.Triggers {
 		params := trigger.ImageChangeParams

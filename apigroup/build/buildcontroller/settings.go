@@ -83,9 +83,9 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 	}
 }
 
-// withoutEmpty returns env without empty environment variables for which defaults contains a value.
-// A template sets a variable to "" if a parameter has no value. An empty proxy variable is kept: it
-// means that the build uses no proxy.
+// withoutEmpty removes an empty environment variable from env if defaults contains a value for the
+// variable. A template sets a variable to "" if a parameter has no value. An empty proxy variable
+// is kept: it means that the build uses no proxy.
 func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// Path is the path at which the API server serves a Source. Query parameters: namespace (the
-// project in which the user wants to build), uri, ref and dir.
+// Path is the API server's path for a Source. Query parameters: namespace (the project in which the
+// user wants to build), uri, ref and dir.
 const Path = "/slipway/source"
 
 const (

@@ -26,8 +26,8 @@ const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 // Images returns an image stream, or nil if the stream does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
-// Resolve returns the pull spec of the image to which a reference currently refers. namespace is
-// the default namespace of the reference.
+// Resolve returns the pull spec of the image that a reference currently refers to. namespace is the
+// default namespace of the reference.
 func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (string, error) {
 	if reference.Kind == DockerKind {
 		return reference.Name, nil

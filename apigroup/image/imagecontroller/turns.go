@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waitPeriod is how long a project counts as waiting after a request. The project's streams repeat
-// the request every postponeDelay.
+// waitPeriod is how long a project is considered waiting after a request. The project's streams
+// repeat the request every postponeDelay.
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 )
 
-// builtInHost is the API server address at which the built-in brokers are served.
+// builtInHost is the API server address of the built-in brokers.
 const builtInHost = "https://kubernetes.default.svc:443"
 
 // builtInPath returns the API server path of a built-in broker, or "" for other brokers. The

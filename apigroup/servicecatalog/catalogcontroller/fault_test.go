@@ -108,7 +108,7 @@ func (f *fixture) register() {
 	})
 }
 
-// order creates an instance in the form in which the API server would store it.
+// order creates an instance as the API server would store it.
 func (f *fixture) order(name, service string) {
 	f.t.Helper()
 	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{
@@ -120,7 +120,7 @@ func (f *fixture) order(name, service string) {
 	}
 }
 
-// bind creates a binding in the form in which the API server would store it.
+// bind creates a binding as the API server would store it.
 func (f *fixture) bind(name string) {
 	f.t.Helper()
 	binding := &v1beta1.ServiceBinding{ObjectMeta: metav1.ObjectMeta{

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// update changes an instance's spec in the form in which the API server would store it, and waits
-// until the instance is ready again.
+// update changes an instance's spec as the API server would store it, and waits until the instance
+// is ready again.
 func (f *fixture) update(name string, change func(*v1beta1.ServiceInstanceSpec)) {
 	f.t.Helper()
 	instance := f.instance(name)

@@ -122,7 +122,7 @@ func (f *filler) object(object *runtime.RawExtension, labels map[string]string) 
 }
 
 // stripNamespace removes a namespace that does not contain a reference such as ${NAME}, because
-// objects are created in the namespace in which the template is used. As in OpenShift 3, it also
+// objects are created in the namespace where the template is used. As in OpenShift 3, it also
 // removes a namespace that contains only a reference such as ${{NAME}}.
 func stripNamespace(object map[string]any) {
 	metadata, _ := object["metadata"].(map[string]any)
