@@ -64,7 +64,7 @@ func (s *Server) serveLegacy(server *genericserver.GenericAPIServer) error {
 	if err := server.InstallLegacyAPIGroup(legacyPrefix, &info); err != nil {
 		return fmt.Errorf("serve %s: %w", legacyPrefix, err)
 	}
-	// The generic server lists versions only at /api.
+	// The generic server lists versions only at /api, so this handler lists them at /oapi.
 	server.Handler.NonGoRestfulMux.HandleFunc(legacyPrefix, func(w http.ResponseWriter, r *http.Request) {
 		responsewriters.WriteObjectNegotiated(s.codecs, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK,
 			&metav1.APIVersions{Versions: []string{legacyVersion.Version}}, false)

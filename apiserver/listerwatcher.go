@@ -36,7 +36,7 @@ func (l StoreListerWatcher) Watch(options metav1.ListOptions) (watch.Interface, 
 	if err != nil {
 		return nil, err
 	}
-	// The store wraps objects that several watchers share.
+	// The store wraps objects that several watchers share, so this function unwraps them.
 	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
 		if wrapped, ok := event.Object.(runtime.CacheableObject); ok {
 			event.Object = wrapped.GetObject()

@@ -90,7 +90,7 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 }
 
 // fileKeys lists the keys of provider settings that contain file names. secretKeys lists the keys
-// of secrets, which can be stored in files.
+// of secrets. A secret can be stored in a file.
 var (
 	fileKeys   = []string{"file", "ca", "certFile", "keyFile", "clientCA"}
 	secretKeys = []string{"bindPassword", "clientSecret"}

@@ -146,9 +146,8 @@ func (c *Config) Ignored() []string {
 	return list
 }
 
-// acceptedContentTypes returns the response formats that the kubelet accepts, which upstream
-// derives from contentType. ok reports whether acceptContentTypes is empty or equal to these
-// formats.
+// acceptedContentTypes returns the response formats that the kubelet accepts. Upstream derives
+// these formats from contentType. ok reports whether acceptContentTypes is empty or equal to them.
 func (c *NodeConfig) acceptedContentTypes() (accepted string, ok bool) {
 	const protobuf, json = "application/vnd.kubernetes.protobuf", "application/json"
 	client := c.MasterClientConnectionOverrides

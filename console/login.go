@@ -14,7 +14,7 @@ import (
 )
 
 // Parameters of the login page. passedParameter marks a request that has been redirected to the
-// console's address, so that a proxy that changes the Host header does not cause a redirect loop.
+// console's address. It prevents a redirect loop if a proxy changes the Host header.
 const (
 	thenParameter   = "then"
 	passedParameter = "public"
@@ -47,7 +47,7 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 func (s *server) redirectURI() string { return s.consoleURL() + callbackPath }
 
 // serveCallback completes a login that this browser started: it exchanges the code for a token and
-// starts a new session, which replaces any existing session.
+// starts a new session. The new session replaces any existing session.
 func (s *server) serveCallback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var start login

@@ -50,7 +50,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{addresses[client.Challenging]}, RespondWithChallenges: true},
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
-		// Another server can make the same change at the same time.
+		// Another server can make the same change at the same time, so conflicts are retried.
 		err := retry.OnError(retry.DefaultBackoff, isConflict, func() error { return ensureClient(ctx, clients, desired, several) })
 		if err != nil {
 			return fmt.Errorf("create OAuth client %q: %w", desired.Name, err)

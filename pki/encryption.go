@@ -200,7 +200,7 @@ func editEncryption(dir string,
 	}
 	var file apiserverv1.EncryptionConfiguration
 	if yaml.UnmarshalStrict(before, &file) != nil {
-		// err could contain a key.
+		// err could contain a key, so the message does not include err.
 		return "", fmt.Errorf("read encryption configuration %q: it is not an EncryptionConfiguration of %s",
 			path, apiserverv1.SchemeGroupVersion)
 	}

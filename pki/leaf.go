@@ -116,7 +116,8 @@ func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
-	// A certificate cannot outlive its authority.
+	// A certificate cannot outlive its authority, so it is not renewed if it expires with its
+	// authority.
 	lasts := now.Before(renewal) || !cert.NotAfter.Before(ca.cert.NotAfter)
 	return samePublicKey(cert.PublicKey, key.Public()) &&
 		cert.CheckSignatureFrom(ca.cert) == nil &&
@@ -136,7 +137,7 @@ func (i *issuer) sign(l leaf, ca *authority, key crypto.Signer) error {
 	now := i.spec.Now()
 	dns, ips := split(l.hosts)
 	template := &x509.Certificate{
-		// The authority itself uses serial number 1.
+		// The authority itself uses serial number 1, so all other serial numbers are higher.
 		SerialNumber:          serial.Add(serial, big.NewInt(2)),
 		Subject:               pkix.Name{CommonName: l.user, Organization: l.groups},
 		NotBefore:             latest(now.Add(-Backdating), ca.cert.NotBefore),

@@ -23,7 +23,7 @@ func (s *Supervisor) feedWatchdog() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	group.Go(func() {
-		// sd_watchdog_enabled(3) recommends half of the limit.
+		// sd_watchdog_enabled(3) recommends an interval of half the limit.
 		tick := time.NewTicker(limit / 2)
 		defer tick.Stop()
 		for {

@@ -15,9 +15,9 @@ import (
 
 // network is the PodNetwork plugin. It checks the annotations that configure a pod's network: the
 // bandwidth limits and the request for a macvlan device. It allows a macvlan device only for a pod
-// with a privileged container, which requires a security context constraint that allows privileged
-// containers. In OpenShift 3.11, a pod with this annotation but no privileged container never
-// started.
+// with a privileged container. Such a pod requires a security context constraint that allows
+// privileged containers. In OpenShift 3.11, a pod with this annotation but no privileged container
+// never started.
 type network struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = network{}

@@ -4,11 +4,11 @@
 // CPU and memory requests from limits. Each of these plugins is enabled if the configuration
 // contains it (admissionConfig.pluginConfig).
 //
-// SystemPriority, which reserves the system priority classes for the platform, and
-// CrossNamespacePodAffinity, which restricts affinity to other projects' pods, are enabled unless
-// the configuration disables them. PodNetwork, which checks the annotations that configure a pod's
-// network, and CriticalPod, which converts the critical pod annotation into a priority class, are
-// always enabled.
+// Two plugins are enabled unless the configuration disables them: SystemPriority reserves the
+// system priority classes for the platform, and CrossNamespacePodAffinity restricts affinity to
+// other projects' pods. Two plugins are always enabled: PodNetwork checks the annotations that
+// configure a pod's network, and CriticalPod converts the critical pod annotation into a priority
+// class.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference for 3.11's master
 // configuration.

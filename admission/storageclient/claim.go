@@ -62,7 +62,8 @@ func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeCl
 	}
 	driver, err := p.volumeDriver(ctx, claim.Spec.VolumeName)
 	if apierrors.IsNotFound(err) {
-		// Every driver removes its finalizers from a claim whose volume no longer exists.
+		// Every driver removes its finalizers from a claim whose volume no longer exists, so this
+		// driver is allowed to change such a claim while the claim is being deleted.
 		return claim.DeletionTimestamp != nil, nil
 	}
 	return driver == p.Driver, err

@@ -1,5 +1,6 @@
-// Package image serves the API group image.openshift.io: images, which describe the content of
-// registries, and image streams, which give images names (tags) and keep each tag's history.
+// Package image serves the API group image.openshift.io, which contains images and image streams.
+// An image describes content in a registry. An image stream gives images names (tags) and keeps
+// each tag's history.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
 // are defined in github.com/openshift/api/image/v1.

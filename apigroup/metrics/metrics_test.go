@@ -99,7 +99,7 @@ func TestUsageIsComputedFromTwoReadings(t *testing.T) {
 	if len(pod.Containers) != 2 || total.Cpu().MilliValue() != 1000 || total.Memory().Value() != 3072 {
 		t.Errorf("pod has %d containers, uses %s and %s", len(pod.Containers), total.Cpu(), total.Memory())
 	}
-	// A container without memory usage has terminated.
+	// A container without memory usage has terminated, so its pod has no usage.
 	if _, err := p.Get(ctx, "web-2", nil); !apierrors.IsNotFound(err) {
 		t.Errorf("pod without usage: %v, want not found", err)
 	}

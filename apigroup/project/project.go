@@ -1,5 +1,5 @@
-// Package project serves the API group project.openshift.io: projects, which are the namespaces
-// visible to a user, and project requests, which create projects for users.
+// Package project serves the API group project.openshift.io. Projects are the namespaces that are
+// visible to a user. Project requests create projects for users.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.4 Projects and Users, and 3.11 Cluster
 // Administration, chapter 6.

@@ -60,8 +60,8 @@ func localName(reference *v1beta1.LocalObjectReference) string {
 	return reference.Name
 }
 
-// prepareInstance sets the fields that clients cannot set: the user info, and the references, which
-// only the reference subresource changes.
+// prepareInstance sets the fields that clients cannot set: the user info and the references. Only
+// the reference subresource changes the references.
 func prepareInstance(ctx context.Context, instance, old *v1beta1.ServiceInstance) {
 	spec := &instance.Spec
 	if old == nil {

@@ -15,7 +15,7 @@ type construct struct {
 	title   string
 	pattern *regexp.Regexp
 	// outside contains the path prefixes of places that are not counted: places where the code is
-	// allowed, and clients, which are separate processes.
+	// allowed, and clients, because they are separate processes.
 	outside []string
 }
 

@@ -40,7 +40,7 @@ func (s *Settings) checkUpstreams() error {
 		return errors.New("--upstream is missing")
 	}
 	for _, upstream := range s.Upstreams {
-		// The image does not contain a CA bundle.
+		// The image does not contain a CA bundle, so --upstream-ca is required.
 		if upstream.Scheme == "https" && len(s.UpstreamCAs) == 0 {
 			return fmt.Errorf("--upstream %q needs --upstream-ca", upstream)
 		}

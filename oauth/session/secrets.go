@@ -37,7 +37,7 @@ func ReadSecrets(path string) ([]Secret, error) {
 	}
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
-		// The cause could contain a secret.
+		// The cause could contain a secret, so the message does not include it.
 		return nil, fmt.Errorf("read session secrets %q: it is not a SessionSecrets object", path)
 	}
 	if len(file.Secrets) == 0 {

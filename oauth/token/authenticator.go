@@ -57,7 +57,7 @@ func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	case apierrors.IsNotFound(err):
 		return nil, false, nil
 	case err != nil:
-		// The cause could contain the token.
+		// The cause could contain the token, so the message does not include it.
 		return nil, false, errors.New("find access token: the store cannot be read")
 	}
 	now := time.Now()

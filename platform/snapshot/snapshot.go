@@ -94,7 +94,8 @@ func Check(path string) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// An etcd database consists of pages of at least 512 bytes.
+	// An etcd database consists of pages of at least 512 bytes, so the size of the database is a
+	// multiple of 512.
 	if info.Size()%512 != sha256.Size {
 		return 0, errIncomplete
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // Run starts each component when its dependencies are ready. It returns after all components have
-// stopped: nil after ctx is done, or the error of the first component that failed, which causes all
-// other components to stop. A component stops after the components that depend on it, so that
-// clients can still connect to their server. Run calls allReady once, when all components are ready
-// or on standby.
+// stopped: nil after ctx is done, or the error of the first component that failed. A failed
+// component causes all other components to stop. A component stops after the components that depend
+// on it, so that clients can still connect to their server. Run calls allReady once, when all
+// components are ready or on standby.
 func Run(ctx context.Context, entries []Entry, report func(Event), allReady func(context.Context)) error {
 	if err := CheckOrder(entries); err != nil {
 		return err

@@ -23,9 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// site is a fake cluster with the deployment web-1, which has two pods, and the deployment web-2,
-// which has no pods yet. It scales ReplicationControllers immediately. The pods of web-1 terminate
-// when the deployer waits for their termination.
+// site is a fake cluster with two deployments: web-1 has two pods, and web-2 has no pods yet. It
+// scales ReplicationControllers immediately. The pods of web-1 terminate when the deployer waits
+// for their termination.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer

@@ -133,7 +133,8 @@ func (l *deployerController) firstStep(ctx context.Context, rc *corev1.Replicati
 	}
 	patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/uid","value":%q},{"op":"test","path":"/spec/replicas","value":0},{"op":"replace","path":"/spec/replicas","value":%d}]`, rc.UID, first)
 	_, err = l.core.ReplicationControllers(rc.Namespace).Patch(ctx, rc.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
-	// The error is Invalid if a test operation of the patch fails.
+	// The error is Invalid if a test operation of the patch fails. In this case, the deployment has
+	// been recreated or already has pods.
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsInvalid(err) {
 		return fmt.Errorf("scale deployment %q to %d: %w", rc.Name, first, err)
 	}

@@ -55,12 +55,12 @@ func (l *buildController) controller(builds, pods, streams, services cache.Share
 // keysWaitingForStream returns the keys of the builds that are waiting for their output image
 // stream or for an image. object is the image stream that changed.
 func (l *buildController) keysWaitingForStream(object any) (keys []controller.Key) {
-	// The cache returns no errors.
 	stream := object.(*imagev1.ImageStream)
 	namespace := stream.Namespace
 	if namespace == runnerNamespace && stream.Name == runnerStream {
 		namespace = metav1.NamespaceAll
 	}
+	// List reads from the cache, so it returns no errors.
 	builds, _ := l.builds.Builds(namespace).List(labels.Everything())
 	for _, build := range builds {
 		reason := build.Status.Reason

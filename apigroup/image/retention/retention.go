@@ -1,5 +1,5 @@
-// Package retention selects the images that pruning removes: the images that are not referenced and
-// that no rule keeps. `oc adm prune images` removes them, and the web console shows a preview.
+// Package retention selects the images that pruning removes: unreferenced images that no rule
+// keeps. `oc adm prune images` removes them, and the web console shows a preview.
 package retention
 
 import (

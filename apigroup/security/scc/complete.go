@@ -68,7 +68,7 @@ func (r *resolved) completeUser(context *corev1.SecurityContext, pod *corev1.Pod
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		context.RunAsUser = new(*r.runAsUser.UIDRangeMin)
 	case securityv1.RunAsUserStrategyMustRunAsNonRoot:
-		// The image determines the user, and the kubelet rejects root.
+		// The image can specify any user, so RunAsNonRoot is set. The kubelet then rejects root.
 		if _, nonRoot := effectiveUser(context, pod); nonRoot == nil {
 			context.RunAsNonRoot = new(true)
 		}

@@ -1,6 +1,6 @@
 // Package v1alpha1 contains the wire type of the API group settings.k8s.io: pod presets.
 //
-// Source: Kubernetes 1.11, whose field names are the same. Kubernetes removed the group in 1.20.
+// Source: Kubernetes 1.11. The field names are the same. Kubernetes removed the group in 1.20.
 //
 // After changing the types, run `go generate` in this folder.
 //

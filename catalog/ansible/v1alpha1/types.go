@@ -57,7 +57,7 @@ type Plan struct {
 	Free bool `json:"free"`
 	// Bindable reports whether instances can be bound.
 	Bindable bool `json:"bindable"`
-	// UpdatesTo lists the names of the plans to which an instance can be updated.
+	// UpdatesTo lists the names of the plans that an instance can be updated to.
 	UpdatesTo []string `json:"updatesTo,omitempty"`
 	// Parameters lists the parameters of instances. BindParameters lists the parameters of
 	// bindings.
@@ -179,7 +179,7 @@ type BundleBindingList struct {
 
 // BundleBindingSpec describes a binding.
 type BundleBindingSpec struct {
-	// BundleInstance is the instance to which the binding belongs.
+	// BundleInstance is the binding's instance.
 	BundleInstance LocalObjectReference `json:"bundleInstance"`
 }
 

@@ -46,7 +46,8 @@ const maxName = 512
 // several entries match the name.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
-	// A bind without a password always succeeds (RFC 4513, section 5.1.2).
+	// A bind without a password always succeeds (RFC 4513, section 5.1.2), so an empty password is
+	// rejected here.
 	if user == "" || password == "" || len(user) > maxName || !utf8.ValidString(user) || strings.Contains(user, "\x00") {
 		return nil, idp.ErrRefused
 	}
