@@ -178,7 +178,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleBindingSpec(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"bundleInstance": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BundleInstance is the instance to which the binding belongs.",
+							Description: "BundleInstance is the binding's instance.",
 							Default:     map[string]interface{}{},
 							Ref:         ref("github.com/slipway-platform/slipway/catalog/ansible/v1alpha1.LocalObjectReference"),
 						},
@@ -794,7 +794,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"updatesTo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UpdatesTo lists the names of the plans to which an instance can be updated.",
+							Description: "UpdatesTo lists the names of the plans that an instance can be updated to.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
