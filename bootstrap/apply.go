@@ -134,8 +134,8 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 	}
 }
 
-// apply applies an object unless the stored object already contains the same content. If the object
-// has onceAnnotation, apply creates it if it does not exist and never updates it.
+// apply applies an object unless the stored object already contains the same content. If an object
+// has onceAnnotation, apply only creates it if it does not exist, and never updates it.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 	// A start that does not change an object only reads the object. A read takes a tenth of the
 	// time of a write.

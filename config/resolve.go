@@ -222,8 +222,8 @@ func (c *NodeConfig) KubeletAddress() (host string, port int) {
 }
 
 // DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
-// can connect to that address. Otherwise, it is the default, because OpenShift 3 files bind to
-// 127.0.0.1:53 behind a dnsmasq that Slipway does not use.
+// can connect to that address. Otherwise, it is the default: OpenShift 3 files contain the address
+// 127.0.0.1:53, because the DNS server was behind a dnsmasq, which Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)
 	if err == nil && (address.Addr().IsLoopback() || address.Addr().IsUnspecified()) {

@@ -137,8 +137,8 @@ func authorized(r *http.Request, target, token string) *http.Request {
 }
 
 // passed lists the response headers that are passed to the browser. The API passes on all of a
-// pod's headers. Some headers that are not in the list affect the browser, such as Location,
-// Set-Cookie, Clear-Site-Data and Alt-Svc.
+// pod's headers. The console removes all other headers, because some of them affect the browser,
+// such as Location, Set-Cookie, Clear-Site-Data and Alt-Svc.
 var passed = []string{
 	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",

@@ -14,9 +14,9 @@ import (
 // sealPurpose separates Seal's key from keys for other uses of the authority's key.
 const sealPurpose = "slipway files of masters 1"
 
-// Seal encrypts a file that masters exchange through the cluster. Its key is derived from the
-// private key of the cluster's authority in dir, which is stored only on masters' disks. Therefore,
-// neither a copy of etcd nor etcd's encryption keys reveal the file.
+// Seal encrypts a file that masters exchange through the cluster. The encryption key is derived
+// from the private key of the cluster's authority in dir. That private key is stored only on
+// masters' disks. Therefore, neither a copy of etcd nor etcd's encryption keys reveal the file.
 func Seal(dir string, content []byte) ([]byte, error) {
 	box, err := sealBox(dir)
 	if err != nil {

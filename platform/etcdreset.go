@@ -35,9 +35,9 @@ func (h *Host) LostMembers(ctx context.Context, force bool) ([]etcdmember.Member
 	return own.Lost(ctx, force)
 }
 
-// ResetEtcd records that etcd is to continue with only this host's data. The reset takes effect
-// when the control plane next starts. From then on, this host runs the registry, even if a
-// different master ran it before.
+// ResetEtcd records that etcd must continue with only this host's data. The reset takes effect when
+// the control plane next starts. From then on, this host runs the registry, even if a different
+// master ran it before.
 func (h *Host) ResetEtcd() error { return h.writeCluster(record.Cluster{Complete: true, Reset: true}) }
 
 // etcdResetDone records that a reset is complete.

@@ -72,8 +72,8 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	return err
 }
 
-// featureGates returns the feature gates for a process. Upstream code reads feature gates before
-// its components' flags are set.
+// featureGates returns the feature gates for a process. They must be set before the components are
+// created, because upstream code reads feature gates before its components' flags are set.
 func (h *Host) featureGates(process string) (map[string]bool, error) {
 	if process == ControlPlane {
 		return h.ControlPlaneGates()

@@ -102,7 +102,7 @@ func (m manager) property(name string) string {
 }
 
 // TestUnitOfSystemd checks with a real systemd that the service becomes active when it is ready,
-// and that the watchdog restarts it when it hangs.
+// and that the watchdog restarts a service that hangs.
 func TestUnitOfSystemd(t *testing.T) {
 	if !usermode.In(t) {
 		return

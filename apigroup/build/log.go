@@ -119,7 +119,7 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 }
 
 // containerOf returns the name of the container whose log is the build's log, or "" for the first
-// container. If a pipeline failed to fetch its source, this is the container that fetches the
+// container. If a pipeline failed to fetch its source, the result is the container that fetches the
 // source.
 func containerOf(pod *corev1.Pod, build *buildv1.Build, options *buildv1.BuildLogOptions) string {
 	if options.Container != "" || build.Spec.Strategy.JenkinsPipelineStrategy == nil {

@@ -118,7 +118,8 @@ func unexpected(err error) bool {
 // once, so that an administrator can remove them.
 const rolesAnnotation = "slipway.openshift.io/default-roles"
 
-// bind creates a new project's role bindings. It does so only once for each project.
+// bind creates a project's role bindings, unless an annotation records that they have already been
+// created.
 func (c *Controller) bind(ctx context.Context, namespace *corev1.Namespace) error {
 	if namespace.Annotations[rolesAnnotation] == "true" {
 		return nil

@@ -39,8 +39,8 @@ func main() {
 	p.run(ctx)
 }
 
-// run serves the kubelet until ctx is done. When the kubelet starts, it removes the plugins'
-// sockets, and each plugin must register again.
+// run serves the kubelet until ctx is done. It registers the plugin again whenever the kubelet
+// restarts, because a starting kubelet removes the plugins' sockets.
 func (p *plugin) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := p.serve(ctx); err != nil {

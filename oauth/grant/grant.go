@@ -20,8 +20,8 @@ import (
 // Grants reads and writes user grants.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
-	// Quota limits the number of grants for each user: service accounts can be clients, and grants
-	// can outlive them.
+	// Quota limits the number of grants for each user. A limit is necessary because service
+	// accounts can be clients, and grants can outlive them.
 	Quota *store.Quota[*oauthv1.OAuthClientAuthorization]
 }
 

@@ -22,8 +22,9 @@ const (
 	countInterval = 100
 )
 
-// Quota limits the number of objects of one resource that each user has in the store. ResourceQuota
-// does not count cluster-scoped objects, and a script can log in repeatedly.
+// Quota limits the number of objects of one resource that each user has in the store. It is
+// necessary because ResourceQuota does not count cluster-scoped objects, and a script can log in
+// repeatedly.
 type Quota[T interface {
 	runtime.Object
 	metav1.Object

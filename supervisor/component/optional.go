@@ -15,8 +15,9 @@ const defaultRetryInterval = 10 * time.Second
 type Optional struct {
 	// Component is the component's name.
 	Component string
-	// Serve runs until ctx is done or an error occurs. It calls ready when it is ready to serve.
-	// While it serves, it can call note to report what it lacks. It is called again after an error.
+	// Serve runs until ctx is done or an error occurs. It calls ready when the component is ready
+	// to serve. While the component serves, Serve can call note to report what the component lacks.
+	// Serve is called again after an error.
 	Serve func(ctx context.Context, ready func(), note func(text string)) error
 	// ReadyFirst means that the component is ready before it serves. It is allowed only if no other
 	// component waits for the component.

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// imageChangeController instantiates a build of a configuration when the image of one of its
-// triggers changes.
+// imageChangeController instantiates a configuration's build when the image of one of the
+// configuration's triggers changes.
 type imageChangeController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister

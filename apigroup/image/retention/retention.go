@@ -193,8 +193,7 @@ func without(stream *imagev1.ImageStream, going map[string]bool) (less Shorter, 
 	return less, len(less.Updated)+len(less.Deleted) > 0
 }
 
-// InRegistry returns the manifests and blobs of the images, which are to be removed from the
-// cluster's registry.
+// InRegistry returns the manifests and blobs to remove from the cluster's registry.
 func InRegistry(images []imagev1.Image, streams []imagev1.ImageStream) (all []record.GarbageImage) {
 	repositories := map[string][]string{}
 	for _, stream := range streams {
