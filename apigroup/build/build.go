@@ -119,8 +119,8 @@ func keepLastVersion(_ context.Context, config, old *buildv1.BuildConfig) {
 	}
 }
 
-// prepareBuild sets the phase of a new build and removes answers to inputs, which can only be added
-// later.
+// prepareBuild sets the phase of a new build and removes answers to inputs, because answers can
+// only be added later.
 func prepareBuild(ctx context.Context, build, old *buildv1.Build) {
 	if old != nil {
 		recordAnswers(ctx, build, old)

@@ -32,7 +32,7 @@ type imports struct {
 	fetchTimeout time.Duration
 }
 
-// fetchTimeout leaves 14 of a request's 34 seconds for the storage of the results.
+// fetchTimeout leaves 14 of a request's 34 seconds for storing the results.
 const fetchTimeout = 20 * time.Second
 
 // busyRetrySeconds is the number of seconds after which a client can retry an import that was

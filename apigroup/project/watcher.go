@@ -19,8 +19,8 @@ type watcher struct {
 
 var _ watch.Interface = &watcher{}
 
-// watchBuffer is the maximum number of events by which a client can lag behind. The server closes
-// the watch of a slower client, which must then list again.
+// watchBuffer is the maximum number of events that a client has not read yet. If a client exceeds
+// it, the server closes the watch, and the client must list again.
 const watchBuffer = 256
 
 // watch starts a watch. If initial is set, the watch first sends all existing projects and then, if

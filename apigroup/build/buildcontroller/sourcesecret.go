@@ -66,7 +66,7 @@ func matchesRepository(pattern string, address *url.URL) bool {
 	} else if host != "*" && !strings.EqualFold(host, address.Host) {
 		return false
 	}
-	// Servers resolve "..", which can lead outside the pattern's directory.
+	// Servers resolve "..", so a path with ".." can be outside the pattern's directory.
 	if slices.Contains(strings.Split(address.Path, "/"), "..") {
 		return false
 	}
