@@ -94,8 +94,8 @@ func (b *bundle) source(plan *plan) source {
 }
 
 // permitted returns the name of the request's originator. It returns an error if the originator
-// lacks the bundle's permissions in a project. In a project that is being deleted, bundles do not
-// run, so no permission is required.
+// lacks the bundle's permissions in a project. No permission is required in a project that is being
+// deleted, because its users may have lost their roles. Bundles then only delete instances.
 func (b *broker) permitted(r *http.Request, project string) (name string, err error) {
 	user, err := osbserver.Originator(r, b.authorizer)
 	if err != nil {

@@ -184,7 +184,7 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 }
 
 // clientSecret returns the OAuth client's secret. It reads the file on every call, because the
-// kubelet renews a service account's token file.
+// secret can be a service account token, which the kubelet renews.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
 		return s.ClientSecret, nil
