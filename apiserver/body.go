@@ -29,8 +29,9 @@ const (
 	// largeBody exceeds the maximum size of bodies that upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
-	// maxArriving is the number of bodies that a tenant, or an address without a login, can send at
-	// the same time. maxArrivingSmall is the number of those that are larger than tinyBody.
+	// maxArriving is the maximum number of bodies that a tenant, or an address without a login, can
+	// send at the same time. maxArrivingSmall is the maximum number of these bodies that can be
+	// larger than tinyBody.
 	maxArriving, maxArrivingSmall = 2_000, 200
 )
 
@@ -42,8 +43,8 @@ const (
 	seatTimeout = 15 * time.Second
 )
 
-// arrivals limits how many bodies each sender sends at the same time, because each occupies memory
-// until it is complete.
+// arrivals limits how many bodies each sender sends at the same time, because a body occupies
+// memory until it is complete.
 type arrivals struct{ all, small shares }
 
 func newArrivals() *arrivals {
@@ -53,8 +54,9 @@ func newArrivals() *arrivals {
 	}
 }
 
-// receive calls fill to receive the first bytes of a body, until the size that is passed to fill.
-// fill reports whether the body is complete.
+// receive receives the first bytes of a body. It calls fill with the number of bytes to receive,
+// first with tinyBody and then with smallBody, unless the body is complete. fill reports whether
+// the body is complete.
 func (a *arrivals) receive(ctx context.Context, sender string, fill func(size int) (complete bool)) error {
 	started, err := a.all.acquire(ctx, sender)
 	if err != nil {

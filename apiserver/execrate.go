@@ -10,9 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// execRate and execBurst limit the commands per second that a tenant starts in containers. Each
-// command starts processes of the container runtime, with several megabytes, outside of the pod's
-// limits. Commands above the rate wait for at most execTimeout.
+// execRate and execBurst limit the number of commands per second that a tenant starts in
+// containers. For each command, the container runtime starts processes that require several
+// megabytes, which the pod's limits do not include. Commands above the rate wait for at most
+// execTimeout.
 const (
 	execRate, execBurst = 10, 20
 	execTimeout         = 30 * time.Second
@@ -28,8 +29,8 @@ type rates struct {
 	limiters map[string]*rate.Limiter
 }
 
-// wait waits until the tenant may cause an event. It returns a too-many-requests error if this
-// would take too long.
+// wait waits until the tenant is allowed to cause an event. It returns a too-many-requests error if
+// the wait would exceed the timeout.
 func (r *rates) wait(ctx context.Context, tenant string) error {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -39,8 +40,8 @@ func (r *rates) wait(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// of returns a tenant's limiter. It removes the limiters of tenants that caused no event for a
-// while, because new limiters have the same state.
+// of returns a tenant's limiter. To save memory, it removes limiters that have not been used for a
+// while. A new limiter has the same state as a removed limiter.
 func (r *rates) of(tenant string) *rate.Limiter {
 	r.mu.Lock()
 	defer r.mu.Unlock()

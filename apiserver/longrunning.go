@@ -15,7 +15,7 @@ import (
 const maxLongRunning = 2_000
 
 // maxWatchQuery is the maximum length of the query of a tenant's watch, in bytes. A watch keeps its
-// selectors in memory, where they require 20 times their length.
+// selectors in memory, and the selectors require 20 times their length.
 const maxWatchQuery = 4 << 10
 
 // lasting lists the subresources whose requests can last as long as the client keeps them open.

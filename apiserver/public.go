@@ -106,7 +106,7 @@ func receivePublic(arriving *arrivals, w http.ResponseWriter, r *http.Request) (
 	return body.Bytes(), err
 }
 
-// senderAt returns the name of the sender of bodies that is not logged in.
+// senderAt returns the sender name for a client that is not logged in.
 func senderAt(remoteAddr string) string { return "the address " + clientaddr.Network(remoteAddr) }
 
 // reveal calls next with the complete request.

@@ -294,8 +294,8 @@ func defaultAnsibleBroker(c *AnsibleServiceBrokerConfig) {
 	fill(&c.SandboxRole, "edit")
 }
 
-// defaultBundles sets the white list of names that bundles have by convention, if there are no
-// lists.
+// defaultBundles sets the default white list, which matches the conventional names of bundles,
+// unless a white list or a black list is configured.
 func defaultBundles(whiteList *[]string, blackList []string) {
 	if *whiteList == nil && len(blackList) == 0 {
 		*whiteList = []string{"-apb$"}

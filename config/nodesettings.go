@@ -40,8 +40,8 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 	return "# Settings of the cluster. When the node process starts, it replaces this file with the masters' settings.\n" + string(settings), nil
 }
 
-// CheckNodeSettings returns an error if this program does not accept the settings that NodeSettings
-// of a master returned, for instance because the master's program is newer.
+// CheckNodeSettings returns an error if this program does not accept a master's settings for nodes,
+// for example because the master's program is newer. The settings are the result of NodeSettings.
 func CheckNodeSettings(settings string) error {
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {

@@ -28,9 +28,9 @@ type TemplateServiceBrokerConfig struct {
 
 // AnsibleServiceBrokerConfig configures the Ansible service broker.
 type AnsibleServiceBrokerConfig struct {
-	// Namespaces contains the projects whose image streams the broker offers as services if their
-	// images are Ansible playbook bundles. The default is `openshift`. With an empty list and
-	// without registries, the broker is off.
+	// Namespaces lists the projects whose image streams the broker offers as services if their
+	// images are Ansible playbook bundles. The default is `openshift`. If both Namespaces and
+	// Registries are empty, the broker is disabled.
 	Namespaces []string `json:"namespaces"`
 	// WhiteList contains regular expressions. The name of a bundle's image stream must match at
 	// least one expression. The default is `-apb$`, or all names if there is a BlackList.
@@ -38,8 +38,8 @@ type AnsibleServiceBrokerConfig struct {
 	// BlackList contains regular expressions. The broker does not offer bundles whose image stream
 	// has a matching name. BlackList takes precedence over WhiteList.
 	BlackList []string `json:"blackList"`
-	// Registries contains additional registries with bundles. The cluster imports their images into
-	// the project openshift-ansible-service-broker, with the pull secrets of this project.
+	// Registries lists additional registries with bundles. The cluster imports their images into
+	// the project openshift-ansible-service-broker, and uses the pull secrets in this project.
 	Registries []AnsibleBrokerRegistry `json:"registries"`
 	// SandboxRole is the cluster role that a bundle has in an instance's project while the bundle
 	// is running. The default is `edit`. Users must have the role's permissions to request
@@ -53,27 +53,28 @@ type AnsibleServiceBrokerConfig struct {
 
 // AnsibleBrokerRegistry is a registry with Ansible playbook bundles.
 type AnsibleBrokerRegistry struct {
-	// Name is a DNS label. The image streams of the registry's images begin with it.
+	// Name is the name of the registry, a DNS label. The names of the registry's image streams
+	// begin with it.
 	Name string `json:"name"`
 	// Type is `openshift` for a list of images, `dockerhub` for all images of an organization, or
 	// `local_openshift` for other projects of the cluster.
 	Type string `json:"type"`
-	// URL is the address of a registry, such as `https://registry.example.com:5000`.
+	// URL is the URL of the registry, such as `https://registry.example.com:5000`.
 	URL string `json:"url"`
-	// Org is the organization of a registry with the type `dockerhub`. The registry must be able to
-	// list its images, which Docker Hub does not support.
+	// Org is the organization of a registry with the type `dockerhub`. The registry must support
+	// listing its images. Docker Hub does not support this.
 	Org string `json:"org"`
-	// Images contains the names of images without tags, such as `team/db-apb`, for the type
+	// Images lists the names of images without tags, such as `team/db-apb`, for the type
 	// `openshift`.
 	Images []string `json:"images"`
 	// Tag is the tag of all images. The default is `latest`.
 	Tag string `json:"tag"`
-	// Namespaces contains the projects of a registry with the type `local_openshift`.
+	// Namespaces lists the projects of a registry with the type `local_openshift`.
 	Namespaces []string `json:"namespaces"`
-	// Insecure accepts a registry without a valid certificate.
+	// Insecure disables the verification of the registry's certificate.
 	Insecure bool `json:"insecure"`
-	// WhiteList and BlackList select bundles by the last component of the image's name. Their
-	// defaults are those of the broker's lists.
+	// WhiteList and BlackList select bundles by the last component of the image's name. They have
+	// the same defaults as the broker's own lists.
 	WhiteList []string `json:"whiteList"`
 	BlackList []string `json:"blackList"`
 }

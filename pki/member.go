@@ -119,8 +119,8 @@ func (m Member) Check() error {
 	return nil
 }
 
-// Certificate returns the kubelet's client certificate. It returns an error with the remedy if the
-// certificate has expired.
+// Certificate returns the kubelet's client certificate. If the certificate has expired, it returns
+// an error that contains the remedy.
 func (m Member) Certificate(now time.Time) (*tls.Certificate, error) {
 	path := Current(m.KubeletDir(), KubeletStore)
 	pair, err := tls.LoadX509KeyPair(path, path)

@@ -23,8 +23,9 @@ func (h *Host) Join(ctx context.Context, url string, token join.Token, router bo
 	return host.Join(ctx, url, token, router)
 }
 
-// Rejoin updates a host that has already joined as a node: its list of masters, its settings and,
-// with a token for its node, its certificates. The next Load reads the result.
+// Rejoin updates a host that has already joined as a node. It updates the host's list of masters
+// and its settings. If there is a token for the node, it also updates the host's certificates. The
+// next Load reads the result.
 func (h *Host) Rejoin(ctx context.Context, url string, token *join.Token) error {
 	if err := h.findAddress(); err != nil {
 		return err

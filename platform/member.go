@@ -39,8 +39,8 @@ func (h *Host) prepareMember() error {
 	return h.writeRegistryHosts()
 }
 
-// CheckMember returns an error with the remedy if credentials of a joined host are missing or have
-// expired. It returns nil on other hosts.
+// CheckMember returns an error if a joined host's credentials are missing or have expired. The
+// error contains the remedy. On other hosts, CheckMember returns nil.
 func (h *Host) CheckMember() error {
 	if !h.Joined() {
 		return nil

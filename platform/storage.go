@@ -28,8 +28,8 @@ func (h *Host) flexVolumeRecovery() (component.Component, error) {
 	return &volumeplugin.DetachRecovery{Client: h.deps.Kube, Registry: h.drivers(), Attachments: h.controllerAttachments()}, nil
 }
 
-// controllerAttachments returns the attachments of the control plane. With several masters, they
-// are recorded in the cluster.
+// controllerAttachments returns the control plane's volume attachments. If there are several
+// masters, the attachments are recorded in the cluster.
 func (h *Host) controllerAttachments() *volumeplugin.Attachments {
 	attachments := h.attachments()
 	if h.SeveralMasters() {

@@ -1,8 +1,8 @@
 // Package ownerlimit limits the number of an object's owner references.
 //
-// The garbage collector keeps each owner that does not exist in memory, and sends two requests for
-// it, one after the other. A few objects with thousands of such references would stop the garbage
-// collection in all projects for minutes.
+// If an owner does not exist, the garbage collector keeps it in memory and sends two requests for
+// it, one after the other. A few objects with thousands of references to missing owners would stop
+// garbage collection in all projects for minutes.
 package ownerlimit
 
 import (
@@ -23,7 +23,7 @@ const Name = "slipway.io/OwnerLimit"
 // maxOwners is the maximum number of owner references. Most objects have one.
 const maxOwners = 64
 
-// Feature returns the plugin.
+// Feature returns the plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -38,7 +38,7 @@ type plugin struct{ *admission.Handler }
 var _ admission.ValidationInterface = plugin{}
 
 // Validate rejects an object with too many owner references. An existing object that exceeds the
-// limit can change, but gets no additional references.
+// limit can change, but an update cannot add owner references.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	number := owners(a.GetObject())
 	if number <= maxOwners || number <= owners(a.GetOldObject()) {

@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// freeConditions is the number of tolerations and node selector labels that cost nothing: they are
-// cheap, and admission adds some to each pod.
+// freeConditions is the number of tolerations and node selector labels that are not added to a
+// pod's cost. They are cheap to evaluate, and admission adds some of them to each pod.
 const freeConditions = 10
 
 // costOf returns the number of terms, requirements and values that the scheduler evaluates for a

@@ -1,8 +1,9 @@
-// Package schedulinglimit limits the work of the scheduler for the pods of a user.
+// Package schedulinglimit limits how much work a user's pods cause for the scheduler.
 //
-// The scheduler places one pod at a time. For each change of a pod in any project, it evaluates the
-// affinity of all pods that it could not place, and it then tries to place some of them again. A
-// few hundred pods with thousands of terms would delay the pods of all projects by minutes.
+// The scheduler places one pod at a time. Whenever a pod in any project changes, the scheduler
+// evaluates the affinity of all pods that it could not place, and then tries to place some of them
+// again. A few hundred pods with thousands of terms would delay the pods of all projects by
+// minutes.
 package schedulinglimit
 
 import (
@@ -28,12 +29,12 @@ const (
 	// maxPod is the maximum cost of a pod: the number of terms, requirements and values in its
 	// affinity, topology spread constraints, tolerations and node selector.
 	maxPod = 1000
-	// maxWaiting is the maximum cost of all pods of a user that are not on a node yet. The scheduler
-	// needs about 3 µs for each unit.
+	// maxWaiting is the maximum total cost of a user's pods that are not on a node yet. The
+	// scheduler requires about 3 µs for each unit of cost.
 	maxWaiting = 10_000
 )
 
-// Feature returns the plugin.
+// Feature returns the plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },
@@ -71,8 +72,9 @@ func (p *plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a pod whose placement is too expensive, alone or together with its user's other
-// waiting pods. An update can only add node affinity to a pod with scheduling gates.
+// Validate rejects a pod if its placement is too expensive, either on its own or together with the
+// other waiting pods of the same user. It also checks updates, because an update can add node
+// affinity to a pod with scheduling gates.
 func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok || a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
@@ -99,8 +101,8 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return nil
 }
 
-// waiting returns the cost of the pods that are not on a node, in all projects of a project's
-// owner, without the pod with the given name.
+// waiting returns the total cost of the pods that are not on a node, in all projects of a project's
+// owner. It excludes the pod with the given name.
 func (p *plugin) waiting(project, name string) (cost int, err error) {
 	projects, err := p.projectsOf(project)
 	if err != nil {
@@ -124,8 +126,8 @@ func isFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// projectsOf returns all projects of the user who requested a project. A project without a
-// requester has no others.
+// projectsOf returns all projects of the user who requested a project. For a project without a
+// requester, it returns only that project.
 func (p *plugin) projectsOf(project string) ([]string, error) {
 	namespace, err := p.namespaces.Get(project)
 	if err != nil || requesterOf(namespace) == "" {

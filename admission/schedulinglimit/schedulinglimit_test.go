@@ -13,12 +13,12 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// requirements returns a selector of the given cost.
+// requirements returns a selector with the given cost.
 func requirements(cost int) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchExpressions: make([]metav1.LabelSelectorRequirement, cost)}
 }
 
-// values returns a node selector term of the given cost.
+// values returns a node selector term with the given cost.
 func values(cost int) corev1.NodeSelectorTerm {
 	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Values: make([]string, cost-2)}}}
 }
@@ -53,7 +53,7 @@ func TestCostOfPod(t *testing.T) {
 	}
 }
 
-// pod returns a pod of the given cost.
+// pod returns a pod with the given cost.
 func pod(namespace, name string, cost int) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{Tolerations: make([]corev1.Toleration, freeConditions+cost)}}
 }

@@ -1,7 +1,8 @@
-// Package selectorlimit limits the size of the selectors with which controllers select pods.
+// Package selectorlimit limits the size of the selectors that controllers use to select pods.
 //
-// For each change of a pod without a controller, several controllers parse and evaluate the
-// selectors of all objects in its namespace, before they process the changes of other namespaces.
+// Whenever a pod without a controller changes, several controllers parse and evaluate the selectors
+// of all objects in the pod's namespace before they process changes in other namespaces. Large
+// selectors would therefore delay other projects.
 package selectorlimit
 
 import (
@@ -26,7 +27,7 @@ const Name = "slipway.io/SelectorLimit"
 // add a few labels to the selectors of the objects that they create.
 const maxSelector, maxAdded = 100, 10
 
-// Feature returns the plugin.
+// Feature returns the plugin for registration in the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -40,8 +41,8 @@ type plugin struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects an object with a large selector. An existing object that exceeds the limit can
-// change, but its selector cannot grow.
+// Validate rejects an object whose selector is too large. An existing object that exceeds the limit
+// can change, but its selector cannot grow.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	limit := maxSelector
 	if _, ok := a.GetObject().(*appsv1.ReplicaSet); ok {

@@ -113,8 +113,9 @@ func newBatch() *storage.MetricsBatch {
 	return &storage.MetricsBatch{Nodes: map[string]storage.MetricsPoint{}, Pods: map[types.NamespacedName]storage.PodMetricsPoint{}}
 }
 
-// add adds a node's reading to batch. It ignores pods that are not on the node: autoscalers react
-// to the usage, so that a host could otherwise scale the workloads of other hosts.
+// add adds a node's reading to batch. It ignores pods that are not on the node. Otherwise, a host
+// could report usage for other hosts' pods, and autoscalers would scale the workloads of these
+// pods.
 func add(reading io.Reader, node string, pods corelisters.PodLister, batch *storage.MetricsBatch) error {
 	own := newBatch()
 	if err := parse(reading, node, own); err != nil {

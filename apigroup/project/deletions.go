@@ -12,17 +12,18 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// deletionsPluginName is the name of the admission plugin that limits how many projects of a user
-// are being deleted.
+// deletionsPluginName is the name of the admission plugin that limits how many of a user's projects
+// can be in deletion at the same time.
 const deletionsPluginName = "slipway.io/ProjectDeletionLimit"
 
-// maxDeletions is the maximum number of a user's projects that are being deleted at the same time.
+// maxDeletions is the maximum number of a user's projects that can be in deletion at the same time.
 const maxDeletions = 50
 
-// deletions is an admission plugin that limits how many projects of a user are being deleted. An
-// object with a finalizer keeps its project from being deleted. The namespace controller retries
-// the deletion until the finalizer is removed, and retries only ten projects per second in all, so
-// that many such projects delay the deletion of other users' projects.
+// deletions is an admission plugin that limits how many of a user's projects can be in deletion at
+// the same time. An object with a finalizer prevents the deletion of its project from completing.
+// The namespace controller retries the deletion until the finalizer is removed. It retries only ten
+// projects per second in total, so many such projects would delay the deletion of other users'
+// projects.
 type deletions struct {
 	*admission.Handler
 	feature *feature
@@ -34,8 +35,8 @@ func newDeletions(f *feature) *deletions {
 	return &deletions{admission.NewHandler(admission.Delete), f}
 }
 
-// Validate rejects the deletion of a project if too many other projects of the user who requested
-// it are being deleted.
+// Validate rejects the deletion of a project if too many other projects of the same requester are
+// being deleted.
 func (d *deletions) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	resource := a.GetResource().GroupResource()
 	if resource != corev1.Resource("namespaces") && resource != projectv1.Resource("projects") || a.GetSubresource() != "" ||

@@ -104,7 +104,7 @@ var prefixes = map[string]string{"postgresql": "POSTGRESQL", "mariadb": "MYSQL",
 // schemes maps a parameter prefix to the URL scheme of the database's service.
 var schemes = map[string]string{"POSTGRESQL": "postgres", "MYSQL": "mysql", "REDIS": "redis"}
 
-// templates returns the templates whose images exist, and those of imported images.
+// templates returns the templates whose images exist, and the templates for imported images.
 func templates(images []*Image) (all []entry, err error) {
 	for _, stream := range streams(images) {
 		switch {
@@ -135,7 +135,7 @@ func templates(images []*Image) (all []entry, err error) {
 	return append(all, entry{"jenkins.yaml", "jenkins-ephemeral", jenkins{}}, entry{"jenkins.yaml", "jenkins-persistent", jenkins{Persistent: true}}), err
 }
 
-// imports are images that Slipway does not create. An administrator can import them.
+// imports lists the images that Slipway does not create. An administrator can import these images.
 var imports = []*Image{{
 	Name: "jenkins", DisplayName: "Jenkins", Description: "A Jenkins server with the plugins for OpenShift. An administrator must import its image.",
 	Icon: "jenkins", Tags: []string{"jenkins"}, Version: "2",
@@ -143,7 +143,7 @@ var imports = []*Image{{
 
 // jenkins is a template that starts a Jenkins server from an imported image.
 type jenkins struct {
-	// Persistent is set if a volume keeps the data.
+	// Persistent means that the data is stored on a volume.
 	Persistent bool
 }
 

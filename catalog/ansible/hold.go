@@ -10,11 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// No role binding can be created in a project that is being deleted. Therefore, each instance has a
-// role binding without subjects in its project, which a finalizer keeps until the instance is
-// deprovisioned. In a project that is being deleted, an operation's account becomes its subject.
+// A role binding cannot be created in a project that is being deleted. Therefore, each instance has
+// a role binding without subjects in its project. A finalizer keeps the role binding until the
+// instance is deprovisioned. If an operation runs while the project is being deleted, the
+// operation's service account becomes the subject of this role binding.
 const (
-	// heldLabel marks these role bindings. heldAnnotation contains the ID of the instance.
+	// heldLabel is the label of these role bindings. heldAnnotation contains the ID of the
+	// instance.
 	heldLabel      = "slipway.openshift.io/ansible-held"
 	heldAnnotation = "slipway.openshift.io/ansible-service-instance"
 	heldFinalizer  = "slipway.openshift.io/ansible-service-instance"
@@ -22,7 +24,7 @@ const (
 
 func heldName(id string) string { return "bundle-instance-" + id }
 
-// hold creates the role binding of an instance, unless it exists.
+// hold creates an instance's role binding if it does not exist.
 func (b *broker) hold(ctx context.Context, rec *record) error {
 	_, err := b.kube.RbacV1().RoleBindings(rec.Namespace).Create(ctx, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{
@@ -81,9 +83,9 @@ func (b *broker) release(ctx context.Context, project, name string) error {
 	return nil
 }
 
-// sweepHeld releases the role bindings of instances that nobody will deprovision: those without a
-// record, and those in projects that are being deleted whose ServiceInstance no longer exists, for
-// example because it was abandoned.
+// sweepHeld deletes the role bindings of instances that will not be deprovisioned: instances
+// without a record, and instances in a project that is being deleted if their ServiceInstance no
+// longer exists, for example because it was abandoned.
 func (b *broker) sweepHeld(ctx context.Context) error {
 	bindings, err := b.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{LabelSelector: heldLabel})
 	if err != nil {

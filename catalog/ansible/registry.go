@@ -21,14 +21,15 @@ import (
 const (
 	// LocalRegistry is the cluster's own registry.
 	LocalRegistry = "local_openshift"
-	// ImageRegistry is a registry whose images are listed in the configuration.
+	// ImageRegistry is a registry with a list of images in the configuration.
 	ImageRegistry = "openshift"
-	// OrganizationRegistry is a registry in which all images of an organization can be bundles.
+	// OrganizationRegistry is a registry with an organization. All images of the organization can
+	// be bundles.
 	OrganizationRegistry = "dockerhub"
 )
 
-// Registry is a registry whose images can be bundles. The names of bundles are selected as those of
-// [Options], by the last component of the image's name.
+// Registry is a registry whose images can be bundles. As in [Options], WhiteList and BlackList
+// select bundles by name. The name is the last component of the image's name.
 //
 // Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
 // Configuration, Registry Configuration.
@@ -36,14 +37,15 @@ type Registry struct {
 	Name, Type string
 	// Namespaces lists the projects of a LocalRegistry.
 	Namespaces []string
-	// Server is the host of another registry, with its port.
+	// Server is the host and port of another registry.
 	Server string
 	// Organization is the path of an OrganizationRegistry's images.
 	Organization string
-	// Images are the names of images without tags, relative to Server. Tag is the tag of all images.
+	// Images lists the names of images without tags, relative to Server. Tag is the tag of all
+	// images.
 	Images []string
 	Tag    string
-	// Insecure accepts a server without a valid certificate.
+	// Insecure means that the server does not require a valid certificate.
 	Insecure             bool
 	WhiteList, BlackList []string
 }
@@ -59,12 +61,13 @@ const (
 // origin is a set of image streams that can be bundles.
 type origin struct {
 	namespace string
-	// selector selects the streams of the origin by their labels.
+	// selector is the label selector for the image streams of the origin.
 	selector    string
 	allow, deny []*regexp.Regexp
 }
 
-// origins returns the origins of bundles: the projects in the options, and the registries.
+// origins returns the origins of bundles: the projects in the options, and the additional
+// registries.
 func origins(options Options) (all []origin, err error) {
 	add := func(namespace, selector string, white, black []string) error {
 		allow, err := compile(white)
@@ -108,9 +111,9 @@ func matches(expressions []*regexp.Regexp, name string) bool {
 	return slices.ContainsFunc(expressions, func(e *regexp.Regexp) bool { return e.MatchString(name) })
 }
 
-// importRegistries creates the missing image streams for the images of other registries. The
-// cluster imports them, and again when they change. The cluster's registry then serves the images,
-// so that the bundles' pods need no credentials for the other registry.
+// importRegistries creates the missing image streams for images in other registries. The cluster
+// imports the images, and imports them again when they change. The cluster's registry then serves
+// the images, so that the bundles' pods require no credentials for the other registry.
 func (b *broker) importRegistries(ctx context.Context) error {
 	var errs []error
 	for i := range b.options.Registries {
@@ -146,7 +149,7 @@ func (b *broker) importRegistry(ctx context.Context, r *Registry) error {
 	return errors.Join(errs...)
 }
 
-// organization returns the names of the images of a registry's organization.
+// organization returns the names of all images in a registry's organization.
 func (b *broker) organization(ctx context.Context, r *Registry) ([]string, error) {
 	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -158,7 +161,7 @@ func (b *broker) organization(ctx context.Context, r *Registry) ([]string, error
 	}
 	defer account.Close()
 	client := b.options.Pool.Client(account, r.Insecure)
-	// An invalid secret does not hide the credentials in the others.
+	// An invalid secret does not prevent the use of the credentials in other secrets.
 	client.Keychain, _ = registryclient.KeychainOf(secrets.Items)
 	return client.Repositories(ctx, r.Server, strings.Trim(r.Organization, "/")+"/")
 }

@@ -59,7 +59,7 @@ func (b *broker) launch(ctx context.Context, rec *record) error {
 	return b.createPod(ctx, rec)
 }
 
-// grant gives the account of an operation's pod its roles.
+// grant binds the service account of an operation's pod to its roles.
 func (b *broker) grant(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: name, Name: name}

@@ -19,7 +19,8 @@ type Client struct {
 	// URL is the API server's address, such as https://192.0.2.10:8443.
 	URL   string
 	Token Token
-	// Certificate is the kubelet's client certificate. It is set if the host has joined already.
+	// Certificate is the kubelet's client certificate. It is set only if the host has already
+	// joined the cluster.
 	Certificate *tls.Certificate
 }
 

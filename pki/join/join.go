@@ -9,7 +9,8 @@ const Path = "/slipway/join"
 
 // Request is a host's request to join.
 type Request struct {
-	// Token is empty if the host has joined already. Its client certificate then authenticates it.
+	// Token is the join token. It can be empty if the host has already joined the cluster. In this
+	// case, the client certificate authenticates the host.
 	Token string `json:"token"`
 	// Role is the role that the host expects. If it is "", the host accepts the token's role.
 	Role string `json:"role"`

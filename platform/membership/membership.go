@@ -36,8 +36,8 @@ type Host struct {
 	Cluster        *record.Cluster
 	MembershipFile string
 	ClusterFile    string
-	// Credentials describes a node's credentials. Before the host joins, they do not include the
-	// router's credentials.
+	// Credentials describes a node's credentials. They do not include the router's credentials
+	// until the host has joined.
 	Credentials pki.Member
 	// Address is the machine's address. PeerURL is the URL of the machine's etcd member.
 	Address netip.Addr

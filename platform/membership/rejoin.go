@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// Rejoin updates a host that has already joined a cluster as a node, for instance because the
-// masters have other addresses now. url is the URL of a master's API server. The host's certificate
-// authenticates the host. If a token for the node is given, the host also gets new certificates. If
-// Rejoin fails, the previous certificates remain.
+// Rejoin updates a host that has already joined a cluster as a node, for example because the
+// addresses of the masters have changed. url is the URL of a master's API server. The host's
+// certificate authenticates the host. If a token for the node is given, the host also receives new
+// certificates. If Rejoin fails, the host keeps its previous certificates.
 func (h *Host) Rejoin(ctx context.Context, url string, token *join.Token) error {
 	if h.Address == hostaddr.OfflineAddress {
 		return errOffline
@@ -59,7 +59,7 @@ func (h *Host) Rejoin(ctx context.Context, url string, token *join.Token) error 
 }
 
 // connect returns a client for a master, and the cluster's CA certificate in PEM format. Without a
-// token, the CA certificate is the one that the host got when it joined.
+// token, it returns the CA certificate that the host received when it joined.
 func (h *Host) connect(ctx context.Context, url string, token *join.Token) (join.Client, []byte, error) {
 	master := join.Client{URL: url}
 	if token != nil {

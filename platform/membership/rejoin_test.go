@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// newMember returns a host that has joined the cluster of an authority, with the given certificate.
+// newMember returns a host that has joined a cluster. The host has the given certificate, and
+// trusts the given authority.
 func newMember(t *testing.T, authority *certtest.Authority, pair certtest.Pair) *Host {
 	t.Helper()
 	h := newHost(t, "")
