@@ -55,8 +55,8 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 }
 
 // usable returns the constraints that at least one of the subjects is allowed to use in the
-// namespace, because the constraint lists the user or one of the user's groups, or because a role
-// grants the subject the verb `use`.
+// namespace. A subject is allowed to use a constraint if the constraint lists the user or one of
+// the user's groups, or if a role grants the subject the verb `use`.
 func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
 	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
 		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })

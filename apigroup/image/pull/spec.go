@@ -9,10 +9,10 @@ import (
 )
 
 // Spec returns the pull spec of an image in the history of a stream's tag, as OpenShift 3.11
-// resolves it. The pull spec refers to the stream's repository in the cluster's registry, which
-// then serves the image, if
-//   - the tag's reference policy is Local, or
-//   - the tag copies an image of the cluster's registry from another stream. Pods that pull the
+// resolves it. In two cases, the pull spec refers to the stream's repository in the cluster's
+// registry, so the cluster's registry serves the image:
+//   - The tag's reference policy is Local.
+//   - The tag copies an image of the cluster's registry from another stream. Pods that pull the
 //     image then require no permission in the other project. `oc tag --reference` prevents this.
 //
 // Otherwise, the pull spec is the location in the event.

@@ -20,8 +20,8 @@ func (a fixedResponse) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.code, Header: http.Header{"Retry-After": {a.retryAfter}}, Body: io.NopCloser(strings.NewReader(a.body)), Request: r}, nil
 }
 
-// FuzzResponses verifies that no broker response crashes the program and that the limits apply to
-// all parts that are shown or stored.
+// FuzzResponses verifies that no broker response crashes the program, and that all parts that are
+// shown or stored are within the limits.
 func FuzzResponses(f *testing.F) {
 	f.Add(200, `{"services": [{"id": "a", "plans": [{}]}]}`, "")
 	f.Add(202, `{"operation": "x", "dashboard_url": "javascript:alert(1)"}`, "3")
