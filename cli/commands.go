@@ -34,7 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns the oc commands that kubectl does not have. Each noun has its own package.
+// ownCommands returns the oc commands that kubectl does not have. The commands for each noun are in
+// a separate package.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{

@@ -23,7 +23,7 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 
 To view or setup config directly use the 'config' command.`
 
-// connectionFlags returns the flags with which every command connects to a server. name, the
+// connectionFlags returns the flags that specify how commands connect to a server. name, the
 // program's name, is part of the user agent. If no server is configured, oc exits at the first
 // request, while kubectl keeps its default server, port 8080 on this machine. The client is not
 // limited to client-go's default of five requests per second: the server's priority levels limit

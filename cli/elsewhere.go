@@ -8,7 +8,7 @@ import (
 )
 
 // newCluster returns the `oc cluster` command, which ran a cluster in containers in OpenShift 3.
-// Each of its subcommands fails and names the corresponding Slipway command.
+// Each of its subcommands fails with an error that contains the corresponding Slipway command.
 func newCluster() *cobra.Command {
 	cluster := elsewhere("cluster", "cluster", "slipway up, slipway down or slipway status")
 	for name, instead := range map[string]string{
@@ -27,7 +27,7 @@ func newMustGather() *cobra.Command {
 // elsewhereAnnotation marks commands that only point to another command.
 const elsewhereAnnotation = "slipway.openshift.io/elsewhere"
 
-// elsewhere returns a command that always fails. The error names the command to run instead.
+// elsewhere returns a command that always fails. The error contains the command to run instead.
 func elsewhere(path, name, instead string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Short: "See " + instead, Hidden: true, DisableFlagParsing: true,

@@ -34,9 +34,9 @@ func newGet(name string, factory util.Factory, streams genericiooptions.IOStream
 	return command
 }
 
-// severalTypes reports whether the arguments name more than one type, such as "svc,pod" or "svc/a
-// pod/a". In this case, as in OpenShift 3, the printed names include the type, even if all objects
-// have the same type.
+// severalTypes reports whether the arguments contain more than one resource type, such as "svc,pod"
+// or "svc/a pod/a". In this case, as in OpenShift 3, the printed names include the type, even if
+// all objects have the same type.
 func severalTypes(args []string) bool {
 	types := map[string]bool{}
 	for i, arg := range args {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// noKind matches kubectl's message for a manifest of an unknown kind if the user is not allowed to
-// list CustomResourceDefinitions.
+// noKind matches the message that kubectl prints for a manifest of an unknown kind if the user is
+// not allowed to list CustomResourceDefinitions.
 var noKind = regexp.MustCompile(`error validating data: failed to check CRD: .*`)
 
 // withHint rewrites errors that describe the client's requests instead of the user's problem, and

@@ -17,8 +17,8 @@ const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup
 
-// explainMissingMetrics makes commands that require metrics print a remedy if the cluster does not
-// serve any.
+// explainMissingMetrics makes commands that require metrics print a remedy if the cluster serves no
+// metrics.
 func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.Writer) {
 	for _, path := range [][]string{{"top", "node"}, {"top", "pod"}, {"adm", "top", "node"}, {"adm", "top", "pod"}} {
 		if command, rest, err := root.Find(path); err == nil && len(rest) == 0 {

@@ -54,8 +54,8 @@ func rename(command *cobra.Command, name string) {
 	}
 }
 
-// word matches kubectl and the surrounding characters that belong to the same word, such as a URL,
-// an annotation or a file name.
+// word matches kubectl and the surrounding characters of the same word, such as a URL, an
+// annotation or a file name.
 var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 
 // completion matches the shell completion functions and files whose names contain the program's

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Timing of leader elections between masters. If the leader is killed, another master takes over
-// within nine seconds: after the lease has expired, with the other master's next attempt.
+// Timing of leader elections between masters. If the leader is killed, its lease expires, and the
+// next attempt of another master to acquire the lease succeeds. This takes at most nine seconds.
 const (
 	leadershipDuration = 7 * time.Second
 	leadershipRetry    = time.Second
@@ -71,8 +71,8 @@ func (g *Group) Wait(ctx context.Context, standby func()) error {
 // Name returns the component's name.
 func (*Leadership) Name() string { return "leadership" }
 
-// ErrLeadershipLost is the error with which a process exits after it has lost the leadership of a
-// group.
+// ErrLeadershipLost is returned by Run when this process has lost the leadership of a group. The
+// process then exits.
 var ErrLeadershipLost = errors.New("this master has lost a lease, because the API server or etcd did not respond in time; another master continues its work")
 
 // Run takes part in the elections until ctx is done. The components in the groups start after Run

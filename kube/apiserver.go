@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// NamedCertificate is a certificate with its key, and the host names for which it is served. A name
-// can begin with "*.".
+// NamedCertificate is a certificate with its key. The server uses it for clients that request one
+// of the host names. A name can begin with "*.".
 type NamedCertificate struct {
 	Names             []string
 	CertFile, KeyFile string
@@ -66,8 +66,7 @@ type APIServer struct {
 	// Go's defaults apply if they are empty.
 	MinTLSVersion string
 	CipherSuites  []string
-	// CORSOrigins are regular expressions that match the origins from which browsers can send
-	// requests.
+	// CORSOrigins are regular expressions that match the allowed origins of requests from browsers.
 	CORSOrigins []string
 	// ServiceCIDR is the service network. It can be followed by a comma and the IPv6 service
 	// network.
@@ -131,8 +130,8 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("prepare API server: %w", err)
 	}
-	// This map contains two thousand definitions, and each server in the chain has its own copy.
-	// Code that needs the map later recreates it.
+	// Release this map: it contains two thousand definitions, and each server in the chain has its
+	// own copy. Code that needs the map later recreates it.
 	config.KubeAPIs.ControlPlane.Generic.OpenAPIV3Config.Definitions = nil
 
 	pollCtx, cancelPoll := context.WithCancel(ctx)
@@ -212,7 +211,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	for _, cert := range s.NamedCertificates {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
-	// Profiling is for users whose roles list these paths, such as cluster-debugger.
+	// Users can use profiling if their roles list its paths, as the role cluster-debugger does.
 	opts.Features.EnableProfiling = true
 	opts.Features.EnableContentionProfiling = false
 	// HSTS is for browsers, which open login pages on this server.

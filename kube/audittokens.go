@@ -16,9 +16,10 @@ import (
 // hashPrefix is the prefix of token names that are hashes.
 const hashPrefix = "sha256~"
 
-// tokenHider replaces token names in audit events. The OAuth server names a token by its hash, but
-// the name of a token that an administrator created is the token itself. OpenShift 3's `oc logout`
-// sends its token as a name. No token with this name exists, but the request is logged.
+// tokenHider replaces token names in audit events, because a name can be the token itself. The
+// OAuth server uses the token's hash as the name, but if an administrator creates a token, the name
+// is the token itself. OpenShift 3's `oc logout` also sends its token as a name. No token with this
+// name exists, but the request is logged.
 type tokenHider struct{ audit.Backend }
 
 // hideTokens wraps an audit backend. It returns nil if backend is nil.

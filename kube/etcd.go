@@ -31,7 +31,7 @@ import (
 type Etcd struct {
 	// Dir is the member's data directory, with mode 0700.
 	Dir string
-	// Socket is the path of the Unix socket to which the API server connects.
+	// Socket is the path of the Unix socket that the API server connects to.
 	Socket string
 	// ClientAddress and PeerAddress are the TLS listen addresses, host:port.
 	ClientAddress, PeerAddress string
@@ -236,7 +236,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount writes in its log on
-	// disk, regardless of their size. No other member has to catch up.
+	// disk, regardless of their size. Low numbers are sufficient, because no other member has to
+	// catch up.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 1000, 100
 	c.QuotaBackendBytes = cmp.Or(e.quota, fileQuota)
 	c.WarningApplyDuration = time.Second

@@ -23,7 +23,7 @@ import (
 // the learner is promoted to a voter, the gateway closes the connections, and the API server
 // reconnects.
 type etcdGateway struct {
-	// listen is the Unix socket to which the API server connects. member is the Unix socket of this
+	// listen is the Unix socket that the API server connects to. member is the Unix socket of this
 	// host's member.
 	listen, member string
 	client         etcdmember.Client

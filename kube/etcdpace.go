@@ -60,10 +60,10 @@ const (
 // stops the whole control plane.
 //
 // A tenant is a project or a user (see markTenant). The platform's own writes are not limited. If a
-// platform component writes a large object that belongs to a tenant, the write fails instead of
-// waiting. Small writes by these components, and small writes that delete a tenant's objects, do
-// not count toward any tenant's limits: the platform limits the rate of its components, and a
-// deletion writes only once what an earlier write created.
+// platform component writes a tenant's large object, the write fails instead of waiting. Small
+// writes by platform components, and small writes that delete a tenant's objects, do not count
+// toward any tenant's limits. The platform itself limits the rate of its components, and each
+// object can be deleted only once.
 type pacer struct {
 	// size returns the number of database bytes in use. It is nil until etcd has started.
 	size atomic.Pointer[func() int64]
@@ -160,8 +160,8 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 	return changeFraction
 }
 
-// errWaiting rejects a tenant's write that would have to wait, if the writer must not wait, if the
-// wait would be too long, or if too many writes already wait.
+// errWaiting is returned for a tenant's write that would have to wait, if the writer must not wait,
+// if the wait would be too long, or if too many writes already wait.
 var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.
@@ -176,10 +176,11 @@ func (p *pacer) pace(ctx context.Context, mark tenant.Mark, size int) error {
 	return nil
 }
 
-// cost returns the number of bytes for which a write counts, given the size of its value.
+// cost returns the number of bytes that a limit counts for a write whose value has the given size.
 func cost(size int) int { return size + writeOverhead }
 
-// cost returns the number of bytes for which a write counts toward a tenant's limit.
+// cost returns the number of bytes that the tenant's limit counts for a write. This number never
+// exceeds the burst, because the limiter would never allow a larger write.
 func (t *tenantPace) cost(size int) int { return min(cost(size), t.limiter.Burst()) }
 
 // total returns the queue that all tenants share for values of the given size.
@@ -193,8 +194,8 @@ func (p *pacer) total(size int) *fairQueue {
 	return queue
 }
 
-// wait blocks until the tenant's own rate, and then its share of the total rate, allow a write. For
-// the share and for the number of waiting writes, all projects of a user count together.
+// wait blocks until the tenant's own rate, and then its share of the total rate, allow a write. The
+// share and the limit on waiting writes apply to all projects of a user together.
 func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 	pace, share, total, bytes := p.tenant(mark.Name), mark.Share(), p.total(size), cost(size)
 	if p.delay(pace, size) > maxDelay {
@@ -220,7 +221,7 @@ func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 }
 
 // delay returns the time until a tenant's rate allows a value. It does not reserve tokens, because
-// a rejected write must not count.
+// a rejected write must not use any.
 func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
 	missing := float64(pace.cost(size)) - pace.limiter.TokensAt(p.clock.Now())
 	return max(0, time.Duration(missing/float64(pace.limiter.Limit())*float64(time.Second)))

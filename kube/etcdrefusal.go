@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/tenant"
 )
 
-// reasonFull is the reason in the response to a write that the pacer rejects until objects are
-// deleted.
+// reasonFull is the reason in the response to a write that the pacer rejects because the database
+// is nearly full. A retry succeeds only after objects have been deleted.
 const reasonFull metav1.StatusReason = "InsufficientStorage"
 
 // full returns the pacer's error if the database is nearly full.

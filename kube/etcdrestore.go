@@ -90,7 +90,8 @@ func (r EtcdRestore) exchange(staged string) error {
 		return errors.Join(os.Rename(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if _, err := os.Stat(filepath.Join(r.Dir, restoredFile)); err == nil {
-		// The data from the last restore was never used. Former contains data that was used.
+		// Discard the data from the last restore, which was never used. Keep Former, which contains
+		// data that was used.
 		return errors.Join(exchangeNames(filepath.Join(staged, "member"), member), os.RemoveAll(staged))
 	}
 	if err := os.RemoveAll(r.Former()); err != nil {

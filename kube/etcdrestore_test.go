@@ -65,7 +65,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	put(t, e, "key", "after", "")
 	running.Stop()
 
-	// The previous data remains usable.
+	// The previous data is still usable.
 	former := member(false)
 	former.Dir = restore.Former()
 	running = componenttest.Run(t, former.Run)

@@ -32,9 +32,9 @@ func newInstallation(factory util.Factory, streams genericiooptions.IOStreams) i
 	return installation{IOStreams: streams, factory: factory, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 }
 
-// create creates objects, or only prints them if the -o format replaces creation. With the format
-// name, it prints their names instead of messages. Service accounts, roles, bindings and secrets
-// can already exist, because they remain after a router is removed. create adds the desired
+// create creates the objects and prints messages, or, with `-o name`, only the objects' names. With
+// any other -o format, it only prints the objects. Service accounts, roles, bindings and secrets
+// can already exist, because they are kept when a router is removed. create adds the desired
 // subjects to existing bindings.
 func (i *installation) create(ctx context.Context, noun, namespace string, desired []runtime.Object) error {
 	var all []*unstructured.Unstructured

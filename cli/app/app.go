@@ -204,8 +204,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 	}
 }
 
-// classified returns the error for a URL from which neither Git nor the template reader can read.
-// Like OpenShift 3's client, it explains how the argument was interpreted.
+// classified returns the error for a URL that neither Git nor the template reader can read. Like
+// OpenShift 3's client, it explains how the argument was interpreted.
 func (o *newApp) classified(err error, url string, problem error) error {
 	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)
 	if o.request.Strategy != "" {

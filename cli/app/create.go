@@ -142,8 +142,8 @@ func describeTemplate(out io.Writer, project, namespace string, template *templa
 	fmt.Fprintln(out)
 }
 
-// create creates the objects, or only prints them if the -o format replaces creation. With the
-// format name, it prints the names of the created objects instead of messages.
+// create creates the objects and prints messages, or, with `-o name`, only the objects' names. With
+// any other -o format, it only prints the objects.
 func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructured.Unstructured) error {
 	format := *o.print.OutputFormat
 	if objects.ReplacesCreation(format) {
@@ -252,7 +252,7 @@ func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstruct
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// A failure to read the service's name leaves it empty, which matches no service.
+			// If the name cannot be read, it is empty and matches no service.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 			o.printRoute(out, namespace, object)

@@ -262,7 +262,7 @@ func packOne(archive *tar.Writer, root *os.Root, path string, entry fs.DirEntry)
 	if info.IsDir() {
 		header.Name += "/"
 	}
-	// The users of this machine do not exist in the build container.
+	// Remove the owner, because this machine's users do not exist in the build container.
 	header.Uid, header.Gid, header.Uname, header.Gname = 0, 0, "", ""
 	if err := archive.WriteHeader(header); err != nil || !info.Mode().IsRegular() {
 		return err

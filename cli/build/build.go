@@ -1,5 +1,5 @@
 // Package build starts builds from a repository or from local files, follows their logs, waits for
-// their completion and cancels them. Its messages are those of OpenShift 3.11's client.
+// their completion and cancels them. Its messages match those of OpenShift 3.11's client.
 package build
 
 import (

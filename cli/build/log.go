@@ -30,8 +30,8 @@ func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer
 	return write(ctx, name, &following{log, c, name, waiting}, out)
 }
 
-// following reads the log of a build that might not have started. Of its methods, only Stream waits
-// for the build to start.
+// following reads the log of a build that might not have started. Only its Stream method waits for
+// the build to start.
 type following struct {
 	rest.ResponseWrapper
 	client  *Client

@@ -181,7 +181,7 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary rejects flags that do not apply to builds with uploaded source, because
+// checkBinary returns an error for flags that do not apply to builds with uploaded source:
 // buildv1.BinaryBuildRequestOptions has no fields for them. OpenShift 3.11 warned about some of
 // these flags and ignored others.
 func checkBinary(command *cobra.Command) error {

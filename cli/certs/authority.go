@@ -31,8 +31,9 @@ type authority struct {
 	cert, key, serial string
 }
 
-// create writes a new CA with a self-signed certificate. The certificate's serial number is 1,
-// which is also written to the serial file. Without a serial file, the serial number is random.
+// create writes a new CA with a self-signed certificate. With a serial file, the certificate's
+// serial number is 1, and create writes this number to the file. Without a serial file, the serial
+// number is random.
 func (a authority) create(name string, days int) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -68,8 +69,8 @@ func (a authority) create(name string, days int) error {
 // exists reports whether the CA's certificate and key exist.
 func (a authority) exists() bool { return fileExists(a.cert) && fileExists(a.key) }
 
-// check returns an error if one of the CA's files is missing. The error names the flag for the
-// file.
+// check returns an error if one of the CA's files is missing. The error contains the flag that sets
+// the file's path.
 func (a authority) check() error {
 	for flag, path := range map[string]string{"signer-cert": a.cert, "signer-key": a.key} {
 		if !fileExists(path) {

@@ -67,7 +67,7 @@ func (a *authority) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
 }
 
-// addDays adds a flag for a number of days. The default is normal.
+// addDays adds a flag for a number of days. normal is the default.
 func addDays(flags *pflag.FlagSet, days *int, name string, normal int) {
 	flags.IntVar(days, name, normal, "Validity of the certificates in days. A longer validity than the default is not recommended.")
 }
@@ -93,7 +93,8 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// readAuthorities returns the concatenated CA certificates of all paths. Its errors name the flag.
+// readAuthorities returns the concatenated CA certificates of all paths. Its errors contain the
+// flag.
 func readAuthorities(flag string, paths []string) ([]byte, error) {
 	var all [][]byte
 	for _, path := range paths {

@@ -62,7 +62,7 @@ type oldManifests struct {
 	// flatten is set if the items of lists become separate documents. kubectl's validation does not
 	// support lists, and warns about each list.
 	flatten bool
-	// hasReview is set if a file contains a review, whose fields kubectl cannot validate either.
+	// hasReview is set if a file contains a review, whose fields kubectl cannot validate.
 	hasReview bool
 	// quiet is set if conversions are not reported, because the command reads only the objects'
 	// names.

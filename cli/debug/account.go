@@ -13,9 +13,9 @@ import (
 )
 
 // checkAccount returns an error if the source's service account cannot run its pods. The debug pod
-// gets the security context constraints of the user who runs the command, but another user might
-// have written the source. checkAccount returns no error if the server does not support these
-// reviews, or if the user is not allowed to create reviews in the project.
+// does not show this problem, because it gets the security context constraints of the user who runs
+// the command. checkAccount returns no error if the server does not support
+// PodSecurityPolicySubjectReviews, or if the user is not allowed to create them in the project.
 func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
 	if d.source == nil || d.withMyRights {
 		return nil

@@ -1,7 +1,8 @@
 // Package debug implements `oc debug`, which runs a shell in a copy of a pod and then deletes the
 // copy.
 //
-// Source: OpenShift 3.11's client. As in later versions, `oc debug` can also debug nodes.
+// The command follows OpenShift 3.11's client. As in later versions of the client, it can also
+// debug nodes.
 package debug
 
 import (
@@ -121,8 +122,8 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.BoolVarP(&d.noInput, "no-stdin", "I", false, "Do not connect standard input.")
 }
 
-// read separates the arguments into object names, which it returns, environment variables and the
-// command. It derives terminal and input from the flags.
+// read parses the flags and arguments. The arguments contain object names, environment variables
+// and the debug command. read stores the variables and the command, and returns the names.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {
 		args, d.command = args[:at], args[at:]

@@ -170,7 +170,7 @@ func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.Dep
 }
 
 // EnableTriggers enables all image change triggers of a deployment config and returns the names of
-// their images. It fails if the config has no such triggers.
+// their images. It fails if the config has no image change triggers.
 func (c *Client) EnableTriggers(ctx context.Context, namespace, name string) (images []string, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})

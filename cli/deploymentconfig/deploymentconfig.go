@@ -31,7 +31,8 @@ import (
 // Register adds DeploymentConfigs to kubectl's schemes, and replaces kubectl's function variables.
 // Call it once, at the start of the process.
 func Register() error {
-	// `port-forward` decodes objects with client-go's scheme, and all other commands use kubectl's.
+	// `port-forward` decodes objects with client-go's scheme. All other commands use kubectl's
+	// scheme.
 	if err := errors.Join(appsv1.Install(scheme.Scheme), appsv1.Install(clientscheme.Scheme)); err != nil {
 		return fmt.Errorf("register deployment configs: %w", err)
 	}
@@ -73,7 +74,8 @@ func Register() error {
 }
 
 // registerPodFunctions makes functions that support ReplicationControllers also accept
-// DeploymentConfigs. This covers exec, attach, port-forward, logs --all-pods and expose.
+// DeploymentConfigs. These functions implement exec, attach, port-forward, logs --all-pods and
+// expose.
 func registerPodFunctions() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
 	polymorphichelpers.AttachablePodForObjectFn = func(getter genericclioptions.RESTClientGetter, object runtime.Object, timeout time.Duration) (*corev1.Pod, error) {

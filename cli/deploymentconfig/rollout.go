@@ -82,9 +82,9 @@ func deployments(factory util.Factory) (*Client, string, error) {
 	return client, namespace, err
 }
 
-// configName returns the name of a DeploymentConfig given as NAME or dc/NAME. If the argument names
-// another resource, the error contains the server's name for that resource, provided that the
-// server is reachable.
+// configName returns the name of a DeploymentConfig given as NAME or dc/NAME. If the argument
+// specifies another resource and the server is reachable, the error contains the server's name for
+// that resource.
 func configName(factory util.Factory, arg string) (string, error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {

@@ -13,8 +13,8 @@ import (
 	kubectldescribe "k8s.io/kubectl/pkg/describe"
 )
 
-// node extends kubectl's description of a node with the fields that 3.11's client printed and that
-// kubectl has dropped.
+// node extends kubectl's description of a node with the fields that OpenShift 3.11's client printed
+// and that kubectl has dropped.
 type node struct {
 	kubectldescribe.ResourceDescriber
 	client dynamic.ResourceInterface

@@ -219,8 +219,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	return problems, nil
 }
 
-// allowed reports whether the address in text belongs to one of the networks, and to no network
-// with the prefix !.
+// allowed reports whether one of the networks contains the address in text, and no network with the
+// prefix ! contains it.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

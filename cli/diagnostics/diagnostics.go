@@ -26,7 +26,7 @@ const networkCheckName = "NetworkCheck"
 type check struct {
 	name, short string
 	// run returns the problems that the check finds. For an OpenShift 3 diagnostic that has nothing
-	// to check in Slipway, run is nil, and elsewhere names the place to look for such problems.
+	// to check in Slipway, run is nil, and elsewhere says where to look for such problems.
 	run       func(context.Context, *environment) ([]problem, error)
 	elsewhere string
 }

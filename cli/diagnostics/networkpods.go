@@ -76,7 +76,7 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 			}},
 		}},
 	}}
-	// A new project initially has neither a service account nor a UID range.
+	// Retry, because a new project initially has neither a service account nor a UID range.
 	var refusal error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, projectTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := core.Pods(p.project).Create(ctx, pod, metav1.CreateOptions{})

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// OpenShift 3's flags for checks of hosts and test applications. A flag without a prefix belonged
-// to one check, and a flag with a prefix belonged to the `all` subcommand.
+// OpenShift 3's flags for checks of hosts and test applications. A flag without a prefix applied to
+// one check, and a flag with a prefix applied to the `all` subcommand.
 const (
 	oldValues = "admission-timeout aggregatedlogging-logging-project app-image app-name app-port appcreate-admission-timeout appcreate-app-image appcreate-app-name appcreate-app-port appcreate-deploy-timeout appcreate-http-retries appcreate-http-timeout appcreate-node-selector " +
 		"appcreate-project appcreate-project-base appcreate-result-dir appcreate-route-host " +
@@ -19,7 +19,7 @@ const (
 	oldSwitches = "appcreate-keep-app appcreate-keep-project appcreate-skip-route-connect appcreate-skip-route-test appcreate-skip-service-connect diagnosticpod-latest-images host keep-app keep-project latest-images skip-route-connect skip-route-test skip-service-connect"
 )
 
-// acceptOldFlags adds these flags as deprecated flags that have no effect.
+// acceptOldFlags adds OpenShift 3's flags as deprecated flags that have no effect.
 func acceptOldFlags(flags *pflag.FlagSet) {
 	const reason = "it has no effect: the checks read only the API and the kubeconfig"
 	for name := range strings.FieldsSeq(oldValues) {

@@ -202,8 +202,8 @@ func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstr
 	return groups, nil
 }
 
-// sync creates and updates groups. If a group fails, sync continues with the next group, and
-// returns all errors.
+// sync creates and updates groups. If a group cannot be synced, sync continues with the next group.
+// It returns all errors.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error

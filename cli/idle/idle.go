@@ -80,8 +80,8 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		}
 		all = append(all, pair{service, scalables})
 	}
-	// With fractional seconds, unidling can distinguish connections that were opened before idling
-	// from later ones.
+	// The time has fractional seconds, so that unidling can distinguish connections that were
+	// opened before idling from later ones.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))

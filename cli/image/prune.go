@@ -199,7 +199,7 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 }
 
 // read reads the images and everything that can refer to them. It returns an error if a reference
-// cannot be parsed, unless the user ignores such references.
+// cannot be parsed, unless the user chose to ignore such references.
 func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, error) {
 	s, err := p.keep.Read(ctx, p.images, p.client, now)
 	if err == nil && len(s.References.Invalid) > 0 && !p.ignoreInvalids {

@@ -128,8 +128,8 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// within reports whether a source belongs to an image stream. As in OpenShift 3.11, an image in a
-// registry also belongs to the stream if its repository has the stream's name.
+// within reports whether a source is part of an image stream. As in OpenShift 3.11, an image in a
+// registry is also part of the stream if its repository has the stream's name.
 func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	end := strings.IndexAny(from.Name, ":@")
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)

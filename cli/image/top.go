@@ -188,8 +188,8 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	return table.Flush()
 }
 
-// streamContent is the content of an image stream. Each layer and each image configuration counts
-// once.
+// streamContent is the content of an image stream. It includes each layer and each image
+// configuration only once, even if several images share it.
 type streamContent struct {
 	name           string
 	storage        int64 // bytes

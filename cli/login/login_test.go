@@ -229,7 +229,7 @@ func TestLogoutDeletesTheToken(t *testing.T) {
 	}
 }
 
-// TestLoginRejectsServer covers responses from a broken or malicious OAuth server.
+// TestLoginRejectsServer logs in to OAuth servers whose responses are broken or malicious.
 func TestLoginRejectsServer(t *testing.T) {
 	stolen := ""
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -74,8 +74,8 @@ func (o *whoami) find(cmd *cobra.Command, factory util.Factory) (string, error) 
 	return whoIs(cmd.Context(), config)
 }
 
-// inCluster reports whether the client runs in a pod with a service account token, which it uses if
-// no kubeconfig exists.
+// inCluster reports whether the client runs in a pod with a service account token. The client uses
+// this token if no kubeconfig exists.
 func inCluster() bool {
 	_, err := rest.InClusterConfig()
 	return err == nil

@@ -14,7 +14,7 @@ type rule struct {
 	adapt       adapter
 }
 
-// rules covers the versions that Kubernetes removed.
+// rules contains the conversions from the versions that Kubernetes removed.
 var rules = []rule{
 	{"extensions/v1beta1 apps/v1beta1 apps/v1beta2", "Deployment", "apps/v1", deployment},
 	{"extensions/v1beta1 apps/v1beta2", "DaemonSet", "apps/v1", daemonSet},
@@ -63,8 +63,8 @@ var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }
 
-// current returns the version to which a kind in an old version is converted, and its adapter,
-// which can be nil. It returns "" if the kind needs no conversion.
+// current returns the current version of a kind in an old version, and the kind's adapter, which
+// can be nil. It returns "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil

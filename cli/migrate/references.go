@@ -63,8 +63,8 @@ func parseMappings(args []string) (all mappings, err error) {
 // references replaces the images that objects refer to.
 type references struct{ mappings }
 
-// save updates an object. It updates an image stream's status before its spec. A changed spec
-// starts imports, and an update with the old status would overwrite their results.
+// save updates an object. It updates an image stream's status before its spec, because a changed
+// spec starts imports, and a later update with the old status would overwrite their results.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		result, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -113,7 +113,7 @@ func (r references) field(in map[string]any, path ...string) bool {
 	return unstructured.SetNestedField(in, after, path...) == nil
 }
 
-// from replaces the image in an object reference if the reference is to an image in a registry.
+// from replaces the image in an object reference if the object is an image in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	reference, ok := existing.(map[string]any)

@@ -76,8 +76,8 @@ type tally struct {
 	quiet                                       bool
 }
 
-// run migrates the selected objects concurrently. If some objects fail, it continues with the
-// others and then returns an error.
+// run migrates the selected objects concurrently. If some objects cannot be migrated, it continues
+// with the others and then returns an error.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {

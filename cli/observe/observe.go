@@ -1,7 +1,7 @@
 // Package observe implements `oc observe`, which runs a command for every object of a kind, and
 // again after each change.
 //
-// Source: OpenShift 3.11's client for flags, arguments and metrics.
+// The flags, arguments and metrics follow OpenShift 3.11's client.
 package observe
 
 import (

@@ -249,8 +249,8 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	return nil
 }
 
-// retried calls run, and calls it again up to --retry-count times while the command exits with
-// --retry-on-exit-code.
+// retried calls run, and calls it again up to --retry-count times while the command exits with the
+// code in --retry-on-exit-code.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {
 		err := run()

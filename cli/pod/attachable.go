@@ -21,7 +21,8 @@ import (
 // Register adds support for routes and builds to the commands that look up an object's pod, such as
 // exec, attach, rsh and port-forward. Call it once, at the start of the process.
 func Register() error {
-	// `port-forward` decodes objects with client-go's scheme, and all other commands use kubectl's.
+	// `port-forward` decodes objects with client-go's scheme. All other commands use kubectl's
+	// scheme.
 	err := errors.Join(routev1.Install(scheme.Scheme), routev1.Install(clientscheme.Scheme), buildv1.Install(scheme.Scheme), buildv1.Install(clientscheme.Scheme))
 	if err != nil {
 		return fmt.Errorf("register routes and builds: %w", err)

@@ -204,8 +204,8 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	}
 }
 
-// warnOfReconciliation warns about removals from default bindings, which the control plane reverts
-// at its next start.
+// warnOfReconciliation warns that the control plane reverts removals from default bindings at its
+// next start.
 func (b *bind) warnOfReconciliation(changes []change) {
 	kind := "rolebinding"
 	if b.cluster {

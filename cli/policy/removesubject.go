@@ -101,7 +101,7 @@ func (r *subjectRemover) run(ctx context.Context) error {
 	return nil
 }
 
-// namesOf returns the sorted names of those subjects that have the given kind.
+// namesOf returns the sorted names of the subjects of the given kind.
 func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
 	for _, subject := range subjects {
 		if subject.Kind == kind {

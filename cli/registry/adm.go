@@ -47,8 +47,8 @@ var registrySettings = map[string]string{
 }
 
 // NewAdm returns the `oc adm registry` command. OpenShift 3's command deploys a registry. In
-// Slipway, every cluster has a registry, so the command prints its address and the settings that
-// correspond to the flags.
+// Slipway, every cluster has a registry, so the command prints the registry's address and the
+// settings that correspond to the flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -72,7 +72,7 @@ func resolves(ctx context.Context, address string) bool {
 }
 
 // directAddress returns the registry's address on the API server's host, for which the registry's
-// certificate is valid. It returns internal if either address cannot be parsed.
+// certificate is valid. It returns internal if server or internal cannot be parsed.
 func directAddress(server, internal string) string {
 	_, port, err := net.SplitHostPort(internal)
 	parsed, parseErr := url.Parse(server)
@@ -253,7 +253,8 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		switch {
 		case err == nil:
 		case !chosen && errors.As(err, &unresolved):
-			// The cluster's name might resolve only on the cluster's hosts.
+			// This is not an error, because the registry's name might resolve only on the cluster's
+			// hosts.
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)

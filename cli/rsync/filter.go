@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// filter selects the files to copy. Its patterns are rsync's, but without `**`: a pattern with a
+// filter selects the files to copy. Its patterns are those of rsync, without `**`: a pattern with a
 // trailing slash matches only directories, a pattern with a leading slash matches the whole path,
 // and any other pattern matches the end of a path. Includes take precedence over excludes.
 type filter struct{ include, exclude []string }

@@ -4,7 +4,7 @@
 //
 // Data from a container is not trusted: nothing is written outside the destination directory.
 //
-// Source: OpenShift 3.11's client for flags, and rsync(1) for the meaning of a trailing slash.
+// The flags follow OpenShift 3.11's client. A trailing slash has the same meaning as in rsync(1).
 package rsync
 
 import (
@@ -139,8 +139,8 @@ func (p place) base() string {
 	return ""
 }
 
-// run copies files once or, with --watch, also after each change. shell is the command with which
-// rsync connects to the container.
+// run copies files once or, with --watch, also after each change. shell is the command that rsync
+// runs to connect to the container.
 func (s *sync) run(ctx context.Context, shell []string) error {
 	copy := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
@@ -160,7 +160,8 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether to use rsync. Its error names the machine or container that lacks rsync.
+// canRsync reports whether to use rsync. Its error says whether this machine or the container lacks
+// rsync.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil

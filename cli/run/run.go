@@ -1,7 +1,7 @@
 // Package run implements `oc run`. kubectl's command creates only pods. As in OpenShift 3.11, this
 // command can also create a deployment config, which is the default, a job or a cron job.
 //
-// Source: OpenShift 3.11's client for flags and generators.
+// The flags and generators follow OpenShift 3.11's client.
 package run
 
 import (

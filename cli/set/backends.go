@@ -80,7 +80,7 @@ service. For the primary service itself, it is compared with the first alternate
 	return command
 }
 
-// ofResource adds the prefix NAME/ to arguments that do not name a resource.
+// ofResource adds the prefix NAME/ to arguments that do not contain a resource yet.
 func ofResource(name string, args []string) (all []string) {
 	for _, arg := range args {
 		if arg != name && !strings.Contains(arg, "/") {
@@ -237,7 +237,7 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 	return nil
 }
 
-// shrunkWeight is the value to which shrink reduces the largest weight, as in OpenShift 3.
+// shrunkWeight is the largest weight after shrink has scaled the weights, as in OpenShift 3.
 const shrunkWeight = 200
 
 // shrink scales all weights down if any of them exceeds maxWeight. Weights above zero stay above

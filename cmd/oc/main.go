@@ -1,5 +1,5 @@
-// Command oc is the client for a cluster. It is a separate program that is built for all supported
-// operating systems.
+// Command oc is the client for a cluster. It is a separate program, so that it can be built for all
+// supported operating systems.
 package main
 
 import (

@@ -38,7 +38,7 @@ func node(name string, labels ...string) *corev1.Node {
 	}
 }
 
-// pod returns a running pod that belongs to the ReplicationController web and requests one CPU.
+// pod returns a running pod that requests one CPU. Its owner is the ReplicationController web.
 func pod(name, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -22,8 +22,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The ConfigMap that records the encryption configuration version with which all objects are
-// stored. It is in the store itself, so it is also correct after a backup is restored.
+// The ConfigMap records the version of the encryption configuration that was used to store all
+// objects. It is in the store itself, so it is also correct after a backup is restored.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"

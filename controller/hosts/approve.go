@@ -145,8 +145,8 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	return "the node joins with the token " + id, nil
 }
 
-// addresses returns the address with which a host joined. If pods have IPv6 addresses, it also
-// returns the Node's IPv6 addresses.
+// addresses returns the host's address at the time of the join. If pods have IPv6 addresses, it
+// also returns the Node's IPv6 addresses.
 func (a *approver) addresses(ctx context.Context, node, joined string) (addresses []netip.Addr, err error) {
 	address, err := netip.ParseAddr(joined)
 	if err != nil {
@@ -168,8 +168,8 @@ func (a *approver) addresses(ctx context.Context, node, joined string) (addresse
 	return addresses, nil
 }
 
-// servingCertificate approves the kubelet's serving certificate if its names and addresses are
-// those of the host. NodeRestriction has already checked the common name.
+// servingCertificate approves the kubelet's serving certificate if its names and addresses match
+// the host's. NodeRestriction has already checked the common name.
 func servingCertificate(node string, addresses []netip.Addr, certificate *x509.CertificateRequest) (reason string) {
 	if len(certificate.URIs) > 0 || len(certificate.EmailAddresses) > 0 {
 		return ""

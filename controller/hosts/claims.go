@@ -71,8 +71,8 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects requests in which a joined host's kubelet claims fields of other hosts or of the
-// platform.
+// Validate rejects a request from a joined host's kubelet if the request sets a field to a value
+// that only another host or the platform may use.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
 	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
@@ -161,7 +161,7 @@ func isKubernetes(prefix string) bool {
 	})
 }
 
-// checkAddress rejects a name or address that belongs to the platform or to another node.
+// checkAddress returns an error if the platform or another node uses a name or address.
 func (p *claims) checkAddress(node, text string) error {
 	if slices.Contains(p.Reserved, text) {
 		return fmt.Errorf("%s belongs to the control plane", text)

@@ -58,8 +58,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// relevant reports whether a change to a Node can require reconciliation. Nodes change every few
-// seconds.
+// relevant reports whether a change to a Node can require reconciliation. Most changes are status
+// updates, which occur every few seconds and require none.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	return before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||

@@ -57,7 +57,7 @@ type Options struct {
 // ErrPreparing means that a master is not ready for the request yet. The host retries the request.
 var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not continue")
 
-// Feature serves the path at which hosts join, accepts join tokens as bearer tokens, rejects
+// Feature serves the path that hosts use to join, accepts join tokens as bearer tokens, rejects
 // certificates of removed hosts, and checks the objects that joined hosts write.
 func Feature(o Options) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{o.admission()}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {

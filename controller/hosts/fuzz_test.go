@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// FuzzJoin sends requests that any machine on the network could send to the path at which hosts
+// FuzzJoin sends requests that any machine on the network could send to the path that hosts use to
 // join. The text TOKEN stands for a node's token. No request may obtain a master's keys, and only
 // valid names and addresses may be recorded.
 func FuzzJoin(f *testing.F) {

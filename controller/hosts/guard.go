@@ -21,8 +21,8 @@ const (
 // refreshInterval is the maximum age of the guard's copy of the register.
 const refreshInterval = time.Second
 
-// backdating is the time by which certificates are backdated, both those from the Kubernetes
-// signers and those that a master issues to itself.
+// backdating is how far certificates are backdated. It applies to certificates from the Kubernetes
+// signers and to certificates that a master issues to itself.
 const backdating = pki.Backdating
 
 // watchRefreshTimeout is the timeout for reading the register on behalf of other hosts' watches.
@@ -117,8 +117,8 @@ func nodeOf(cert *x509.Certificate) string {
 	return ""
 }
 
-// void reports whether the host that a certificate belongs to has been removed, or has joined again
-// since the certificate was issued.
+// void reports whether a certificate's host has been removed, or has joined again since the
+// certificate was issued.
 //
 // Comparing with the removal time is not sufficient: for a moment after its removal, a host can
 // still request certificates, which are issued later.

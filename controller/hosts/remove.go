@@ -216,7 +216,7 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 	return empty, nil
 }
 
-// stays reports whether a pod remains on the node until its host stops. This is the case for daemon
+// stays reports whether a pod stays on the node until the host stops. This is the case for daemon
 // set pods, static pods and pods that have terminated.
 func stays(pod *corev1.Pod) bool {
 	_, static := pod.Annotations[corev1.MirrorPodAnnotationKey]

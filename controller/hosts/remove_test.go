@@ -119,8 +119,8 @@ func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 	}
 }
 
-// TestHostCanBeRemovedInSameSecondAsJoin fails if the removal and the join have the same time, in
-// whole seconds, and the host therefore keeps its certificates.
+// TestHostCanBeRemovedInSameSecondAsJoin checks that a host loses its certificates even if it is
+// removed in the same second in which it joined. The recorded times are in whole seconds.
 func TestHostCanBeRemovedInSameSecondAsJoin(t *testing.T) {
 	r := newRemoval(t)
 	// The host is removed before the next second starts.

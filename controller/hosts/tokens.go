@@ -36,9 +36,9 @@ const (
 	nodeKey = "slipway-node"
 	// noRouterKey is "true" if hosts receive no router credentials.
 	noRouterKey = "slipway-no-router"
-	// nodesKey contains a JSON object that maps the name of each node that uses the token to the
-	// name of the node's approved certificate signing request or, for a master, to the hash of the
-	// master's key.
+	// nodesKey contains a JSON object with an entry for each node that uses the token. It maps the
+	// node's name to the name of the node's approved certificate signing request or, for a master,
+	// to the hash of the master's key.
 	nodesKey = "slipway-nodes"
 )
 
@@ -115,7 +115,7 @@ func (t Tokens) List(ctx context.Context) ([]TokenInfo, error) {
 	return infos, nil
 }
 
-// Revoke deletes a token. Hosts that have joined with it remain in the cluster.
+// Revoke deletes a token. Hosts that have already joined with the token stay in the cluster.
 func (t Tokens) Revoke(ctx context.Context, id string) error {
 	err := t.Client.CoreV1().Secrets(namespace).Delete(ctx, secretName(id), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {

@@ -3,7 +3,7 @@
 // It releases the address when the service is deleted or its type changes. The administrator must
 // route the addresses to a node.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2. The fields and events are those
+// Source: OpenShift Container Platform 3.9 Architecture, 3.3.3.2. The fields and events match those
 // of OpenShift 3's controller.
 package ingressip
 
@@ -156,7 +156,7 @@ func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *c
 }
 
 // removeAddress removes the address that a service had before its type changed. If a service has a
-// load balancer class, its addresses belong to another controller unless the pool allocated them.
+// load balancer class, another controller manages its addresses, unless the pool allocated them.
 func (l *loop) removeAddress(ctx context.Context, service *corev1.Service) error {
 	if !l.pool.hasAddress(cache.MetaObjectToName(service)) &&
 		(service.Spec.LoadBalancerClass != nil || !slices.ContainsFunc(service.Spec.ExternalIPs, l.pool.contains)) {

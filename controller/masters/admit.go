@@ -16,7 +16,7 @@ import (
 // MemberError means that an existing etcd member has the same name or address as the new member.
 type MemberError struct{ Member etcdmember.Member }
 
-// Error names the member and the command that removes it.
+// Error returns a message that contains the member and the command that removes it.
 func (e MemberError) Error() string {
 	return fmt.Sprintf("etcd already has a member %s at %s; remove the previous host with: oc delete node %s", e.Member.Name, e.Member.PeerURL, e.Member.Name)
 }

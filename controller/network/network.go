@@ -93,8 +93,8 @@ func onlyDefault(object any) []controller.Key {
 	return nil
 }
 
-// nodeChanged reports whether a Node change can require a HostSubnet change. Nodes change every few
-// seconds.
+// nodeChanged reports whether a Node change can require a HostSubnet change. Most changes are
+// status updates, which occur every few seconds and require none.
 func nodeChanged(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	return before.Spec.PodCIDR != after.Spec.PodCIDR || before.UID != after.UID || addressOf(before) != addressOf(after)

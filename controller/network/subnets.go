@@ -23,8 +23,8 @@ import (
 
 // hostSubnets allocates node subnets and maintains a HostSubnet for each node.
 //
-// A HostSubnet with the annotation NodeUIDAnnotation belongs to a Node and is deleted with that
-// Node. An administrator creates other HostSubnets for hosts that are not nodes. Such a HostSubnet
+// A HostSubnet with the annotation NodeUIDAnnotation is for a Node and is deleted with that Node.
+// An administrator creates other HostSubnets for hosts that are not nodes. Such a HostSubnet
 // specifies its subnet, or requests one with the annotation AssignHostSubnetAnnotation.
 type hostSubnets struct {
 	kube   kubernetes.Interface

@@ -56,8 +56,9 @@ func (g *groups) ValidateInitialization() error {
 	return nil
 }
 
-// remover is the controller that deletes the contents of a deleted project. A user who may delete
-// the project may also delete its ConfigMaps, because nodes keep their current configuration.
+// remover is the controller that deletes the contents of a deleted project. It may delete the
+// project's node group ConfigMaps, even if the user who deleted the project may not change nodes.
+// Nodes then keep their current configuration.
 const remover = "system:serviceaccount:kube-system:namespace-controller"
 
 // Validate rejects invalid configurations, and changes by users who may not change nodes.

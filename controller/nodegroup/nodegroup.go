@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// lostTimeout is how long a node can remain not ready before the rollout continues without it.
+// lostTimeout is how long a node can be not ready before the rollout continues without it.
 const lostTimeout = 10 * time.Minute
 
 // Controllers is the component that applies the node group configurations to nodes.
@@ -67,8 +67,8 @@ func groupOf(object any) []controller.Key {
 	return []controller.Key{{Namespace: nodegroup.Namespace, Name: node.Annotations[nodegroup.GroupAnnotation]}}
 }
 
-// relevant reports whether a change to a Node can require reconciliation. Nodes change every few
-// seconds.
+// relevant reports whether a change to a Node can require reconciliation. Most changes are status
+// updates, which occur every few seconds and require none.
 func relevant(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
 	for _, key := range []string{

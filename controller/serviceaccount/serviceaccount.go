@@ -2,8 +2,8 @@
 // token, and credentials for the integrated registry, which contain this token. Kubernetes fills in
 // token secrets and deletes them with their service account, but does not create them.
 //
-// Source: OpenShift 3.11 Cluster Administration, 9.3. The names, types and annotations are those of
-// OpenShift 3.
+// Source: OpenShift 3.11 Cluster Administration, 9.3. The names, types and annotations match those
+// of OpenShift 3.
 package serviceaccount
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 // Secrets creates secrets for service accounts and replaces deleted secrets. It skips service
-// accounts in kube-system, because these belong to the Kubernetes controllers, which request tokens
+// accounts in kube-system, because the Kubernetes controllers use these accounts and request tokens
 // that expire.
 type Secrets struct {
 	// Deps provides the shared clients and caches.

@@ -71,8 +71,8 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil // its change enqueues it again
 		}
-		// The object cannot be updated, for example because it is immutable or because it disables
-		// TLS verification.
+		// Treat an invalid update like a success: the object cannot be updated, for example because
+		// it is immutable or because it disables TLS verification.
 		if err == nil || apierrors.IsInvalid(err) {
 			return controller.RequeueAfter(recheckInterval)
 		}

@@ -5,7 +5,7 @@
 // openshift-service-ca.crt, which is mounted into pods.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on TLS. The annotations, types and
-// keys are those of OpenShift 3.11.
+// keys match those of OpenShift 3.11.
 package serviceca
 
 import (

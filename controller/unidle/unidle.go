@@ -3,7 +3,7 @@
 // annotations.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications. The
-// annotations and the event are those of OpenShift's unidling controller.
+// annotations and the event match those of OpenShift's unidling controller.
 package unidle
 
 import (
@@ -171,8 +171,9 @@ var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: kubeappsv1.GroupName, Kind: "StatefulSet"}:  kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"),
 }
 
-// scaleUp restores the replica count that the target's own annotation specifies. A user who can
-// edit only the service must not be able to scale a target that is not idle.
+// scaleUp restores the replica count that the target's own annotation specifies. It does not use
+// the service's annotation, because a user who can edit only the service must not be able to scale
+// a target that is not idle.
 func (l *loop) scaleUp(ctx context.Context, namespace string, target idling.Target) error {
 	resource, ok := scalable[schema.GroupKind{Group: target.Group, Kind: target.Kind}]
 	if !ok {
@@ -217,8 +218,8 @@ func removeAnnotations(ctx context.Context, client dynamic.ResourceInterface, na
 	return applyPatch(ctx, client, name, annotationPatch(object))
 }
 
-// annotationPatch returns a patch that removes the idling annotations. The patch is rejected if the
-// object has changed since it was read.
+// annotationPatch returns a patch that removes the idling annotations. The server rejects the patch
+// if the object has changed since it was read.
 func annotationPatch(object *unstructured.Unstructured) map[string]any {
 	return map[string]any{"metadata": map[string]any{
 		"resourceVersion": object.GetResourceVersion(),

@@ -94,8 +94,8 @@ func (s *Server) Requests() map[string]int {
 	return counts
 }
 
-// Count returns the number of a resource's objects for which matches returns true, or of all its
-// objects if matches is nil. It does not count as a request.
+// Count returns the number of a resource's objects for which matches returns true, or the number of
+// all its objects if matches is nil. Requests does not include calls to Count.
 func (s *Server) Count(resource string, matches func(*unstructured.Unstructured) bool) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// read returns a request's body as JSON. Typed clients send protobuf.
+// read returns a request's body as JSON. It converts the protobuf that typed clients send.
 func read(r *http.Request, t target) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || len(body) == 0 || t.verb == "patch" || strings.Contains(r.Header.Get("Content-Type"), "json") {

@@ -60,7 +60,7 @@ func (e *Extractor) Extract(archive io.Reader) error {
 	})
 }
 
-// Walk calls visit for each entry of a tar archive. Its errors name the entry.
+// Walk calls visit for each entry of a tar archive. Its errors contain the entry's name.
 func Walk(archive io.Reader, visit func(header *tar.Header, content io.Reader) error) error {
 	reader := tar.NewReader(archive)
 	for {

@@ -69,7 +69,8 @@ func (e *Extractor) linkTarget(name, link string) (string, error) {
 		return Name(link)
 	}
 	target := path.Clean(link)
-	// A hard link to a symbolic link would give the symbolic link a name in another directory.
+	// Do not accept a hard link to a symbolic link, because the symbolic link could then have a
+	// name in another directory, where its relative target is different.
 	info, err := e.Root.Lstat(target)
 	if err != nil || !info.Mode().IsRegular() || target == name {
 		return "", nil

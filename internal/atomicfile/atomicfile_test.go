@@ -66,7 +66,8 @@ func TestFileHasContentAndMode(t *testing.T) {
 	}
 }
 
-// leaveBehind writes a draft that is longer and readable by every user.
+// leaveBehind writes the temporary file of an earlier, killed write. The file is longer than the
+// new content, and every user can read it.
 func leaveBehind(t *testing.T, path string) {
 	t.Helper()
 	draft := filepath.Join(filepath.Dir(path), ".file.new")

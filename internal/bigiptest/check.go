@@ -143,7 +143,7 @@ func (a *Appliance) checkContent(o *object) *rejection {
 	return nil
 }
 
-// userOf returns an object that uses another object, or "".
+// userOf returns the path of an object that uses the given object, or "" if there is none.
 func (a *Appliance) userOf(used *object) string {
 	refers := map[string][]string{
 		"ltm/pool": {"pool"}, "sys/file/ssl-cert": {"cert", "chain", "caFile"}, "sys/file/ssl-key": {"key"},

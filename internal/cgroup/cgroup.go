@@ -1,5 +1,5 @@
-// Package cgroup creates cgroups in every hierarchy on the machine, for cgroup v1 and v2. A cgroup
-// is named by its path below the root cgroup, such as /slipway/platform.
+// Package cgroup creates cgroups in every hierarchy on the machine, for cgroup v1 and v2. A
+// cgroup's name is its path below the root cgroup, such as /slipway/platform.
 package cgroup
 
 import (

@@ -25,7 +25,7 @@ const (
 // States returns all states in the order in which reports list them.
 func States() []State { return []State{Works, Partial, Kubernetes, Retired, Open} }
 
-// needsProof reports whether a row in state s must name a test.
+// needsProof reports whether a row in state s must have a proof.
 func (s State) needsProof() bool { return s == Works || s == Partial || s == Kubernetes }
 
 // Row is one line in the file.
@@ -39,7 +39,7 @@ type Row struct {
 	Note     string  // the requirement of the row, at most 100 characters
 }
 
-// Proof names one test.
+// Proof identifies one test.
 type Proof struct {
 	Package string // folder of the package, relative to the module, with slashes
 	Test    string // name of the test function

@@ -2,9 +2,9 @@
 //
 // The node with subnet number n in the IPv4 network has subnet number n in the IPv6 network.
 // Likewise, the pod with address number m in one of these subnets has address number m in the other
-// subnet. Therefore, no component stores or allocates IPv6 addresses, and a cluster can add IPv6 at
-// any time. Otherwise, this would be impossible, because Kubernetes does not allow a second subnet
-// for a Node that already has one.
+// subnet. Therefore, no component allocates or depends on stored IPv6 addresses, and a cluster can
+// add IPv6 at any time. If components read the subnets from Nodes, this would be impossible,
+// because Kubernetes does not allow a second subnet for a Node that already has one.
 package dualstack
 
 import (

@@ -1,6 +1,6 @@
-// Package endpoints restricts the service endpoints to which a process on the host connects on
-// behalf of users. A connection from the host can reach ports that other clients cannot reach, and
-// servers that trust every client on the host.
+// Package endpoints restricts which service endpoints a process on the host connects to on behalf
+// of users. A connection from the host can reach ports that other clients cannot reach, and servers
+// that trust every client on the host.
 package endpoints
 
 import (
@@ -38,8 +38,8 @@ func platform(namespace string) bool {
 		strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
-// OfHost reports whether an address currently belongs to this machine. It returns true if it cannot
-// read the machine's addresses.
+// OfHost reports whether this machine currently has an address. It returns true if it cannot read
+// the machine's addresses.
 func OfHost(address netip.Addr) bool {
 	addrs, err := net.InterfaceAddrs()
 	return err != nil || slices.ContainsFunc(addrs, func(addr net.Addr) bool {

@@ -106,7 +106,7 @@ func connect(ctx context.Context, transport http.RoundTripper, address string) (
 	if !ok {
 		return nil, errors.New("the server redirects to an address that is not a repository")
 	}
-	// The server must not redirect requests that contain a reference name.
+	// Do not follow redirects, because the requests contain a reference name.
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	s := &server{client: client, base: base}
 	return s, s.readCapabilities(newLines(response.Body, maxResponse))

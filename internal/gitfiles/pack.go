@@ -124,7 +124,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	default:
 		return 0, nil, errProtocol
 	}
-	// If the delta's base is not a known tree, the delta belongs to a file.
+	// If the delta's base is not a known tree, the delta is for a file. Discard it.
 	if kind != commitType && kind != treeType && base == nil {
 		return kind, nil, p.discard(size)
 	}

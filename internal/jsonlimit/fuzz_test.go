@@ -16,7 +16,7 @@ func FuzzCount(f *testing.F) {
 		if json.Unmarshal(text, &document) != nil {
 			return
 		}
-		// Each container is counted, and so is each of its values except the first.
+		// Count counts each array and object, and each of its values except the first.
 		if got, most := values(document), 1+2*(&Counter{}).Count(text); got > most {
 			t.Errorf("%q has %d values, want at most %d", text, got, most)
 		}

@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package memory returns memory to the machine after startup, if the process used the memory only
-// to start.
+// Package memory releases memory that a process needed only during startup.
 package memory
 
 import (

@@ -51,7 +51,7 @@ func (n *Namespace) FD() int { return int(n.file.Fd()) }
 // Close closes the namespace's file.
 func (n *Namespace) Close() error { return n.file.Close() }
 
-// Do runs f with its thread in the namespace. Sockets and processes that f creates belong to the
+// Do runs f with its thread in the namespace. Sockets and processes that f creates are in the
 // namespace. Goroutines that f starts do not run in the namespace.
 func (n *Namespace) Do(f func() error) error {
 	return thread.Run(func() error {

@@ -1,6 +1,6 @@
 // Package networkplugin defines the names of OpenShift 3's network plugins, which are the modes of
-// the pod network, and two NetNamespace annotations: the annotation with which administrators
-// change a project's network, and the annotation that contains the project's UID.
+// the pod network. It also defines two NetNamespace annotations. Administrators use one of them to
+// change a project's network. The other one contains the project's UID.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking. Names and
 // values match OpenShift 3.11's API.
@@ -25,7 +25,7 @@ const (
 	CNI = "cni"
 )
 
-// Default is the plugin that is used if the configuration names none.
+// Default is the plugin that is used if the configuration specifies none.
 const Default = NetworkPolicy
 
 // Names returns the names of all plugins.

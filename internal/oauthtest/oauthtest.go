@@ -45,7 +45,7 @@ type Server struct {
 // login records the parameters of an authorization request.
 type login struct{ address, nonce string }
 
-// KeysPath is the path at which the keys are published.
+// KeysPath is the path of the published keys.
 const KeysPath = "/keys"
 
 // accessToken is the token that the server issues for every code.

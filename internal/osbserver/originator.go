@@ -20,7 +20,7 @@ import (
 const IdentityHeader = "X-Broker-API-Originating-Identity"
 
 // Originator returns a request's originator: the user that the platform specifies, or otherwise the
-// caller. It uses permissions to check that the caller may name this user.
+// caller. It uses permissions to check that the caller may specify this user.
 func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, error) {
 	caller, ok := request.UserFrom(r.Context())
 	if !ok {
@@ -57,18 +57,17 @@ func Originator(r *http.Request, permissions authorizer.Authorizer) (user.Info, 
 // Platform is the platform's name in originators and request contexts.
 const Platform = "kubernetes"
 
-// reserved is the prefix of the names of users and groups to which the platform grants permissions.
+// reserved is the name prefix of users and groups that the platform grants permissions to.
 const reserved = "system:"
 
 // scopesKey is the extra key that contains a token's scopes. Setting scopes can only reduce
 // permissions.
 const scopesKey = "scopes.authorization.openshift.io"
 
-// mayName returns an error if a caller must not name an originator. The platforms' role is
-// sufficient to name users, and the groups to which every logged-in user belongs. All other groups,
-// reserved names and extra values require permission to impersonate them, as in the API server.
-// Therefore, no user can become a member of system:masters or another privileged group through this
-// role.
+// mayName returns an error if a caller may not specify an originator. A caller with the platforms'
+// role may specify users, and groups that contain every logged-in user. All other groups, reserved
+// names and extra values require permission to impersonate them, as in the API server. Therefore,
+// no user can become a member of system:masters or another privileged group through this role.
 func mayName(r *http.Request, permissions authorizer.Authorizer, caller, u user.Info) error {
 	if strings.HasPrefix(u.GetName(), reserved) && u.GetName() != caller.GetName() {
 		if err := mayImpersonate(r, permissions, caller, "users", "", u.GetName()); err != nil {

@@ -45,8 +45,8 @@ func Refuse(code int, format string, values ...any) error {
 	return &rejection{code: code, cause: fmt.Errorf(format, values...)}
 }
 
-// Busy rejects a request that conflicts with another request. The platform retries the rejected
-// request.
+// Busy returns the error for a request that conflicts with another request. The platform then
+// retries its request.
 func Busy(format string, values ...any) error {
 	return &rejection{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }

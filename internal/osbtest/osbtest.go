@@ -102,7 +102,7 @@ func (b *Broker) Originators() []string {
 
 // ServeHTTP handles a request.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// The server notices that a client has disconnected only after it has read the body.
+	// Read the body first, because only then can the server notice that a client has disconnected.
 	content, err := io.ReadAll(r.Body)
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,10 +17,12 @@ import (
 
 // Policy defines which servers the platform connects to on behalf of users.
 type Policy struct {
-	// Cluster contains the networks of the cluster's pods and services, which are rejected.
+	// Cluster contains the networks of the cluster's pods and services. Dialer does not connect to
+	// them.
 	Cluster []netip.Prefix
-	// Hosts, if set, returns the addresses of the cluster's hosts, which are rejected. The networks
-	// of other hosts can differ from this host's networks.
+	// Hosts, if set, returns the addresses of the cluster's hosts. Dialer does not connect to them.
+	// The check of this host's networks is not sufficient, because the networks of other hosts can
+	// differ.
 	Hosts func() []netip.Addr
 	// AllowedNetworks contains networks that the administrator allows. They take precedence over
 	// every other rule.
@@ -62,7 +64,7 @@ func (d *Dialer) With(hosts ...string) *Dialer {
 // Refused is the error for a server that the policy does not allow. It contains neither the
 // server's address nor any response, because the user might not be allowed to see them.
 type Refused struct {
-	// Host is the server as named in the user's request or in the redirect.
+	// Host is the server as specified in the user's request or in the redirect.
 	Host string
 }
 

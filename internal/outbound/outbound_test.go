@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// dialer returns a dialer for a host at 192.0.2.10/24 that belongs to a cluster.
+// dialer returns a dialer for a host at 192.0.2.10/24 that is part of a cluster.
 func dialer(allowed ...string) *Dialer {
 	policy := Policy{Cluster: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}}
 	for _, network := range allowed {

@@ -2,11 +2,11 @@
 // slipway binary, and unpacks them for use.
 //
 // A node starts containerd, its shim, runc, the CNI plugin and pause often, or runs one of them per
-// pod, and the slipway binary is too large for that. It is also too large for the supervisor, which
-// runs as long as the host. The other programs are only parts of images, such as the deployer,
-// which each deployment starts, and the builder, which keeps BuildKit out of all other processes.
-// hack/payload builds the programs into files/. In a slipway binary that was compiled without this
-// step, Unpack returns an error with the remedy.
+// pod. The slipway binary is too large for this purpose. It is also too large for the supervisor,
+// which runs as long as the host. The other programs are only parts of images. For example, each
+// deployment starts the deployer. The builder is a separate program to keep BuildKit out of all
+// other processes. hack/payload builds the programs into files/. In a slipway binary that was
+// compiled without this step, Unpack returns an error with the remedy.
 package payload
 
 import (
@@ -48,8 +48,8 @@ var ErrNotEmbedded = errors.New("this slipway was built without its programs; ru
 //
 // A subdirectory appears complete or not at all, even if the process is killed or the power fails.
 // Several processes can unpack to the same dir at the same time. If the programs are not embedded,
-// Unpack returns ErrNotEmbedded. File system errors name the file. If the disk is full, the error
-// contains the required and the available space.
+// Unpack returns ErrNotEmbedded. File system errors contain the file's path. If the disk is full,
+// the error contains the required and the available space.
 func Unpack(dir string) (Programs, error) {
 	target, err := unpackEmbedded(dir, manifest.OfContainerd()...)
 	if err != nil {

@@ -33,8 +33,8 @@ func readVocabulary(table string) (read []layer) {
 	return read
 }
 
-// unit returns the layer to which a folder belongs, and the name of the unit within that layer. ok
-// is false for a folder that is not in the vocabulary. The most specific pattern applies.
+// unit returns a folder's layer, and the name of the folder's unit within that layer. ok is false
+// for a folder that is not in the vocabulary. The most specific pattern applies.
 func unit(folder string) (of layer, name string, ok bool) {
 	for _, l := range layers {
 		for _, pattern := range l.folders {

@@ -108,7 +108,7 @@ var programFolders = []exemption{
 	{"test/netpol/agnhost", "the program in the pods of the tests"},
 }
 
-// namesRegistries contains the files that may name a registry's host.
+// namesRegistries contains the files that may contain a registry's host name.
 var namesRegistries = []exemption{
 	{"go.sum", "paths of modules"},
 	{"test/scenario/pod/egressmanifests_test.go", "the guide's manifests as printed; nothing is requested from the registry"},
@@ -136,7 +136,7 @@ var longFiles = []exemption{
 // exception allows packages in one folder, from, to import packages in another folder, to.
 type exception struct{ from, to, reason string }
 
-// exemption is a path to which a rule does not apply, or a folder that a rule allows.
+// exemption is a path that is exempt from a rule, or a folder that a rule allows.
 type exemption struct{ path, reason string }
 
 // reach forbids a package to depend, directly or indirectly, on packages whose import paths have

@@ -51,7 +51,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// isExempt reports whether a finding is in a folder or file to which its rule does not yet apply.
+// isExempt reports whether a finding is in a folder or file that is exempt from the finding's rule.
 func isExempt(rule, finding string) bool {
 	place, _, _ := strings.Cut(finding, ":")
 	return slices.ContainsFunc(exempt[rule], func(folder string) bool { return within(place, folder) })

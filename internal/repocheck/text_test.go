@@ -12,8 +12,8 @@ import (
 // as upper/work/, is one of the repository's own paths.
 var machinePath = regexp.MustCompile(`(?:^|[^\w.$})/*-])(/(?:work|root)/)`)
 
-// registryHost matches hosts that serve images or modules: nothing in the repository depends on a
-// network.
+// registryHost matches hosts that serve images or modules. Only exempt files may contain them,
+// because nothing in the repository depends on a network.
 var registryHost = regexp.MustCompile(`\b(?:docker\.io|quay\.io|gcr\.io|ghcr\.io|registry\.k8s\.io|registry\.redhat\.io|` +
 	`registry\.access\.redhat\.com|mcr\.microsoft\.com|public\.ecr\.aws|registry\.npmjs\.org|proxy\.golang\.org)\b`)
 

@@ -1,6 +1,6 @@
 // Package singlepath reads JSONPath templates that users write and the platform evaluates. An
-// expression such as {..a..a..a} multiplies the values in its input, so that a few characters can
-// use up all memory. The package accepts only expressions that cannot do this.
+// expression such as {..a..a..a} selects the same values many times, so a few characters can use up
+// all memory. The package accepts only expressions that cannot do this.
 package singlepath
 
 import (
@@ -13,7 +13,7 @@ import (
 // MaxLength is the maximum length of a template, in bytes.
 const MaxLength = 1024
 
-// Parse parses a template. It rejects templates that are too long, and templates whose result can
+// Parse parses a template. It returns an error for a template that is too long, or whose result can
 // be larger than the input.
 func Parse(name, template string) (*jsonpath.JSONPath, error) {
 	if len(template) > MaxLength {

@@ -1,6 +1,6 @@
-// Package tenant marks contexts with the tenant on whose behalf they write: "project shop" or "user
-// alice". The API server's etcd client sends the marks with each write, because a key does not
-// identify the writer. Writes with an unmarked context are attributed to the platform.
+// Package tenant marks the contexts of writes with the tenant that the writes are for: "project
+// shop" or "user alice". The API server's etcd client sends the marks with each write, because a
+// key does not identify the writer. Writes with an unmarked context are attributed to the platform.
 package tenant
 
 import (
@@ -41,9 +41,8 @@ func User(name string) string { return "user " + name }
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string
-	// Owner is the tenant who requested the project that Name identifies. All of an owner's
-	// projects count together toward the limits for all tenants. Owner is empty if no user
-	// requested the project.
+	// Owner is the tenant who requested the project that Name identifies. Limits across all tenants
+	// apply to the sum of an owner's projects. Owner is empty if no user requested the project.
 	Owner string
 	// NoWait is set if the writer is not the tenant, but a platform component that serves all
 	// tenants. Its writes fail where the tenant's writes would wait.
@@ -53,7 +52,7 @@ type Mark struct {
 	Deletes bool
 }
 
-// Share returns the name to which limits across all tenants apply: the owner or, without an owner,
+// Share returns the name that limits across all tenants apply to: the owner or, without an owner,
 // the tenant.
 func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 

@@ -23,8 +23,7 @@ const (
 	maxDelay = 30 * time.Second
 	// failureAge is how long wrong passwords are counted.
 	failureAge = 15 * time.Minute
-	// loginAge is the maximum time for which a login from an address protects the user at that
-	// address.
+	// loginAge is how long a login from an address protects the user at that address.
 	loginAge = 24 * time.Hour
 	// maxRecords is the maximum number of names and addresses in memory. The least recently used
 	// entries are dropped first.

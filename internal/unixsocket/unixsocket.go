@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// Listen listens on a Unix socket to which only its owner can connect. It replaces the socket of a
-// killed process. The directory must exist.
+// Listen listens on a Unix socket. Only the socket's owner can connect. Listen replaces the socket
+// of a killed process. The directory must exist.
 func Listen(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove previous socket: %w", err)

@@ -41,8 +41,8 @@ func Main(m *testing.M) {
 	os.Exit(1)
 }
 
-// In reports whether the test runs in its own kernel. If the test does not, In runs it in its own
-// kernel, with the given kernel modules.
+// In reports whether the test already runs in its own kernel. If it does not, In runs the test in a
+// kernel with the given modules.
 func In(t *testing.T, modules ...string) bool {
 	t.Helper()
 	if os.Getenv(testVariable) != "" {

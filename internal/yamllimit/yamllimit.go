@@ -42,8 +42,8 @@ func Check(text []byte, values, size int) error {
 
 func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }
 
-// one ensures that only one decoder runs at a time. Aliases of a string share its memory, but
-// aliases of maps and lists do not.
+// one ensures that only one decoder runs at a time, because a document with many aliases can use
+// much memory. Aliases of a string share its memory, but aliases of maps and lists do not.
 var one = &sync.Mutex{}
 
 // decode decodes YAML as sigs.k8s.io/yaml does before it encodes JSON.

@@ -57,7 +57,7 @@ func (a *attacher) MountDevice(spec *volume.Spec, devicePath, deviceMountPath st
 }
 
 // UnmountDevice undoes MountDevice. It also detaches the volume if an earlier process on this node
-// attached it itself.
+// attached the volume itself.
 func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	return err
 }
 
-// GetDeviceMountRefs returns the device's other mount points, which belong to the pods that use it.
+// GetDeviceMountRefs returns the device's other mount points, which pods use.
 func (p *plugin) GetDeviceMountRefs(deviceMountPath string) ([]string, error) {
 	return mount.New("").GetMountRefs(deviceMountPath)
 }

@@ -71,8 +71,8 @@ func (p *plugin) Init(host volume.VolumeHost) error {
 // names.
 func (p *plugin) GetPluginName() string { return p.name }
 
-// CanSupport reports whether the volume belongs to this driver. The kubelet calls it repeatedly for
-// a volume that a pod waits for.
+// CanSupport reports whether the volume uses this driver. The kubelet calls it repeatedly for a
+// volume that a pod waits for.
 func (p *plugin) CanSupport(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
 	if err != nil || source.driver != p.name {

@@ -54,7 +54,7 @@ type cluster struct {
 	registry *flexvolume.Registry
 	manager  *volume.VolumePluginMgr
 	objects  *fake.Clientset
-	// attachments belongs to the process. The records on disk outlive it.
+	// attachments is the state of one process. The records on disk outlive the process.
 	attachments *Attachments
 }
 

@@ -1,8 +1,8 @@
-// Package newapp creates the objects of applications and builds from images, image streams,
-// templates and source, for `oc new-app` and `oc new-build`.
+// Package newapp creates the objects for applications and builds from images, image streams,
+// templates and source. It implements `oc new-app` and `oc new-build`.
 //
-// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. Objects,
-// names and messages are those of OpenShift 3.11's client.
+// Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. The
+// objects, names and messages match those of OpenShift 3.11's client.
 package newapp
 
 import (
@@ -28,9 +28,9 @@ const (
 // Request contains the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources contains the source arguments that do not name a builder image. If there is only one
-	// source, New builds it with the only image that has no source and can build it. More than one
-	// such image is an error.
+	// Sources contains the source arguments without a builder image. If there is only one source,
+	// New looks for images that can build it and have no source yet. If it finds one such image,
+	// New builds the source with it. If it finds more than one, New returns an error.
 	Sources []string
 	// Name is the name of the first part and its objects. It defaults to the name of the source or
 	// image.

@@ -75,8 +75,8 @@ func (p *Plan) Objects() (all []runtime.Object) {
 	return append(all, services...)
 }
 
-// tracked returns the name of the image stream for a part whose image comes from a registry. The
-// name has the suffix -base if the build would otherwise push to the tag that it is built from.
+// tracked returns the name of the image stream for a part whose image comes from a registry. If the
+// build would otherwise push to the tag of its own base image, the name has the suffix -base.
 func (p *Plan) tracked(part Part) string {
 	name := Name(part.Image.Name)
 	if part.Build == nil {

@@ -102,8 +102,8 @@ func (p *Plan) output(part Part) *corev1.ObjectReference {
 	return &corev1.ObjectReference{Kind: "ImageStreamTag", Name: part.Name + ":latest"}
 }
 
-// outputStream returns the image stream in the plan's project to which a part's build pushes, or ""
-// if there is none.
+// outputStream returns the name of the image stream that a part's build pushes to. It returns "" if
+// the build does not push to an image stream in the plan's project.
 func (p *Plan) outputStream(part Part) string {
 	to := p.output(part)
 	if part.Build.Strategy == PipelineStrategy || to == nil || to.Kind != "ImageStreamTag" || to.Namespace != "" && to.Namespace != p.Namespace {
@@ -113,7 +113,7 @@ func (p *Plan) outputStream(part Part) string {
 	return name
 }
 
-// checkOutput rejects a build that would overwrite its base image.
+// checkOutput returns an error if a part's build would overwrite its base image.
 func (p *Plan) checkOutput(part Part) error {
 	if part.Build == nil || part.Image == nil || part.Image.Stream == "" {
 		return nil

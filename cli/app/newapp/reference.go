@@ -10,8 +10,8 @@ import (
 // Component is one argument: an image, a template or source, or a builder image with the source
 // that it builds.
 type Component struct {
-	// From is the image, image stream or template. It is empty if the component is source without a
-	// named builder.
+	// From is the image, image stream or template. It is empty if the component contains only
+	// source.
 	From string
 	// Kind restricts what From can refer to, if From is the value of a flag. Otherwise it is
 	// AnyKind.

@@ -1,8 +1,8 @@
 // Package content implements `oc image` with the subcommands info, mirror, append and extract. They
 // connect directly to registries and do not require a cluster.
 //
-// Source: OpenShift Container Platform 3.11's client, for flags and output. Layers are streamed
-// from registry to registry, or to files.
+// The flags and output follow OpenShift Container Platform 3.11's client. Layers are streamed from
+// registry to registry, or to files.
 package content
 
 import (

@@ -132,7 +132,7 @@ func TestExtractWritesNothingOutsideDirectories(t *testing.T) {
 		t.Errorf("a dry run prints %q, %v", out, err)
 	}
 
-	// Links that already exist in the directory must not be followed either.
+	// Links that already exist in the directory must not be followed.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// File name markers with which a layer removes a file in lower layers (whiteout) or the content of
-// a directory (opaque).
+// Markers in file names. A layer uses them to remove a file in lower layers (whiteout) or the
+// content of a directory (opaque).
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"

@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// fatal is the value with which a failing command panics in tests.
+// fatal is the panic value of a failing command in tests.
 type fatal string
 
 // Fatal makes a command that Execute runs fail with a message. It is passed to

@@ -68,7 +68,7 @@ func catalogCheckCommand() *cobra.Command {
 	return command
 }
 
-// complete reads the files named by the flags and creates the client.
+// complete reads the files that the flags specify, and creates the client.
 func (c *catalogCheck) complete() error {
 	secret := ""
 	if file := c.passwordFile + c.tokenFile; file != "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // connectAdmin returns the administrator's connection to the cluster of this host, and a client for
-// it. The error names the command that starts the cluster if it has never been started.
+// it. If the cluster has never been started, the error contains the command that starts it.
 func connectAdmin(h *platform.Host) (*rest.Config, kubernetes.Interface, error) {
 	config, err := h.AdminClient()
 	if err != nil {

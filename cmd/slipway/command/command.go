@@ -63,7 +63,7 @@ func New(clients ...*cobra.Command) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	// Kubernetes registers a global flag with this name. This flag takes precedence.
+	// This flag takes precedence over the global flag of the same name that Kubernetes registers.
 	root.Flags().Bool("version", false, "print the version")
 	root.AddGroup(
 		&cobra.Group{ID: "host", Title: "This host:"},

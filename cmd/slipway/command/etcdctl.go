@@ -40,8 +40,8 @@ func etcdctlCommand(opts *options) *cobra.Command {
 					args = append([]string{"--" + flag.name + "=" + flag.value}, args...)
 				}
 			}
-			// etcdctl warns about an ETCDCTL_ environment variable that does not correspond to a
-			// flag.
+			// Unset the variable, because etcdctl warns about an ETCDCTL_ environment variable that
+			// does not correspond to a flag.
 			if err := os.Unsetenv("ETCDCTL_API"); err != nil {
 				return fmt.Errorf("etcdctl: %w", err)
 			}

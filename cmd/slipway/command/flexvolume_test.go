@@ -245,8 +245,7 @@ func TestFailedCallReturnsError(t *testing.T) {
 
 func TestCheckFailsFromVerdictInFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
-	// The driver does not report an unsupported operation as such, which the check reports as a
-	// risk.
+	// The driver reports success for an unsupported operation. The check reports this as a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)
 	for _, test := range []struct {
 		failOn string

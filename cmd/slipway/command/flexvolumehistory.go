@@ -49,8 +49,9 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// pastCalls returns the recorded calls of a driver or for a volume, named by subject, or all calls
-// if subject is "". The calls are sorted by start time, with running calls last.
+// pastCalls returns the recorded calls of the driver or for the volume that subject identifies. If
+// subject is "", it returns all recorded calls. The calls are sorted by start time, with running
+// calls last.
 func pastCalls(h *platform.Host, subject string) ([]flexvolume.PastCall, error) {
 	all := []flexvolume.PastCall{}
 	for _, process := range []string{platform.ControlPlane, platform.Node} {

@@ -29,7 +29,7 @@ func (j *joinFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&j.router, "router", false, "with --join: run a router on this host, too")
 }
 
-// run joins the cluster named by --join, if the flag is set.
+// run joins the cluster that --join specifies, if the flag is set.
 func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io.Writer) error {
 	if j.master == "" {
 		if j.token != "" || j.file != "" || j.router {

@@ -74,8 +74,8 @@ func logsCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// processOf returns the process to which a component belongs. name can also be the name of a
-// process.
+// processOf returns the process that runs a component. name is the name of the component or of the
+// process itself.
 func processOf(h *platform.Host, name string) (string, error) {
 	if name == platform.Supervisor {
 		return name, nil

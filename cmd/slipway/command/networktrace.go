@@ -185,7 +185,7 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	return nil
 }
 
-// policies returns a sentence that names the policies that contributed to the last step's verdict,
+// policies returns a sentence that lists the policies that contributed to the last step's verdict,
 // or "". The names are the comments of the chains that the packet traversed in the last step's
 // table.
 func policies(steps []trace.Step) string {

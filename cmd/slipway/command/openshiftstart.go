@@ -76,8 +76,8 @@ func (s *start) run(cmd *cobra.Command, _ []string) error {
 var networkParts = []string{"dns", "plugins", "proxy"}
 
 // startNetwork returns `openshift start network`. OpenShift 3.11 runs this command in a pod, next
-// to a separate kubelet. In Slipway, the node process contains the network, so the command only
-// checks its flags and names the command that starts both.
+// to a separate kubelet. In Slipway, the node process contains the network. Therefore, the command
+// only checks its flags, and fails with an error that contains the command that starts both.
 func startNetwork(file *string) *cobra.Command {
 	var enable, disable []string
 	command := &cobra.Command{

@@ -78,8 +78,8 @@ func printStatus(out io.Writer, status hostStatus) error {
 	return printEscaped(out, func(out io.Writer) error { return writeStatus(out, status) })
 }
 
-// printEscaped prints the output of write, with control characters escaped. Some of the output
-// comes from nodes.
+// printEscaped prints the output of write. It escapes control characters, because some of the
+// output comes from nodes.
 func printEscaped(out io.Writer, write func(io.Writer) error) error {
 	var text strings.Builder
 	if err := write(&text); err != nil {

@@ -55,7 +55,8 @@ func tables(h *platform.Host) ([]evidence, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Discovery can fail for some groups and succeed for others.
+	// Discovery can fail for some groups and succeed for others, so use the returned groups even if
+	// there is an error.
 	groups, err := discovery.ServerPreferredResources(client.Discovery())
 	var list []evidence
 	for _, group := range groups {

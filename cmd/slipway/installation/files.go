@@ -25,7 +25,7 @@ var (
 	balancerUnit string
 )
 
-// These are the directories for manual pages and completions, relative to Machine.Root.
+// Directories for manual pages and completions, relative to Machine.Root.
 const (
 	manDir  = "usr/local/share/man/man1"
 	bashDir = "etc/bash_completion.d"

@@ -27,7 +27,7 @@ const (
 	LoadBalancer = "slipway-lb"
 )
 
-// These paths are relative to Machine.Root. recordPath is outside the data directory, because an
+// Paths relative to Machine.Root. recordPath is outside the data directory, because an
 // administrator can remove that directory first.
 const (
 	recordPath  = "usr/local/share/slipway/installation.json"

@@ -206,7 +206,7 @@ func TestUnitIsValid(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Replace(text, "COMMAND", "/bin/true", 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		// The output also contains problems with other units on this machine.
+		// Ignore problems with other units on this machine, which the output also contains.
 		if out, err := exec.Command(program, "verify", "--man=no", path).CombinedOutput(); err != nil || strings.Contains(string(out), name+".service") {
 			t.Errorf("systemd-analyze verify: %v: %s", err, out)
 		}

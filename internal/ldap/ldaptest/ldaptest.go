@@ -33,8 +33,8 @@ type Server struct {
 
 // Machine is a network namespace in which slapd can run.
 type Machine interface {
-	// Do runs a function in the network. Sockets and processes that the function creates belong to
-	// the network.
+	// Do runs a function in the network. Sockets and processes that the function creates use this
+	// network.
 	Do(func() error) error
 }
 

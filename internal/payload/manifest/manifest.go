@@ -42,8 +42,8 @@ func Names() []string {
 // that it starts. The other programs, except the supervisor, are only parts of images.
 func OfContainerd() []string { return []string{Containerd, Shim, Runc, CNI, Pause} }
 
-// Select returns a manifest of the named programs. If programs are missing, the error names each of
-// them.
+// Select returns a manifest of the programs with the given names. If programs are missing, the
+// error lists them.
 func (m Manifest) Select(names ...string) (Manifest, error) {
 	var selected Manifest
 	var errs []error
