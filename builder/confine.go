@@ -73,7 +73,7 @@ func nameServers(file string) (servers []netip.Addr, err error) {
 }
 
 // blockLinkLocalRoutes makes link-local addresses unreachable in this thread's network namespace.
-// The link-local addresses in allowed remain reachable through the default route.
+// The link-local addresses in allowed stay reachable through the default route.
 func blockLinkLocalRoutes(allowed []netip.Addr) error {
 	for _, server := range allowed {
 		if !linkLocal.Contains(server) {

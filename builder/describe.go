@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// describe adds to an image's configuration the labels and environment variables that describe the
-// build, and the labels that the build's output specifies.
+// describe adds labels and environment variables to an image's configuration. They describe the
+// build. describe also adds the labels that the build's output specifies.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.

@@ -30,7 +30,7 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 	if err != nil {
 		return withReason(buildv1.StatusReasonManageDockerfileFailed, err)
 	}
-	// Without "cmdline", the engine uses the frontend that the Dockerfile names.
+	// Without "cmdline", the engine uses the frontend that the Dockerfile specifies.
 	options := map[string]string{"filename": dockerfileName, "cmdline": "builtin"}
 	for _, argument := range strategy.BuildArgs {
 		options["build-arg:"+argument.Name] = argument.Value

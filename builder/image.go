@@ -74,8 +74,7 @@ func (r *run) image(ctx context.Context, e *engine.Engine, rec recipe) error {
 // verbose reports whether the log includes the engine's internal steps.
 func (r *run) verbose() bool { return r.Variable(buildpod.LogLevelVariable) >= "4" }
 
-// output returns the reference to which the image is pushed. If the reference is empty, the image
-// is not pushed.
+// output returns the reference to push the image to, or "" if the image is not pushed.
 func (r *run) output() string {
 	if r.Build.Spec.Output.To == nil {
 		return ""

@@ -104,7 +104,7 @@ func (r *run) repository(spec *buildv1.GitBuildSource) (source.Git, error) {
 }
 
 // maxRevisionText is the maximum length, in characters, of each commit string in a Build and its
-// image. These strings come from the repository's authors.
+// image. The limit is necessary because the repository's authors choose these strings.
 const maxRevisionText = 1000
 
 func truncate(text string) string {

@@ -62,7 +62,8 @@ func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 // sourceScripts is the URL of the scripts in the source.
 const sourceScripts = "source:.s2i/bin"
 
-// copiedScript returns the path in the container of a script that the build copies into the image.
+// copiedScript returns a script's path in the container, if the build copies the script into the
+// image.
 func (a *assembly) copiedScript(name string) string { return path.Join(a.destination, "scripts", name) }
 
 // script finds the script with the given name under the URL from, and returns the script's path in
@@ -113,8 +114,8 @@ func readInRoot(dir, name string) ([]byte, error) {
 }
 
 // checkUser returns an error unless the builder image's user is an allowed UID. allowed is a list
-// such as "1-" or "0,1000-2000". checkUser rejects user names, because the image determines the UID
-// of a user name.
+// such as "1-" or "0,1000-2000". checkUser also returns an error for a user name, because the image
+// determines the UID of a user name.
 func checkUser(user, allowed string) error {
 	number, _, _ := strings.Cut(user, ":")
 	uid, err := strconv.ParseUint(number, 10, 32)

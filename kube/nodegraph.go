@@ -12,8 +12,9 @@ import (
 // graphInterval is the interval between checks of the graph.
 const graphInterval = 10 * time.Millisecond
 
-// Limits on how long a request waits for the node authorizer's graph. The kubelet also requests
-// deleted pods, one after the other, and the graph never contains them.
+// Limits on how long a request waits for the node authorizer's graph. The limits are short, because
+// the kubelet also requests deleted pods, one after the other, and the graph never contains deleted
+// pods.
 const (
 	mountTimeout = time.Second
 	podTimeout   = 100 * time.Millisecond

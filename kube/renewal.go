@@ -14,8 +14,8 @@ import (
 // renewals reads kubelet leases with the API server's own client.
 type renewals struct{ config *rest.Config }
 
-// last returns the time at which the kubelet of the node with the given address last renewed its
-// lease, or the zero time if this is unknown.
+// last returns the time of the last lease renewal by the kubelet with the given address, or the
+// zero time if this is unknown.
 func (r renewals) last(ctx context.Context, host string) time.Time {
 	client, err := kubernetes.NewForConfig(r.config)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// tenantHeader and noWaitHeader are the headers that carry the tenant's mark in requests that
-	// the API server sends to itself.
+	// tenantHeader and noWaitHeader are headers in requests that the API server sends to itself.
+	// They contain the tenant's mark.
 	tenantHeader = "Slipway-Tenant"
 	noWaitHeader = "Slipway-Tenant-No-Wait"
 	// masterUser is the user that Slipway's controllers run as.
@@ -81,14 +81,14 @@ func markPublic(next http.Handler) http.Handler {
 	})
 }
 
-// markOf returns the mark of the tenant on whose behalf a request writes. If the request specifies
-// a project or an object in a project, the mark is that project ("project shop"). Otherwise, it is
+// markOf returns the mark of the tenant that a request writes for. If the request specifies a
+// project or an object in a project, the mark is that project ("project shop"). Otherwise, it is
 // the project of the requesting service account, or the user ("user alice"). The mark is empty for
-// the platform. A request that the API server sends to itself has the mark of the request that
-// caused it, which is in the header.
+// the platform. If the API server sends a request to itself, the request's header contains the mark
+// of the original request.
 //
-// A platform component does not wait for the project in whose objects it writes: the scheduler, for
-// example, patches the pods of all projects one after the other.
+// A platform component that writes a project's objects does not wait for that project: the
+// scheduler, for example, patches the pods of all projects one after the other.
 func markOf(info *request.RequestInfo, caller user.Info, header http.Header) tenant.Mark {
 	writer := callerMark(caller.GetName(), header)
 	namespace := info.Namespace
@@ -120,10 +120,10 @@ func callerMark(caller string, header http.Header) tenant.Mark {
 	return tenant.Mark{Name: tenant.User(caller)}
 }
 
-// payer returns a function that returns the tenant toward whose limits a request counts. The tenant
+// payer returns a function that returns the tenant whose limits a request counts toward. The tenant
 // is a user together with the service accounts in the user's projects. The function returns "" for
-// the platform. Unlike writes, requests count toward the limits of their sender and not of the
-// project that they specify.
+// the platform. Unlike writes, requests count toward the limits of their sender, not toward the
+// limits of the project that they specify.
 func payer(requester func(project string) string) func(*http.Request) string {
 	return func(r *http.Request) string {
 		caller, ok := request.UserFrom(r.Context())

@@ -35,8 +35,7 @@ type watchCache interface {
 
 // lazilyCached is a store that starts its watch cache only when the cache is worth its memory: for
 // the third concurrent watch, or after a long list. Upstream starts the watch caches of all
-// resources. Most resources have no objects and only one watch, which belongs to the garbage
-// collector.
+// resources. Most resources have no objects and only one watch, the garbage collector's.
 //
 // A watch that etcd serves receives a bookmark with each of etcd's progress notifications.
 type lazilyCached struct {

@@ -48,7 +48,7 @@ func (e *PushError) Error() string { return fmt.Sprintf("push image: %v", e.Caus
 // Unwrap returns the cause.
 func (e *PushError) Unwrap() error { return e.Cause }
 
-// Run builds the image and returns the digest of the pushed image. It returns the errors of Build
+// Run builds the image and returns the digest of the pushed image. It returns Build's errors
 // unchanged. A failed push is a PushError.
 func (e *Engine) Run(ctx context.Context, job Job) (digest string, err error) {
 	options := client.SolveOpt{LocalMounts: map[string]fsutil.FS{}}

@@ -51,7 +51,7 @@ const cancelTimeout = 5 * time.Second
 
 // Clone fetches a commit and its submodules into dir, and returns the commit. Credentials,
 // including credentials in the URL, appear neither in errors nor in the clone. A submodule's server
-// receives the credentials only if it is the same server.
+// receives the credentials only if it is also the repository's server.
 func (g *Git) Clone(ctx context.Context, dir string) (commit *object.Commit, err error) {
 	err = g.guard(ctx, "clone", func(ctx context.Context, g *Git) error {
 		commit, err = g.clone(ctx, dir)
@@ -131,8 +131,8 @@ func (g *Git) clone(ctx context.Context, dir string) (*object.Commit, error) {
 	return repository.CommitObject(commit)
 }
 
-// fetch fetches the commit that the reference names. If the server lists the reference, fetch does
-// not fetch the commit's history.
+// fetch fetches the commit that the reference refers to. If the server lists the reference, fetch
+// does not fetch the commit's history.
 func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git.Remote, auth transport.AuthMethod) (plumbing.Hash, error) {
 	refs, err := server.ListContext(ctx, &git.ListOptions{Auth: auth})
 	if err != nil {
@@ -161,7 +161,7 @@ func (g *Git) fetch(ctx context.Context, repository *git.Repository, server *git
 	return commitOf(repository, g.Ref)
 }
 
-// findReference returns the server's reference that ref names, or nil.
+// findReference returns the server's reference for ref, or nil.
 func findReference(refs []*plumbing.Reference, ref string) *plumbing.Reference {
 	byName := map[plumbing.ReferenceName]*plumbing.Reference{}
 	for _, r := range refs {

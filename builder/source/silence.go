@@ -14,8 +14,7 @@ var errSilent = errors.New("the source has sent no data for too long: check the 
 // errTooLarge is the error for a source that needs too much memory.
 var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")
 
-// memoryCheckInterval is the maximum interval at which watch checks the memory usage of the
-// process.
+// memoryCheckInterval is the maximum interval between watch's checks of the process's memory usage.
 const memoryCheckInterval = 50 * time.Millisecond
 
 func (l *Limit) silenceTimeout() time.Duration {

@@ -10,8 +10,8 @@ import (
 )
 
 // Metrics are registered in the registry that the process's /metrics endpoint serves. The API
-// server's metrics cover operations such as attach, detach and expandvolume. The kubelet's metrics
-// cover operations on the node.
+// server's metrics include operations such as attach, detach and expandvolume. The kubelet's
+// metrics include operations on the node.
 type Metrics struct {
 	seconds     *metrics.HistogramVec
 	errors      *metrics.CounterVec

@@ -69,8 +69,8 @@ type Report struct {
 // Name returns the component's name.
 func (*Report) Name() string { return "flexvolume-report" }
 
-// Run publishes reports until ctx is done. It is ready immediately, because no component depends on
-// the report.
+// Run publishes reports until ctx is done. It calls ready immediately, because no component depends
+// on the report.
 func (r *Report) Run(ctx context.Context, ready func()) error {
 	ready()
 	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
@@ -121,8 +121,8 @@ func (r *Report) stored(ctx context.Context) report {
 	return report{drivers: []ReportedDriver{{}}} // differs from every report
 }
 
-// current returns the state of all drivers. While a driver's next init runs, its problem remains in
-// the report.
+// current returns the state of all drivers. While a driver's next init runs, the report still
+// contains the driver's problem.
 func (r *Report) current(published report) report {
 	now := report{problems: map[string]problem{}}
 	for _, e := range r.Registry.List() {

@@ -35,7 +35,7 @@ func (u *unavailable) Init(host volume.VolumeHost) error {
 // GetPluginName returns a name that no driver can have.
 func (u *unavailable) GetPluginName() string { return pluginDirName }
 
-// CanSupport reports whether the volume belongs to a driver without a plugin.
+// CanSupport reports whether the volume uses a driver without a plugin.
 func (u *unavailable) CanSupport(spec *volume.Spec) bool {
 	source, err := sourceOf(spec)
 	return err == nil && !u.prober.hasPlugin(source.driver)

@@ -7,9 +7,11 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// predicates maps each predicate without an argument to the corresponding upstream plugins. CSI
-// drivers report the limits on cloud disks. Kubernetes reports node conditions as taints. A label
-// predicate checks nothing if the Policy specifies no labels.
+// predicates maps each predicate without an argument to the corresponding upstream plugins. The
+// predicates for cloud disks map to the volume limits plugin, because CSI drivers report these
+// limits. The predicates for node conditions map to the taint plugin, because Kubernetes reports
+// node conditions as taints. A label predicate has no plugin, because it checks nothing if the
+// Policy specifies no labels.
 func predicates() map[string][]string {
 	general := []string{names.NodeResourcesFit, names.NodeName, names.NodePorts, names.NodeAffinity}
 	taints, limits, ports := []string{names.TaintToleration}, []string{names.NodeVolumeLimits}, []string{names.NodePorts}

@@ -32,8 +32,8 @@ func newServiceAffinity(labels []string) namedFactory {
 	}
 }
 
-// affinityState contains the pods that belong to the same service as the pod that is being
-// scheduled. Preemption adds and removes pods in a clone.
+// affinityState contains the pods of the services that select the pod that is being scheduled.
+// Preemption adds and removes pods in a clone.
 type affinityState struct {
 	selectors []labels.Selector
 	peers     []peer

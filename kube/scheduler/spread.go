@@ -11,8 +11,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// spreadState contains the selectors of the services and controllers to which the pod that is being
-// scheduled belongs and, for serviceAntiAffinity, the number of pods for each value of the label.
+// spreadState contains the selectors of the services and controllers of the pod that is being
+// scheduled. For serviceAntiAffinity, it also contains the number of pods for each value of the
+// label.
 type spreadState struct {
 	selectors []labels.Selector
 	values    map[string]int64
@@ -81,8 +82,8 @@ func (p *serviceAntiAffinity) Score(_ context.Context, state framework.CycleStat
 
 func (p *serviceAntiAffinity) ScoreExtensions() framework.ScoreExtensions { return nil }
 
-// selectorSpread implements SelectorSpreadPriority: it prefers nodes and zones with fewer pods that
-// belong to the same services and controller. ServiceSpreadingPriority considers only services.
+// selectorSpread implements SelectorSpreadPriority: it prefers nodes and zones with fewer pods of
+// the same services and controller. ServiceSpreadingPriority considers only services.
 type selectorSpread struct {
 	name        string
 	services    *serviceGroups

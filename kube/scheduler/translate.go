@@ -25,9 +25,9 @@ type translation struct {
 }
 
 // translate translates a Policy's rules. Rules that are newer than the Policy format still apply:
-// the pods' topology spread constraints, dynamic resources and scheduling gates. The same is true
-// of taints, unschedulable nodes and volume binding, because without volume binding, pods with
-// local volumes would wait forever.
+// the pods' topology spread constraints, dynamic resources and scheduling gates. The rules on
+// taints, unschedulable nodes and volume binding also still apply. Without volume binding, pods
+// with local volumes would wait forever.
 func translate(p *policy.Policy) *translation {
 	t := &translation{
 		filters: map[string]bool{
@@ -77,8 +77,8 @@ func (t *translation) add(name string, plugin namedFactory, score int64) {
 	t.added = append(t.added, configv1.Plugin{Name: name, Weight: weight(score)})
 }
 
-// combine moves all predicates into one plugin, which runs all of them. VolumeBinding remains
-// separate, because it also reserves volumes.
+// combine moves all predicates into one plugin, which runs all of them. VolumeBinding stays a
+// separate plugin, because it also reserves volumes.
 func (t *translation) combine() {
 	combined, registry := slices.Sorted(maps.Keys(t.registry)), t.registry
 	for _, name := range slices.Sorted(maps.Keys(t.filters)) {
