@@ -50,7 +50,7 @@ func Main() {
 	}
 	if err := run(ctx); err != nil {
 		line, _, _ := strings.Cut(err.Error(), "\n")
-		// The Build also contains the error.
+		// Ignore errors, because the Build also contains the message.
 		_ = os.WriteFile(terminationLog, []byte(line+"\n"), 0o600)
 		os.Exit(1)
 	}

@@ -34,7 +34,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 		rename(command, name)
 		return usage(command)
 	})
-	// Shell completion prints the descriptions of commands and flags.
+	// Rename all commands, because shell completion prints the descriptions of commands and flags.
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}

@@ -73,8 +73,8 @@ func isAccessReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// limitReferences enables a check in upstream's ServiceAccount plugin for which there is no flag:
-// serviceAccountConfig.limitSecretReferences.
+// limitReferences enables a check in upstream's ServiceAccount plugin:
+// serviceAccountConfig.limitSecretReferences. Upstream has no flag for this check.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {

@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestDefaultPolicyMatchesKubernetes compares the policy that the embedded API server creates with
-// the file from which the client restores the default policy.
+// the file that the client uses to restore the default policy.
 func TestDefaultPolicyMatchesKubernetes(t *testing.T) {
 	const file = "../bootstrap/policy/kubernetes.json"
 	roles := append(bootstrappolicy.ClusterRoles(), bootstrappolicy.ControllerRoles()...)

@@ -46,7 +46,7 @@ const (
 // Name returns the component's name.
 func (*EtcdMaintenance) Name() string { return "etcd-maintenance" }
 
-// Notes sets the function to which the component reports why it cannot maintain files.
+// Notes sets the function that the component calls with the reason why it cannot maintain files.
 func (m *EtcdMaintenance) Notes(note func(string)) { m.note = note }
 
 // Run maintains the members until ctx is done.

@@ -39,8 +39,8 @@ func (s *writeSample) next(index uint64, now time.Time) float64 {
 type maintenanceWork struct {
 	// defragment is the member whose file is to be defragmented.
 	defragment *etcdmember.State
-	// lead is the member that is to become the leader, because only the current leader's file
-	// remains to be defragmented.
+	// lead is the member that must become the leader, because only the current leader's file still
+	// needs defragmentation.
 	lead *etcdmember.State
 }
 

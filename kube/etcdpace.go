@@ -146,7 +146,8 @@ func isFree(mark tenant.Mark, size int) bool {
 	return size <= largeValue && (mark.NoWait || mark.Deletes)
 }
 
-// limitOf returns the fraction of the database up to which a write is admitted.
+// limitOf returns the limit for a write. The write is admitted while at most this fraction of the
+// database is in use.
 func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) float64 {
 	size := len(request.GetValue())
 	switch {

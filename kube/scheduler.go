@@ -24,7 +24,7 @@ import (
 type Scheduler struct {
 	// Kubeconfig is the path of the scheduler's kubeconfig.
 	Kubeconfig string
-	// File is the path to which the component writes the KubeSchedulerConfiguration in effect.
+	// File is the path where the component writes the KubeSchedulerConfiguration in effect.
 	File string
 	// Settings contains the administrator's settings.
 	Settings SchedulerSettings

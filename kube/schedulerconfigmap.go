@@ -35,7 +35,8 @@ func (m *SchedulerConfigMap) String() string {
 	return fmt.Sprintf("ConfigMap %s/%s", m.Namespace, m.Name)
 }
 
-// Notes sets the function to which the scheduler reports why the ConfigMap is not applied.
+// Notes sets the function that the scheduler calls with the reason why the ConfigMap is not
+// applied.
 func (s *Scheduler) Notes(note func(string)) { s.note = note }
 
 // followConfigMap applies the ConfigMap until ctx is done. It closes synced when the initial state

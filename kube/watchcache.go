@@ -16,7 +16,7 @@ const (
 	// maxUncachedWatches is the maximum number of concurrent watches of a resource that etcd itself
 	// serves. Two such watches cost less than a watch cache, which has 20 goroutines.
 	maxUncachedWatches = 2
-	// maxUncachedObjects is the number of objects in a list at which the watch cache is started.
+	// maxUncachedObjects is the size of a list, in objects, that starts the watch cache.
 	maxUncachedObjects = 500
 )
 

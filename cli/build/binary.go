@@ -217,7 +217,7 @@ func pack(out io.Writer, dir string, exclude *regexp.Regexp) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	// Upload speed matters more than archive size.
+	// Compress quickly, because upload speed matters more than archive size.
 	zipped, err := gzip.NewWriterLevel(out, gzip.BestSpeed)
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ type debugging struct {
 	files   resource.FilenameOptions
 	// review creates a review and returns it with the status that the server sets.
 	review func(ctx context.Context, namespace string, review *securityv1.PodSecurityPolicySubjectReview) (*securityv1.PodSecurityPolicySubjectReview, error)
-	// attach connects the command's streams to those of a running container.
+	// attach connects the command's streams to a running container's streams.
 	attach func(pod *corev1.Pod, container string, handler *interrupt.Handler) error
 
 	forceTerminal, noTerminal, noInput, asRoot, withMyRights bool

@@ -81,7 +81,7 @@ func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.
 	if dry {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	// The controller might update the status concurrently.
+	// Retry, because the controller might update the status concurrently.
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		earlier, err := c.Earlier(ctx, namespace, rollback)
 		if err != nil {
@@ -151,7 +151,8 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	case rc != nil || dc.Status.LatestVersion == 0:
 		return dc, nil
 	}
-	// The latest deployment is not created until the deployments that it cancels have ended.
+	// Read all deployments, because the latest deployment is not created until the deployments that
+	// it cancels have ended.
 	all, err := c.deployments(ctx, namespace, name)
 	if err != nil {
 		return nil, err

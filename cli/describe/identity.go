@@ -138,7 +138,7 @@ func (p *page) token(meta metav1.ObjectMeta, scopes []string, expires int64, use
 	p.field("Client Name", client)
 }
 
-// remaining returns how long a token remains valid. If expires is 0, the token never expires.
+// remaining returns the remaining lifetime of a token. If expires is 0, the token never expires.
 func (p *page) remaining(created time.Time, expires int64) string {
 	if expires == 0 {
 		return "<never>"

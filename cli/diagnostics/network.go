@@ -84,8 +84,8 @@ func networkPlugin(ctx context.Context, env *environment) (string, error) {
 	return network.PluginName, nil
 }
 
-// enforcesPolicies reports whether users expect the network plugin to enforce network policies. An
-// administrator's own plugin need not enforce policies while the cluster has none.
+// enforcesPolicies reports whether users expect the network plugin to enforce network policies. For
+// an administrator's own plugin, this is the case only if the cluster has network policies.
 func (n *testNetwork) enforcesPolicies(ctx context.Context, plugin string) (bool, error) {
 	if plugin != networkplugin.CNI {
 		return plugin != networkplugin.Subnet, nil

@@ -161,7 +161,7 @@ func (p *pruning) remove(ctx context.Context, s retention.State, now func() time
 			return p.removeImages(ctx, garbage.Images)
 		}
 		if round == maxRounds {
-			// The image streams keep changing. Images that they still contain are kept.
+			// The image streams are still changing. Keep the images that they contain.
 			return p.removeImages(ctx, garbage.Unused(s))
 		}
 		for _, less := range garbage.Streams {

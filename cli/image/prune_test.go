@@ -27,8 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// now returns the time at which the tests prune. All objects are one day old unless stated
-// otherwise.
+// now returns the current time for the tests. All objects are one day old unless stated otherwise.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
 // id returns the digest of image number n.

@@ -64,7 +64,8 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// oc's global flags are the same as kubectl's, except for the user name and password flags.
+	// oc's global flags do not include kubectl's user name and password flags, so login defines
+	// them.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command

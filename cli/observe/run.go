@@ -281,8 +281,8 @@ func (o *observation) printComment(text string) {
 	}
 }
 
-// line returns a command line in which special characters are quoted, so that no object can control
-// the terminal.
+// line returns a command line with quoted special characters, so that no object can control the
+// terminal.
 func line(words []string) string {
 	var all []string
 	for _, word := range words {

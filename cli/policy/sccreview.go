@@ -93,7 +93,7 @@ Without -z, the command checks the service account of the pod, or "default".`,
 }
 
 // command adds flags and a run function that calls send for each object in the files. send returns
-// the review to print with -o, and table rows whose tab-separated cells follow the name.
+// the review to print with -o, and table rows. In each row, tab-separated cells follow the name.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	send func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)

@@ -70,7 +70,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// These ports are below the ephemeral port range.
+		// Use ports below the ephemeral port range, because no outgoing connection occupies them.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()

@@ -169,8 +169,8 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
-// unchanged is the error for an object to which a change does not apply. As in OpenShift 3, the
-// command only prints a warning.
+// unchanged is the error if a change does not apply to an object. As in OpenShift 3, the command
+// only prints a warning.
 type unchanged struct{ reason string }
 
 // Error returns the reason.

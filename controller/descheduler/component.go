@@ -29,7 +29,7 @@ type Component struct {
 // Name returns the component's name.
 func (c *Component) Name() string { return "descheduler" }
 
-// Notes sets the function to which the component reports why the last pass failed.
+// Notes sets the function that the component calls with the reason why the last pass failed.
 func (c *Component) Notes(note func(text string)) { c.note = note }
 
 // Run deschedules pods until ctx is done. If a pass fails, the failure is noted and logged, and the

@@ -33,7 +33,8 @@ type utilizationArgs struct {
 	// TargetThresholds defines when pods are evicted from a node: when the requests for at least
 	// one resource exceed the resource's threshold.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
-	// NumberOfNodes is the highest number of underutilized nodes for which the strategy is a no-op.
+	// NumberOfNodes is a threshold: the strategy is a no-op unless more nodes than this are
+	// underutilized.
 	NumberOfNodes int `json:"numberOfNodes"`
 }
 
@@ -89,7 +90,7 @@ func newBalancer(_ context.Context, args runtime.Object, handle frameworktypes.H
 // Name returns the plugin's name.
 func (b *balancer) Name() string { return lowUtilization }
 
-// amounts maps resources to quantities. Pods are counted.
+// amounts maps resources to quantities. The quantity of the resource pods is the number of pods.
 type amounts map[corev1.ResourceName]float64
 
 // load is a node together with the total resource requests of its pods.

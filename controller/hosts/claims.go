@@ -29,9 +29,8 @@ const PluginName = "slipway.io/JoinedNode"
 
 // claims is an admission plugin that checks the objects that kubelets on joined hosts write. The
 // Kubernetes NodeRestriction plugin limits a kubelet to its own Node and pods, but allows it to
-// write fields that other components trust: subnets and addresses, to which other hosts send
-// packets; finalizers, which delay the removal of the host; and the node group, which determines
-// the host's labels.
+// write fields that other components trust. Other hosts send packets to the node's subnets and
+// addresses. Finalizers delay the removal of the host. The node group determines the host's labels.
 type claims struct {
 	*admission.Handler
 	Options
@@ -71,8 +70,8 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a request from a joined host's kubelet if the request sets a field to a value
-// that only another host or the platform may use.
+// Validate rejects a request from a joined host's kubelet if the request sets a field to a value that
+// the host may not use, for example another host's address.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
 	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
@@ -91,9 +90,9 @@ func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// CockpitAnnotation is the Node annotation with the address of the host's Cockpit, to which the web
-// console links. Only administrators may set it, because a host could otherwise make the console
-// link to a page that the host controls.
+// CockpitAnnotation is the Node annotation with the address of the host's Cockpit. The web console
+// links to this address. Only administrators may set the annotation, because a host could otherwise
+// make the console link to a page that the host controls.
 const CockpitAnnotation = "slipway.openshift.io/cockpit"
 
 // checkNode checks a host's Node. A new Node is compared with an empty Node.

@@ -161,9 +161,9 @@ func (r *remover) void(ctx context.Context, name string) error {
 	})
 }
 
-// cancelRequests deletes a removed host's certificate signing requests for which no certificate has
-// been issued. Otherwise, a request that is still pending when the host joins again could give the
-// removed host a valid certificate.
+// cancelRequests deletes a removed host's certificate signing requests, except requests whose
+// certificates have been issued. Otherwise, a request that is still pending when the host joins
+// again could give the removed host a valid certificate.
 func (r *remover) cancelRequests(ctx context.Context, name string) error {
 	requests := r.client.CertificatesV1().CertificateSigningRequests()
 	list, err := requests.List(ctx, metav1.ListOptions{})

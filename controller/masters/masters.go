@@ -2,8 +2,8 @@
 // that have caught up to voting members, and removes learners that make no progress.
 //
 // A joining master starts as a learner. It has all data, and losing it does not interrupt the
-// cluster. The number of voters stays odd: the second master remains a standby learner until a
-// third master has caught up, because two voters fail more often than one.
+// cluster. The number of voters stays odd: the second master stays a standby learner until a third
+// master has caught up, because two voters fail more often than one.
 package masters
 
 import (

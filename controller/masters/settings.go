@@ -42,7 +42,7 @@ type Settings struct {
 // Name returns the component's name.
 func (*Settings) Name() string { return "shared-settings" }
 
-// Notes sets the function to which the component reports differences.
+// Notes sets the function that the component calls with the differences.
 func (s *Settings) Notes(note func(string)) { s.note = note }
 
 // Run compares settings until ctx is done.
@@ -69,7 +69,7 @@ func (s *Settings) Run(ctx context.Context, ready func()) error {
 }
 
 // compare publishes this master's settings. It returns a description of how the settings differ
-// from those of other masters.
+// from other masters' settings.
 func (s *Settings) compare(ctx context.Context) (string, error) {
 	data, err := s.publish(ctx)
 	if err != nil {

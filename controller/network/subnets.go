@@ -118,7 +118,7 @@ func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing 
 	desired := &networkv1.HostSubnet{Host: node.Name, HostIP: address, Subnet: node.Spec.PodCIDR}
 	desired.Name, desired.Annotations = node.Name, map[string]string{networkv1.NodeUIDAnnotation: string(node.UID)}
 	if existing != nil && existing.Subnet != desired.Subnet {
-		// A HostSubnet's subnet is immutable.
+		// Recreate the HostSubnet, because its subnet is immutable.
 		if err := h.remove(ctx, existing); err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, t target) {
 	query := r.URL.Query()
 	if query.Get("sendInitialEvents") != "" {
-		// Clients fall back to lists.
+		// Streaming lists are not supported. Clients fall back to ordinary lists.
 		fail(w, apierrors.NewBadRequest("streaming lists are not supported"))
 		return
 	}

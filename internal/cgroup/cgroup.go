@@ -47,7 +47,7 @@ func Create(group string) error {
 func Add(group string, pid int) error {
 	var problems []error
 	for _, dir := range hierarchies() {
-		// systemd uses this hierarchy to track a service's processes.
+		// Skip this hierarchy, because systemd uses it to track a service's processes.
 		if filepath.Base(dir) == "systemd" {
 			continue
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // Network returns the IP address in a client's host:port, such as http.Request.RemoteAddr. For
-// IPv6, it returns the /64 network, which belongs to a single customer. It returns any other text
-// unchanged.
+// IPv6, it returns the /64 network, because a single customer can use all of its addresses. It
+// returns any other text unchanged.
 func Network(remote string) string {
 	host, _, err := net.SplitHostPort(remote)
 	if err != nil {

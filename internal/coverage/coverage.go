@@ -1,5 +1,5 @@
-// Package coverage reads docs/coverage.tsv. The file lists everything that the five documents on
-// which Slipway is based describe, with each row's state and the test that proves it.
+// Package coverage reads docs/coverage.tsv. Slipway is based on five documents. The file lists
+// everything that they describe, with each row's state and the test that proves it.
 //
 // The file is tab-separated, with one header line, followed by one row per line.
 //

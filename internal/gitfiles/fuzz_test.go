@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// packWith returns a pack with objects, each of which has a type and content.
+// packWith returns a pack with objects. Each object consists of a type and content.
 func packWith(objects ...[]byte) []byte {
 	pack := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects)))
 	for _, object := range objects {

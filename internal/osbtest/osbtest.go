@@ -93,7 +93,7 @@ func (b *Broker) Count(id string) (orders, deletions int) {
 	return b.orders[id], b.deletions[id]
 }
 
-// Originators returns the users that the requests named.
+// Originators returns the originators that the requests specified.
 func (b *Broker) Originators() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

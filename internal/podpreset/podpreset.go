@@ -10,8 +10,8 @@ const Domain = "podpreset.admission.kubernetes.io"
 
 const prefix = Domain + "/podpreset-"
 
-// Annotation returns the name of the annotation on pods to which a preset was applied. Its value is
-// the preset's resource version.
+// Annotation returns the name of a preset's annotation. If the preset was applied to a pod, the pod
+// has this annotation. Its value is the preset's resource version.
 func Annotation(preset string) string { return prefix + preset }
 
 // Applied reports whether a pod with these annotations contains settings from a preset. A member of

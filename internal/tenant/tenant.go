@@ -37,7 +37,7 @@ func ProjectOf(name string) (project string, ok bool) { return strings.CutPrefix
 // User returns the tenant for a user who writes outside projects.
 func User(name string) string { return "user " + name }
 
-// Mark identifies the tenant on whose behalf a request writes.
+// Mark identifies the tenant that a request writes for.
 type Mark struct {
 	// Name is the tenant. It is empty for the platform.
 	Name string

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Latency summarizes the calls of one driver operation.
+// Latency summarizes the calls for one driver operation.
 type Latency struct {
 	Calls       uint64  `json:"calls"`
 	Errors      uint64  `json:"errors"`

@@ -91,7 +91,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 		return volume.ReconstructedVolume{}, fmt.Errorf("read record of volume %q of pod %q: %w", volumeName, pod, err)
 	}
 	if r.Name != "" {
-		// The driver need not be called, and might not be ready yet.
+		// Use the recorded name, because the driver might not be ready yet.
 		p.nameCache.set(p.key(r.volume(volumeName)), r.Name)
 	}
 	return volume.ReconstructedVolume{Spec: r.spec(p.name, volumeName)}, nil

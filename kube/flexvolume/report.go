@@ -41,7 +41,8 @@ const (
 
 const (
 	reportInterval = 10 * time.Second
-	// maxConditionLength is the length in bytes to which a condition's message is truncated.
+	// maxConditionLength is the maximum length of a condition's message, in bytes. Longer messages
+	// are truncated.
 	maxConditionLength = 2000
 )
 

@@ -24,7 +24,7 @@ type Settings struct {
 	DisablePreemption bool
 }
 
-// Configuration is the configuration with which upstream's scheduler starts.
+// Configuration is the initial configuration of upstream's scheduler.
 type Configuration struct {
 	// YAML is a KubeSchedulerConfiguration.
 	YAML []byte

@@ -96,7 +96,8 @@ func (t *translation) profile(p *policy.Policy) *configv1.KubeSchedulerProfile {
 	profile := &configv1.KubeSchedulerProfile{
 		Plugins: &configv1.Plugins{},
 		PluginConfig: []configv1.PluginConfig{
-			// SelectorSpreadPriority replaces the default topology spread constraints.
+			// Disable the default topology spread constraints, because SelectorSpreadPriority
+			// replaces them.
 			pluginArgs(names.PodTopologySpread, map[string]any{"defaultingType": "List"}),
 		},
 	}

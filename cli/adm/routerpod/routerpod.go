@@ -216,7 +216,7 @@ func (r *Request) readPorts() (ports []port, err error) {
 	return ports, nil
 }
 
-// tlsPorts returns the two ports on which HAProxy forwards TLS connections to itself: 10444 and
+// tlsPorts returns the two ports that HAProxy uses to forward TLS connections to itself: 10444 and
 // 10443. On the host network, if the HTTPS port is not 443, it returns the next two free ports
 // after the HTTPS port, so that they differ between routers on the same host.
 func (p *plan) tlsPorts() (sni, noSNI int32) {

@@ -21,7 +21,7 @@ import (
 // generatedBy is the annotation that contains the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the tag annotation that contains the image for which the tag was created.
+// importedFrom is the tag annotation that contains the image that the tag was created for.
 const importedFrom = "openshift.io/imported-from"
 
 // entrypoint is the format of the pod annotation that contains the command of a container's image

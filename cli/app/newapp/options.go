@@ -30,7 +30,7 @@ type BuildOptions struct {
 	ConfigMaps []buildv1.ConfigMapBuildSource
 	// Arguments contains the build arguments for a Dockerfile.
 	Arguments []corev1.EnvVar
-	// SourceImage is an image from which files are copied into the source. SourcePaths contains
+	// SourceImage is an image that contains additional files for the source. SourcePaths contains
 	// pairs of paths: a path in the image and its destination in the source.
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath

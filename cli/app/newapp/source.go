@@ -62,7 +62,7 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 }
 
 // withoutPassword removes the user and password from a URL, unless its scheme is ssh. Passwords
-// belong in a secret.
+// must be in a secret instead.
 func withoutPassword(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, _ := strings.Cut(rest, "/")

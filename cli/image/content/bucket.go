@@ -50,8 +50,8 @@ type buckets struct {
 	buckets  map[string]*bucket
 }
 
-// of returns the bucket for a destination, whose repository has the form REGION/BUCKET/REPOSITORY.
-// The bucket connects to S3 on the first upload.
+// of returns the bucket for a destination. The destination's repository has the form
+// REGION/BUCKET/REPOSITORY. The bucket connects to S3 on the first upload.
 func (b *buckets) of(to name.Reference) *bucket {
 	region, rest, _ := strings.Cut(to.Context().RepositoryStr(), "/")
 	bucketName, _, _ := strings.Cut(rest, "/")
@@ -91,7 +91,7 @@ func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Ta
 	if ref, ok := to.(name.Tag); ok {
 		tag = ref.TagStr()
 	}
-	// Clients use this path to detect a registry.
+	// Write this object, because clients request its path to detect a registry.
 	if err := b.putObject(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artif
 	return nil
 }
 
-// parts returns functions, each of which copies one blob of an image or one manifest of a manifest
+// parts returns functions. Each function copies one blob of an image or one manifest of a manifest
 // list.
 func (b *bucket) parts(ctx context.Context, repository string, artifact remote.Taggable) (parts []func() error, err error) {
 	switch index := artifact.(type) {

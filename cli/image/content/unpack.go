@@ -84,7 +84,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	return nil
 }
 
-// complete reports whether wants contains only single files, all of which have been written.
+// complete reports whether wants contains only single files, and all of them have been written.
 func (u *unpacker) complete() bool {
 	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }

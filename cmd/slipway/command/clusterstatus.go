@@ -154,7 +154,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 	end := response.TLS.PeerCertificates[0].NotAfter
 	s.CertificateEnd = &end
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		// The Date header has a resolution of one second.
+		// Round to seconds, because the Date header has no higher resolution.
 		difference := date.Sub(start).Round(time.Second)
 		s.ClockDifference = difference.String()
 		if difference.Abs() > maxClockDifference {

@@ -49,7 +49,7 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// pastCalls returns the recorded calls of the driver or for the volume that subject identifies. If
+// pastCalls returns the recorded calls to the driver or for the volume that subject identifies. If
 // subject is "", it returns all recorded calls. The calls are sorted by start time, with running
 // calls last.
 func pastCalls(h *platform.Host, subject string) ([]flexvolume.PastCall, error) {

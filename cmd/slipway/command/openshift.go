@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// NewOpenShift returns the command line of OpenShift 3's program `openshift`, whose verbs run
-// slipway and oc verbs. client runs the client with the given name, such as oc.
+// NewOpenShift returns the command line of OpenShift 3's program `openshift`. Its verbs run slipway
+// and oc verbs. client runs the client with the given name, such as oc.
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
 		Use: "openshift", Short: "The verbs of OpenShift 3's program",
