@@ -39,7 +39,8 @@ const (
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// The engine's log, except for its progress, is only useful to developers.
+	// Discard the engine's log, which is only useful to developers. The progress is not part of
+	// this log.
 	logrus.SetOutput(io.Discard)
 	run := build
 	switch {

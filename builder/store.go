@@ -99,7 +99,7 @@ func (s *store) acquire(version string) (hasLayers bool, err error) {
 	if err := os.Remove(s.cleanMark()); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return false, err
 	}
-	// The mark must not reappear in a changed store after a power loss.
+	// Sync the directory, so that the mark does not reappear in a changed store after a power loss.
 	return hasLayers, atomicfile.SyncFolder(s.dir)
 }
 

@@ -51,7 +51,8 @@ func New(name string) *cobra.Command {
 // reason and exits.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// Unlike a flag, the environment variable also reaches `oc config` and plugins.
+		// Set the environment variable, because it also reaches `oc config` and plugins, unlike a
+		// flag.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func Run(name string, args []string) error {
 	for _, note := range notes {
 		fmt.Fprintln(os.Stderr, note)
 	}
-	// An invalid value is reported when the other flags are parsed.
+	// Ignore the error, because an invalid value is reported when the other flags are parsed.
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For

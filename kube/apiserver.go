@@ -201,7 +201,7 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.AllowPrivileged = true
 	opts.GenericServerRunOptions.AdvertiseAddress = s.AdvertiseAddress
-	// Otherwise, a shutdown waits up to a minute for clients' watches.
+	// Without this setting, a shutdown waits up to a minute for clients' watches.
 	opts.GenericServerRunOptions.ShutdownSendRetryAfter = true
 	opts.GenericServerRunOptions.CorsAllowedOriginList = s.CORSOrigins
 	opts.SecureServing.BindAddress, opts.SecureServing.BindPort, opts.SecureServing.BindNetwork = s.BindAddress, s.Port, s.BindNetwork
@@ -228,7 +228,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	opts.KubeletConfig.TLSClientConfig.CertFile = s.KubeletCertFile
 	opts.KubeletConfig.TLSClientConfig.KeyFile = s.KubeletKeyFile
 	opts.KubeletConfig.TLSClientConfig.CAFile = s.KubeletCAFile
-	// A node's name might not resolve, but its address always works.
+	// Prefer a node's address, because its name might not resolve.
 	opts.KubeletConfig.PreferredAddressTypes = []string{"InternalIP", "Hostname", "ExternalIP"}
 
 	s.fillAuthentication(opts)

@@ -161,9 +161,10 @@ func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlp
 	for position, gv := range versions {
 		all[gv] = controlplane.APIServicePriority{Group: int32(9900 - 10*position), Version: 15}
 	}
-	// As in OpenShift 3.11, `get rolebindings` refers to OpenShift's role bindings, which show
-	// users and groups, and `can-i create subjectaccessreviews` refers to OpenShift's reviews,
-	// which project members can create.
+	// As in OpenShift 3.11, OpenShift's authorization group takes precedence over the Kubernetes
+	// groups. `get rolebindings` refers to OpenShift's role bindings, which show users and groups.
+	// `can-i create subjectaccessreviews` refers to OpenShift's reviews, which project members can
+	// create.
 	highest := max(all[rbacv1.SchemeGroupVersion].Group, all[kubeauthorizationv1.SchemeGroupVersion].Group)
 	all[authorizationv1.GroupVersion] = controlplane.APIServicePriority{Group: highest + 50, Version: 15}
 	return all

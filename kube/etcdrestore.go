@@ -61,7 +61,7 @@ func (r EtcdRestore) Run() error {
 
 // stage creates the restored member's data.
 func (r EtcdRestore) stage(dir string) error {
-	// A restore that was killed can leave this directory behind.
+	// Remove this directory, which a killed restore can leave behind.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}

@@ -146,8 +146,8 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	// This does not read from the cache, because the previous step has just written the volume's
-	// size and annotation.
+	// Do not read from the cache, because the previous step has just written the volume's size and
+	// annotation.
 	pv, err := x.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
 		return fmt.Errorf("read volume of claim: %w", err)
@@ -171,7 +171,8 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 // call runs upstream's operation with the volume's driver.
 func (x *flexExpansion) call(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) error {
 	driver := pv.Spec.FlexVolume.Driver
-	// Without a plugin, upstream would treat a FlexVolume as a volume that needs no expansion.
+	// Return an error if there is no plugin. Upstream would treat the FlexVolume as a volume that
+	// needs no expansion.
 	if _, err := x.plugins.FindExpandablePluginByName(driver); err != nil {
 		err = x.unavailable(pv)
 		x.recorder.Event(claim, corev1.EventTypeWarning, events.VolumeResizeFailed, err.Error())

@@ -140,7 +140,8 @@ func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file 
 	}
 	opts.SecureServing.BindPort = 0
 	opts.ConfigFile = file
-	// Upstream ignores these flags if a configuration file is used.
+	// Pass the connection flags as settings, because upstream ignores them if a configuration file
+	// is used.
 	built, err := settings.Build(componentconfig.ClientConnectionConfiguration{
 		Kubeconfig: s.Kubeconfig, ContentType: opts.Deprecated.ContentType, QPS: opts.Deprecated.QPS, Burst: opts.Deprecated.Burst,
 	})

@@ -159,7 +159,8 @@ func (s *lazilyCached) covers(version string) bool {
 // watchStore returns a watch that etcd serves.
 func (s *lazilyCached) watchStore(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
 	options.ProgressNotify = options.Predicate.AllowWatchBookmarks
-	// A request's metadata selects the stream for its watch. All of these watches share one stream.
+	// A request's metadata selects the stream for its watch. Use the same metadata for all watches,
+	// so that they share one stream.
 	return s.Interface.Watch(metadata.NewOutgoingContext(ctx, metadata.MD{}), key, options)
 }
 

@@ -25,8 +25,8 @@ func (i *installation) hostAccess(ctx context.Context, namespace string, desired
 		return nil
 	}
 	account := template.Spec.ServiceAccountName
-	// If the template specifies no service account, the review also works if the account does not
-	// exist yet.
+	// Remove the service account from the template, so that the review also works if the account
+	// does not exist yet.
 	template.Spec.ServiceAccountName, template.Spec.DeprecatedServiceAccount = "", ""
 	review, err := objects.Plain(&securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "PodSecurityPolicySubjectReview"},

@@ -74,7 +74,7 @@ func (p *authPruning) complete(args []string) (err error) {
 	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
 		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
 	} else {
-		// The objects themselves are not read, because they might already be deleted.
+		// Do not read the objects themselves, because they might already be deleted.
 		p.objects = builder.ResourceNames("", args...).RequireObject(false)
 	}
 	return nil

@@ -55,8 +55,8 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	teeCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
-		// The upload continues after an error, for example if the user is not allowed to get
-		// builds.
+		// Ignore the error, for example if the user is not allowed to get builds. The upload
+		// continues.
 		_ = c.watch(teeCtx, newNotifier(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-done }()

@@ -76,7 +76,7 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	// If reading fails, output contains the part that was read.
+	// Ignore a read error. output then contains the part that was read.
 	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if response.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, output)

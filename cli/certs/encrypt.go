@@ -141,7 +141,7 @@ func open(key, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("input does not contain a valid PEM block of type %q", encryptedBlock)
 	}
 	if block.Headers[cipherHeader] != cipherName {
-		// The deprecated function is required only for data that OpenShift 3 encrypted.
+		// Use the deprecated function only for data that OpenShift 3 encrypted.
 		plain, err := x509.DecryptPEMBlock(block, key) //nolint:staticcheck
 		if err != nil {
 			return nil, fmt.Errorf("decrypt: %w", err)

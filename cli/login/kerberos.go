@@ -56,7 +56,7 @@ func kerberosTicket(address string) (string, error) {
 // kerberosSettings reads a krb5.conf.
 func kerberosSettings(file string) (settings *config.Config, err error) {
 	defer func() {
-		// The library panics if a krb5.conf defines a realm on a single line.
+		// Recover, because the library panics if a krb5.conf defines a realm on a single line.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("read settings of Kerberos %q: write each setting of a realm in a line of its own", file)
 		}

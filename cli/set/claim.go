@@ -101,7 +101,8 @@ func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*clireso
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {
 		return err
 	}
-	// Do not create the claim if the server rejects the volume in an object.
+	// Try the change as a dry run first, so that no claim is created if the server rejects the
+	// volume in an object.
 	var trial []*cliresource.Info
 	for _, info := range infos {
 		same := *info

@@ -201,7 +201,7 @@ func (v *volume) change(object runtime.Object) error {
 func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			// The pattern is already validated.
+			// Ignore the error, because the pattern is already validated.
 			if matches, _ := path.Match(v.containers, containers[i].Name); matches {
 				chosen = append(chosen, &containers[i])
 			}

@@ -167,8 +167,8 @@ func (p *claims) checkAddress(node, text string) error {
 	}
 	address, err := netip.ParseAddr(text)
 	if err == nil {
-		// Other components compare addresses as strings. An address's zone refers to a network
-		// interface on another machine.
+		// Reject other spellings of an address, because other components compare addresses as
+		// strings. Also reject a zone, which refers to a network interface on another machine.
 		if canonical := address.Unmap().WithZone(""); canonical.String() != text {
 			return fmt.Errorf("a host cannot have the address %s: write it as %s", text, canonical)
 		}
@@ -218,7 +218,8 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 	if err == nil && p.hasAddresses(existing, pod) {
 		return nil
 	}
-	// The cached Node might not contain the subnet of a new node yet.
+	// Read the Node from the API server, because the cached Node might not contain the subnet of a
+	// new node yet.
 	existing, err = p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
 	if err != nil {
 		return err

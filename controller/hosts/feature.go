@@ -299,7 +299,8 @@ func (d *door) checkHost(ctx context.Context, request join.Request, existing str
 	}
 	for _, node := range nodes.Items {
 		for _, address := range node.Status.Addresses {
-			// The API server's cache can still contain the former node of the same name.
+			// Ignore a node of the same name, because the API server's cache can still contain the
+			// former node.
 			if address.Address == request.Address && node.Name != request.NodeName {
 				return Refusal{fmt.Errorf("node %s already has the address %s; set nodeIP in node-config.yaml of the new host to its own address", node.Name, request.Address)}
 			}

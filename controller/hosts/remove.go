@@ -73,7 +73,8 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 	hasFinalizer := slices.Contains(node.Finalizers, finalizer)
 	switch {
 	case node.DeletionTimestamp == nil && host.removed():
-		// During the removal, an in-flight request from the host created its Node again.
+		// During the removal, an in-flight request from the host created its Node again. Delete the
+		// new Node.
 		return r.delete(ctx, node)
 	case node.DeletionTimestamp == nil && !hasFinalizer:
 		return r.adopt(ctx, node, host)
@@ -207,8 +208,8 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 			continue
 		}
 		err := r.client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
-		// The API server rejects an eviction with status 429 if a PodDisruptionBudget does not
-		// allow it until other pods are ready.
+		// Ignore status 429, because a PodDisruptionBudget does not allow the eviction until other
+		// pods are ready.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
 			return false, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}

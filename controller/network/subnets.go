@@ -63,7 +63,7 @@ func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
 
 // allocate assigns a subnet to a node that has no subnet. It returns the current Node.
 func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, error) {
-	// The cache might not contain a previous allocation yet.
+	// Read from the API server, because the cache might not contain a previous allocation yet.
 	nodes, err := h.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)

@@ -64,7 +64,7 @@ const remover = "system:serviceaccount:kube-system:namespace-controller"
 // Validate rejects invalid configurations, and changes by users who may not change nodes.
 func (g *groups) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	inProject := a.GetResource().GroupResource() == corev1.Resource("configmaps") && a.GetNamespace() == nodegroup.Namespace
-	// A request that deletes a collection contains no name.
+	// Also check requests without a name, which delete a collection.
 	if !inProject || a.GetName() != "" && !strings.HasPrefix(a.GetName(), nodegroup.Prefix) {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (f *fixture) reconcile(content string) (named []string) {
 	if err := core.ConfigMaps().Informer().GetStore().Add(configMap); err != nil {
 		f.t.Fatal(err)
 	}
-	// The error might only be a requeue delay.
+	// Ignore the error, which might only be a requeue delay.
 	_ = f.rollout.reconcile(f.t.Context(), controller.Key{Namespace: "openshift-node", Name: "node-config-infra"})
 	if nodes, err = f.client.CoreV1().Nodes().List(f.t.Context(), metav1.ListOptions{}); err != nil {
 		f.t.Fatal(err)

@@ -59,8 +59,8 @@ func releaseMappings(program string) error {
 			start, end, candidate = readOnly(lines.Text(), program)
 			continue
 		}
-		// A page that was changed before its mapping became read-only is not in any file. The
-		// loader of a position-independent program changes pages in this way.
+		// Keep a mapping with changed pages, because these pages are not in any file. The loader of
+		// a position-independent program changes pages before their mapping becomes read-only.
 		if !candidate || field != "Anonymous" || strings.TrimSpace(value) != "0 kB" {
 			continue
 		}

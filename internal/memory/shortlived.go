@@ -20,6 +20,6 @@ func DelayCollection() {
 		return
 	}
 	debug.SetGCPercent(firstTarget)
-	// The first collection runs the cleanup.
+	// The first collection runs this cleanup, which restores Go's default.
 	runtime.AddCleanup(new([16]byte), func(int) { debug.SetGCPercent(usualTarget) }, 0)
 }

@@ -29,8 +29,8 @@ func parse(annotations map[string]string, name string) (uint64, error) {
 	if !ok {
 		return 0, nil
 	}
-	// The container runtime accepts the same range, and does not start a pod with a value outside
-	// this range.
+	// Check the range that the container runtime accepts, because the runtime does not start a pod
+	// with a value outside this range.
 	lowest, highest := resource.MustParse("1k"), resource.MustParse("1P")
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Cmp(lowest) < 0 || quantity.Cmp(highest) > 0 {

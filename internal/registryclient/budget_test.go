@@ -84,7 +84,7 @@ func TestBudgetLimitsConcurrentWork(t *testing.T) {
 func TestAccountLimitsSession(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
-		// The client closes the connection.
+		// Ignore the error, because the client closes the connection.
 		_, _ = w.Write(append([]byte("{}"), bytes.Repeat([]byte(" "), maxResponse-2)...))
 	})
 	s, err := Client{Account: open(t, NewBudget(50), "shop")}.Session()

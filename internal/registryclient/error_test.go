@@ -66,7 +66,7 @@ func TestExpandingJSONIsRejected(t *testing.T) {
 	host := registry(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", string(types.OCIManifestSchema1))
 		field := map[bool]string{true: "tags", false: "layers"}[strings.HasSuffix(r.URL.Path, "/tags/list")]
-		// The client closes the connection.
+		// Ignore the error, because the client closes the connection.
 		_, _ = io.WriteString(w, `{"`+field+`": [{}`+strings.Repeat(",{}", maxListed)+`]}`)
 	})
 	_, ofManifest := session(t).Manifest(t.Context(), host+"/app:v1")

@@ -16,7 +16,8 @@ func Run(f func() error) error {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread represents the whole process in /proc, and must not exit.
+			// Do not run f on the main thread, which represents the whole process in /proc and must
+			// not exit.
 			done <- Run(f) // on another thread, because this one stays locked
 			runtime.UnlockOSThread()
 			return

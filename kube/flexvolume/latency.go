@@ -25,7 +25,8 @@ const operationMetric = "slipway_flexvolume_operation_seconds"
 
 // Add adds the calls from a /metrics response. It ignores invalid text.
 func (l Latencies) Add(text []byte) {
-	// An API server's response has tens of thousands of other lines.
+	// Select the relevant lines, because an API server's response has tens of thousands of other
+	// lines.
 	var lines bytes.Buffer
 	for line := range bytes.Lines(text) {
 		if bytes.HasPrefix(line, []byte(operationMetric)) || bytes.HasPrefix(line, []byte("# TYPE "+operationMetric+" ")) {

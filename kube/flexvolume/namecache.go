@@ -101,7 +101,7 @@ func (n *nameCache) start(key string, fetch func() (string, error)) *nameResult 
 	n.evict()
 	a := &nameResult{start: time.Now(), done: make(chan struct{})}
 	n.results[key] = a
-	// The call returns at the driver's deadline at the latest.
+	// This goroutine ends at the driver's deadline at the latest.
 	go func() {
 		defer close(a.done)
 		a.name, a.err = fetch()

@@ -211,8 +211,8 @@ func (r *Report) publish(ctx context.Context, current *report, published report)
 
 // recordEvents records an event for each new problem, and for each driver that can be used again.
 func (r *Report) recordEvents(recorder events.EventRecorder, current, published report) {
-	// The UID in the kubelet's own events is the node's name, and `oc describe node` selects events
-	// by this UID.
+	// As in the kubelet's own events, the UID is the node's name, because `oc describe node`
+	// selects events by this UID.
 	node := &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: r.NodeName, UID: types.UID(r.NodeName)}
 	for _, subject := range slices.Sorted(maps.Keys(current.problems)) {
 		if p := current.problems[subject]; p != published.problems[subject] {

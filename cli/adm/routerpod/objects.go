@@ -109,7 +109,7 @@ func (p *plan) access() []runtime.Object {
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:router"}, Subjects: subjects,
 		})
 	}
-	// F5's native integration requires the router to watch nodes.
+	// For F5's native integration, the router must be allowed to watch nodes.
 	if *p.external["ROUTER_EXTERNAL_HOST_VXLAN_GW_CIDR"] != "" && p.kind == f5Router {
 		objects = append(objects, &rbacv1.ClusterRoleBinding{
 			TypeMeta: kind(rbacv1.SchemeGroupVersion.String(), "ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: "router-" + p.Name + "-sdn-reader"},
