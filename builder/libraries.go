@@ -15,10 +15,10 @@ import (
 // Jenkins shared libraries.
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
-// fetchLibraries fetches a pipeline's shared libraries with the credentials of its source, which
-// are not available to the Jenkinsfile. Only the source server receives the credentials, because
-// users who can only start builds can set environment variables. If a library cannot be fetched, a
-// Jenkinsfile that loads it fails.
+// fetchLibraries fetches a pipeline's shared libraries with the source's credentials, because the
+// Jenkinsfile has no access to these credentials. Only the source server receives the credentials:
+// users who can only start builds can set environment variables, and therefore the libraries' URLs.
+// If a library cannot be fetched, a Jenkinsfile that loads it fails.
 func (r *run) fetchLibraries(ctx context.Context) error {
 	spec := r.Build.Spec.Source
 	if spec.Git == nil || spec.SourceSecret == nil {

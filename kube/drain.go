@@ -19,8 +19,8 @@ const (
 	// drainQuietPeriod is how long a closed connection must be idle before it is terminated.
 	drainQuietPeriod = 5 * time.Second
 	// drainTimeout is the time after which a closed connection is terminated even if it is never
-	// idle. It is shorter than the remaining validity of the previous certificate, which is a third
-	// of at least an hour.
+	// idle. It is shorter than the remaining validity of the previous certificate: a third of the
+	// certificate's lifetime, which is at least an hour.
 	drainTimeout = 10 * time.Minute
 	// restartTimeout is how long a request waits for a restarting kubelet. No process listens until
 	// the kubelet's process is running again, which takes seconds. restartInterval is the time

@@ -46,7 +46,7 @@ func CurrentEncryptionArgument(args arguments.Map, dir string) (arguments.Map, e
 }
 
 // convertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns its
-// content with the kind that upstream reads, which has the same fields.
+// content with the kind that upstream reads. Both kinds have the same fields.
 func convertEncryptionConfig(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {

@@ -46,8 +46,8 @@ type etcdConnection struct {
 	all      bool
 }
 
-// newEtcdConnection returns the connection for the storage configured in options, which has one
-// endpoint.
+// newEtcdConnection returns the connection for the storage that options configures. The storage has
+// one endpoint.
 func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, error) {
 	config := options.StorageConfig
 	uncached, err := serveroptions.ParseWatchCacheSizes(options.WatchCacheSizes)

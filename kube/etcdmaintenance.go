@@ -168,8 +168,8 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 }
 
 // refresh makes all members update the size that is in use. After a compaction, a member updates
-// this size at its next write. A full etcd permits the write that refresh makes, which stores the
-// same address again.
+// this size only at its next write. Therefore, refresh stores a member's address again. Even a full
+// etcd permits this write.
 func (m *EtcdMaintenance) refresh(ctx context.Context, self etcdmember.State) error {
 	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()

@@ -23,9 +23,9 @@ const openTimeout = time.Second
 // accept a cluster that consists only of learners.
 var errNoVote = errors.New("this master has no vote in etcd; reset a master with a vote, or restore a snapshot with `slipway etcd snapshot restore`")
 
-// prepareReset checks that a member can continue alone, and changes its settings. When it starts,
-// etcd removes all other members and discards writes that no majority has committed. The removed
-// members stop when they contact this member.
+// prepareReset checks that a member can continue alone, and changes its settings. When the member
+// starts, etcd removes all other members and discards writes that no majority has committed. The
+// removed members stop when they contact this member.
 func (e *Etcd) prepareReset(c *embed.Config) error {
 	members, err := StoredMembers(e.Dir)
 	if err != nil {

@@ -62,8 +62,9 @@ func (e endpoints) add(ports []corev1.EndpointPort) []corev1.EndpointPort {
 	return endpointsv1.RepackSubsets([]corev1.EndpointSubset{subset})[0].Ports
 }
 
-// maintain sets the ports and the session affinity of the service, which is created when the API
-// server is ready. It returns when they are correct or ctx is done.
+// maintain sets the ports and the session affinity of the service. Upstream creates the service
+// when the API server is ready. maintain returns when the ports and the session affinity are
+// correct, or when ctx is done.
 func (m masterService) maintain(ctx context.Context, client kubernetes.Interface) {
 	services, failure := client.CoreV1().Services(metav1.NamespaceDefault), ""
 	_ = wait.PollUntilContextCancel(ctx, time.Second/5, true, func(ctx context.Context) (bool, error) {

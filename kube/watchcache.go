@@ -28,8 +28,8 @@ type watchCache interface {
 	Wait(ctx context.Context) error
 	// Ready reports whether the cache contains all objects.
 	Ready() bool
-	// LastSyncResourceVersion returns the cache's resource version, which is at least that of its
-	// first list.
+	// LastSyncResourceVersion returns the cache's resource version. It is never lower than the
+	// resource version of the cache's first list.
 	LastSyncResourceVersion() (uint64, error)
 }
 

@@ -40,7 +40,7 @@ type following struct {
 }
 
 // Stream waits without a time limit until the build starts, and then opens the log. It retries if
-// the server times out while it waits for the build.
+// the server's own wait for the build times out.
 func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	for {
 		if err := f.client.Begin(ctx, f.build, f.waiting); err != nil {

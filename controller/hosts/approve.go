@@ -187,9 +187,9 @@ func servingCertificate(node string, addresses []netip.Addr, certificate *x509.C
 	return "the certificate is for the name and the addresses of the node"
 }
 
-// isComponent reports whether a certificate request is for a component on a node. Its subject
-// contains the component's user as the common name and the node as the organizational unit, which
-// allows the API server to reject the certificate later.
+// isComponent reports whether a certificate request is for a component on a node. The request's
+// subject contains the component's user as the common name and the node as the organizational unit.
+// Because the subject contains the node, the API server can reject the certificate later.
 func isComponent(node string, host Host, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
 	subject := certificate.Subject
 	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {

@@ -67,8 +67,8 @@ func SetShares(group string, shares uint64) error {
 }
 
 // ProtectMemory protects a cgroup's memory from reclaim. The cgroup's parents need the same
-// protection. cgroup v1 does not support this protection. There, the limits on the other cgroups
-// must leave enough memory.
+// protection. cgroup v1 does not support this protection, so the limits on the other cgroups must
+// leave enough memory.
 func ProtectMemory(group string, bytes uint64) error {
 	if !unified() {
 		return nil

@@ -18,8 +18,8 @@ const mirror = "endpointslicemirroring-controller.k8s.io"
 
 // Reachable reports whether connections to an address in a slice are allowed. Users can write
 // Endpoints, so loopback, link-local and host addresses in slices that mirror Endpoints are not
-// allowed, except for host addresses in platform namespaces. Only controllers and cluster
-// administrators write other slices, which can point to the host.
+// allowed, except for host addresses in platform namespaces. Other slices can contain any address,
+// because only controllers and cluster administrators write them.
 func Reachable(slice *discoveryv1.EndpointSlice, address netip.Addr,
 	host func(netip.Addr) bool) bool {
 	if slice.Labels[discoveryv1.LabelManagedBy] != mirror {

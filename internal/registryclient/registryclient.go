@@ -70,7 +70,7 @@ func (c Client) Blob(ctx context.Context, repository, digest string) (io.ReadClo
 	return content, size, nil
 }
 
-// Names returns the options for parsing image names, which specify whether HTTP is allowed.
+// Names returns the options for parsing image names. The options specify whether HTTP is allowed.
 func (c Client) Names() []name.Option {
 	if c.Insecure {
 		return []name.Option{name.Insecure}

@@ -64,8 +64,8 @@ func checkGoroutines(t *tree) (violations findings) {
 	return violations
 }
 
-// isDone reports whether an expression is a context's Done channel, which does not prove that a
-// goroutine has ended.
+// isDone reports whether an expression is a context's Done channel. Receiving from this channel
+// does not prove that a goroutine has ended.
 func isDone(channel ast.Expr) bool {
 	call, ok := channel.(*ast.CallExpr)
 	if !ok {

@@ -128,7 +128,7 @@ func (f *findings) add(path string, line int, format string, args ...any) {
 	*f = append(*f, place+": "+fmt.Sprintf(format, args...))
 }
 
-// checkSyntax finds Go files that cannot be parsed, which the other rules ignore.
+// checkSyntax finds Go files that cannot be parsed. The other rules ignore these files.
 func checkSyntax(t *tree) (violations findings) {
 	for _, f := range t.files {
 		if f.err != nil {

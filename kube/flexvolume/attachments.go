@@ -13,10 +13,10 @@ import (
 )
 
 // Attachments records the volumes that this process and earlier processes have attached to nodes
-// and not yet detached. Upstream loses some attachments in a restart: the controller relies on node
-// statuses, which list a volume only after its attach has finished and before its detach starts,
-// and a kubelet that attaches volumes itself has no record. Each attachment is recorded as an empty
-// file, which exists from before attach until after detach.
+// and not yet detached. Upstream loses some attachments in a restart. The controller relies on node
+// statuses, which list a volume only after its attach has finished and before its detach starts. A
+// kubelet that attaches volumes itself has no record. Each attachment is recorded as an empty file,
+// which exists from before attach until after detach.
 type Attachments struct {
 	// Dir contains the records, as <dir>/<vendor~driver>/<node>/<volume>. It is created if it does
 	// not exist. If Dir is empty, nothing is recorded.

@@ -173,7 +173,7 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 }
 
 // putObject writes a small object. It does not sign the content: without TLS, the client would send
-// the signature of an empty body with an unknown length, which few servers accept.
+// the signature of an empty body with an unknown length. Few servers accept such a request.
 func (b *bucket) putObject(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
