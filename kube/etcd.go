@@ -250,8 +250,7 @@ func (e *Etcd) config() (*embed.Config, error) {
 	return c, nil
 }
 
-// joinPeers changes the settings of a single member to those of a member in a cluster with several
-// members.
+// joinPeers adapts the settings of a single member to a cluster with several members.
 func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	cluster, err := e.initialCluster(ctx)
 	if err != nil {

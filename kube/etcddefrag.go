@@ -11,8 +11,8 @@ import (
 )
 
 // snapshotGuard rejects a defragmentation while a snapshot is being sent. Otherwise, etcd would
-// wait until the snapshot has been sent, which can take a long time with a slow client, and would
-// serve no requests during this time.
+// serve no requests until the snapshot has been sent, which can take a long time with a slow
+// client.
 type snapshotGuard struct{ snapshots atomic.Int32 }
 
 // interceptStream counts the snapshots that are being sent. It implements

@@ -101,7 +101,8 @@ func (x *flexExpansion) enqueue(object any) {
 }
 
 // run expands volumes until ctx is done. Each active claim has its own goroutine, so a hanging
-// driver delays only its own volumes. The driver's settings limit its concurrent calls.
+// driver delays only its own volumes. The driver's settings limit the number of concurrent calls to
+// the driver.
 func (x *flexExpansion) run(ctx context.Context) {
 	x.events.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: x.client.CoreV1().Events("")})
 	defer x.events.Shutdown()

@@ -177,8 +177,8 @@ func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 	return errors.Join(p.each(ctx, cluster, "", remove(cluster)), p.each(ctx, local, "", remove(local)))
 }
 
-// removeFrom removes a name from the field named by list in all objects of a cluster-scoped
-// resource.
+// removeFrom removes a name from all objects of a cluster-scoped resource. list is the field that
+// contains the names.
 func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		names, _, _ := unstructured.NestedStringSlice(object.Object, list)

@@ -27,8 +27,8 @@ const (
 )
 
 // Transport sends HTTP requests over a dialer's connections. It uses the proxies that the
-// environment variables specify. It rejects a request through a proxy if the policy does not allow
-// the server's address.
+// environment variables specify. It returns an error for a request through a proxy if the policy
+// does not allow the server's address.
 //
 // Transport uses only HTTP/1.1, so that a server cannot make it buffer more of a response than was
 // read.

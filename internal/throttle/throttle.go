@@ -48,7 +48,7 @@ const (
 // users or from other addresses do not count.
 //
 // Servers that check the same passwords share the attempts. Each server permits its share, so a
-// client that uses all servers is not faster than with a single server.
+// client that uses all servers is not faster than a client that uses a single server.
 type Throttle struct {
 	// Servers returns the number of servers that check the same passwords. If it is nil, the number
 	// is 1.

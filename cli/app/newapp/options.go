@@ -22,8 +22,8 @@ type BuildOptions struct {
 	NoOutput bool
 	// ToImage makes the default output an image in a registry instead of an image stream tag.
 	ToImage bool
-	// PushSecret and SourceSecret are the names of the secrets with the credentials for the output
-	// registry and for the Git repository.
+	// PushSecret and SourceSecret are names of secrets. The secrets contain the credentials for the
+	// output registry and for the Git repository.
 	PushSecret, SourceSecret string
 	// Secrets and ConfigMaps specify the secrets and config maps that are copied into the source.
 	Secrets    []buildv1.SecretBuildSource
