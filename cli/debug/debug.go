@@ -123,7 +123,8 @@ func (d *debugging) addFlags(command *cobra.Command) {
 }
 
 // read parses the flags and arguments. The arguments contain object names, environment variables
-// and the debug command. read stores the variables and the command, and returns the names.
+// and the debug command. read stores the variables and the command, derives terminal and input from
+// the flags, and returns the names.
 func (d *debugging) read(command *cobra.Command, args []string) (names []string, err error) {
 	if at := command.ArgsLenAtDash(); at >= 0 {
 		args, d.command = args[:at], args[at:]

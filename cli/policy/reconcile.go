@@ -232,8 +232,8 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 }
 
 // keepAdditions copies the current binding's additional labels, annotations and, if r.additive is
-// set, subjects to the default binding. A current binding to another role is replaced as a whole,
-// because a binding's role is immutable.
+// set, subjects to the default binding. A current binding to another role is replaced by the
+// result, because a binding's role is immutable.
 func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
 	if !r.additive {
