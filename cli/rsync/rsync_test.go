@@ -26,8 +26,8 @@ func container(directory string) inContainer {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			// Use a pipe, so that, as on the server, the end of the command does not wait for input that
-			// no process reads.
+			// Use a pipe, so that, as on the server, the end of the command does not wait for input
+			// that no process reads.
 			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err

@@ -70,8 +70,8 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a request from a joined host's kubelet if the request sets a field to a value that
-// the host may not use, for example another host's address.
+// Validate rejects a request from a joined host's kubelet if the request sets a field to a value
+// that the host may not use, for example another host's address.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
 	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
