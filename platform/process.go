@@ -38,8 +38,8 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 		return err
 	}
 	if name == ControlPlane {
-		if err := h.versionFile().Check(kube.Version()); err != nil {
-			return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)
+		if err := h.CheckVersion(); err != nil {
+			return err
 		}
 		h.saveBeforeUpgrade(ctx)
 		if err := h.connect(); err != nil {
@@ -70,6 +70,15 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 		return supervisor.Reexec()
 	}
 	return err
+}
+
+// CheckVersion returns an error with the upgrade path if this program must not use the host's data,
+// because the data is of another version of Kubernetes.
+func (h *Host) CheckVersion() error {
+	if err := h.versionFile().Check(kube.Version()); err != nil {
+		return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)
+	}
+	return nil
 }
 
 // featureGates returns the feature gates for a process. They must be set before the components are

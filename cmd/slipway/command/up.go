@@ -73,7 +73,7 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	case !errors.Is(err, errNotRunning):
 		return err
 	}
-	if err := h.CheckMember(); err != nil {
+	if err := errors.Join(h.CheckMember(), h.CheckVersion()); err != nil {
 		return err
 	}
 	if err := h.Preflight(ctx, out); err != nil {

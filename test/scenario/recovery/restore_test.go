@@ -254,7 +254,6 @@ func refuseJump(t *testing.T, c *kit.Cluster) {
 	if output := c.UpFails(); !strings.Contains(output, "upgrade to a program with Kubernetes 1.31 first") {
 		t.Errorf("an upgrade that skips versions prints:\n%s", output)
 	}
-	c.MustSlipway("down") // the failed command does not wait for the end of the supervisor
 	if err := os.WriteFile(path, recorded, 0o600); err != nil {
 		t.Fatal(err)
 	}
