@@ -166,7 +166,7 @@ func (h *Host) networkFeatures() []apiserver.Feature {
 // clusterNetworks returns the IPv4 pod and service networks.
 func (h *Host) clusterNetworks() policy.Networks {
 	pods, _ := h.Master.ClusterNetwork()
-	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
+	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
 }
 
 // secondNetworks returns the IPv6 pod and service networks, if any.
@@ -175,7 +175,7 @@ func (h *Host) secondNetworks() policy.Networks {
 	if !networks.Enabled() {
 		return policy.Networks{}
 	}
-	return policy.Networks{Pods: networks.IPv6, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice}
+	return policy.Networks{Pods: networks.IPv6, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
 }
 
 // PodNetwork returns the network namespace of a pod on this host.

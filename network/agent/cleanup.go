@@ -46,7 +46,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 			}
 		}
 	}
-	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), removeExitRule(), egressip.Release()}
+	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), egressip.RemoveRule(), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}

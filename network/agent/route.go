@@ -83,48 +83,17 @@ func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	return routes, nil
 }
 
-// exitTable is the routing table for packets that leave the cluster through another host.
-// exitPriority is the priority of the rule that selects the table.
-const (
-	exitTable    = 8383
-	exitPriority = 83
-)
-
-// exitRule returns the rule for packets that carry the mark of package egressip.
-func exitRule() *netlink.Rule {
-	rule := netlink.NewRule()
-	rule.Family, rule.Priority, rule.Table = netlink.FAMILY_V4, exitPriority, exitTable
-	mask := egressip.MarkMask
-	rule.Mark, rule.Mask = egressip.MarkRemote, &mask
-	return rule
-}
-
 // ensureExitRoute routes packets that leave the cluster through another host to the VXLAN device.
+// Package policy adds the rule that selects the route's table.
 func ensureExitRoute(device netlink.Link) error {
 	route := &netlink.Route{
-		Table: exitTable, LinkIndex: device.Attrs().Index, Gw: vxlan.NextHop().AsSlice(), Flags: int(netlink.FLAG_ONLINK), Protocol: routeProtocol,
+		Table: egressip.Table, LinkIndex: device.Attrs().Index, Gw: vxlan.NextHop().AsSlice(), Flags: int(netlink.FLAG_ONLINK), Protocol: routeProtocol,
 		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)},
 	}
 	if err := netlink.RouteReplace(route); err != nil {
 		return fmt.Errorf("set route to the outside through device %q: %w", device.Attrs().Name, err)
 	}
-	if err := netlink.RuleAdd(exitRule()); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("add rule of routes to the outside: %w", err)
-	}
 	return nil
-}
-
-// removeExitRule removes the rule. The kernel removes the route with its device.
-func removeExitRule() error {
-	for {
-		err := netlink.RuleDel(exitRule())
-		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("remove rule of routes to the outside: %w", err)
-		}
-	}
 }
 
 // removeRoutes removes the routes to the pods of other hosts.

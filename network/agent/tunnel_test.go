@@ -108,7 +108,7 @@ func TestTransportsReachOtherHosts(t *testing.T) {
 				t.Errorf("MTU of pods, want %s: %s", want.mtu, link)
 			}
 			rules := output(t, "nft", "list", "table", "ip", "slipway")
-			if guarded := strings.Contains(rules, `iifname "slipway0" udp dport 4789 counter`); guarded != (transport != TransportHostGateway) {
+			if guarded := strings.Contains(rules, `udp dport 4789 iifname "slipway0" counter`); guarded != (transport != TransportHostGateway) {
 				t.Errorf("rules about the VXLAN port:\n%s", rules)
 			}
 		})

@@ -44,7 +44,8 @@ func (d receivers) match(rule, protocol string) string {
 }
 
 // write replaces the table of an IP family. The new table intercepts packets to the given
-// destinations.
+// destinations. Without destinations, the table has no chains, because each chain costs every packet
+// on the host time.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
 	nft, err := open(d.family, name)
 	if err != nil {
@@ -58,10 +59,12 @@ func write(ctx context.Context, name string, d receivers, places map[destination
 		tx.Add(&knftables.Set{Name: protocol + "-addresses", Type: d.family.Type() + " . inet_service"})
 		tx.Add(&knftables.Set{Name: protocol + "-node-ports", Type: "inet_service"})
 	}
+	isEmpty := true
 	for dest, tgt := range places {
 		if tgt.family != d.family {
 			continue
 		}
+		isEmpty = false
 		port := strconv.Itoa(int(dest.Port()))
 		element := &knftables.Element{Set: strings.ToLower(string(dest.protocol)) + "-addresses", Key: []string{dest.Addr().String(), port}}
 		if dest.Addr().IsUnspecified() {
@@ -69,7 +72,9 @@ func write(ctx context.Context, name string, d receivers, places map[destination
 		}
 		tx.Add(element)
 	}
-	addChains(tx, d)
+	if !isEmpty {
+		addChains(tx, d)
+	}
 	if err := nft.Run(ctx, tx); err != nil {
 		return fmt.Errorf("write nftables table %q: %w", name, err)
 	}

@@ -118,7 +118,14 @@ func addSets(tx *knftables.Transaction, n Network) {
 	}
 }
 
+// formerChains are the chains of earlier versions.
+var formerChains = []string{"redirects", "connections", "dns-queries", "flows", "vxlan-input", "vxlan-forward", "vxlan-output"}
+
 func addChains(tx *knftables.Transaction, n Network) {
+	for _, name := range formerChains {
+		tx.Add(&knftables.Chain{Name: name})
+		tx.Delete(&knftables.Chain{Name: name})
+	}
 	chain := func(c knftables.Chain, rules ...string) {
 		tx.Add(&c)
 		tx.Flush(&c)
@@ -165,33 +172,35 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority), guard...)
 	// Pods on one host communicate through the host's routing, in and out of one device. Without
 	// this rule, the kernel would send redirects, and the pods would bypass conntrack.
-	chain(base("redirects", knftables.FilterType, knftables.OutputHook, knftables.FilterPriority),
-		fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()),
-	)
-	// Each connection to a host port uses platform memory that no pod's limit accounts for. Closed
-	// connections do not count.
-	chain(base("connections", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
-		fmt.Sprintf("iifname %q meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", n.Bridge, clientsSet, ip, maxConnections))
-	var queries []string
-	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == family {
-		queries = []string{fmt.Sprintf("iifname %q %[2]s daddr %[3]s udp dport 53 add @%[4]s { %[2]s saddr limit rate over %[5]d/second burst %[6]d packets } counter drop",
-			n.Bridge, ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst)}
-	}
-	chain(base("dns-queries", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), queries...)
+	chain(base("output-guard", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
+		append(n.vxlan("oifname != %q udp dport %d notrack"), fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()))...)
+	chain(base("input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), n.inputRules()...)
 	// This chain runs before addresses are translated. Only the first packet of a connection
-	// counts.
-	chain(base("flows", knftables.FilterType, knftables.PreroutingHook, "-150"),
-		fmt.Sprintf("iifname %[1]q ct state new ct status & confirmed == 0 add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
+	// counts, and the kernel calls chains for address translation for no other packet.
+	chain(base("new-connections", knftables.NATType, knftables.PreroutingHook, "-150"),
+		fmt.Sprintf("iifname %[1]q ct state new add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
+	chain(base("forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority),
+		n.vxlan("udp dport %[2]d iifname %[1]q counter drop", "udp dport %[2]d oifname %[1]q counter drop")...)
+}
+
+// inputRules returns the rules for packets from pods to this host.
+func (n Network) inputRules() []string {
+	ip := n.family().Header()
+	rules := []string{
+		fmt.Sprintf("iifname != %q accept", n.Bridge),
+		// Each connection to a host port uses memory of the platform that no pod's limit accounts
+		// for. Closed connections do not count.
+		fmt.Sprintf("meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", clientsSet, ip, maxConnections),
+	}
+	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == n.family() {
+		rules = append(rules, fmt.Sprintf("%[1]s daddr %[2]s udp dport 53 add @%[3]s { %[1]s saddr limit rate over %[4]d/second burst %[5]d packets } counter drop",
+			ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst))
+	}
 	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods:
 	// outside of the cluster network, its packets have this host's address. Service addresses are
-	// translated before these hooks.
-	chain(base("vxlan-input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority),
-		n.vxlan("iifname %q udp dport %d counter drop")...)
-	chain(base("vxlan-forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority),
-		n.vxlan("iifname %q udp dport %d counter drop", "oifname %q udp dport %d counter drop")...)
-	chain(base("vxlan-output", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
-		n.vxlan("oifname != %q udp dport %d notrack")...)
+	// translated before this hook and the forward hook.
+	return append(rules, n.vxlan("udp dport %[2]d counter drop")...)
 }
 
 // vxlan returns rules for the VXLAN port. The arguments of each format are the bridge and the port.

@@ -164,7 +164,7 @@ func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 		for _, policy := range policies {
 			rules = append(rules, "jump "+policy)
 		}
-		c.result.chains[name] = chain{rules: append(rules, "counter drop")}
+		c.result.chains[name] = chain{rules: append(rules, "counter drop"), exempt: true}
 	}
 	c.result.pods[d][address] = name
 	c.result.sets[selfSet].elements[address.String()+" . "+address.String()] = true

@@ -164,8 +164,14 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 	}
 }
 
-// hold assigns this host's egress addresses to its device.
+// hold assigns this host's egress addresses to its device, and makes the host route packets to the
+// hosts of other egress addresses.
 func (s *enforcement) hold(exits map[string]egressip.Exit) error {
+	if len(exits) > 0 {
+		if err := egressip.EnsureRule(); err != nil {
+			return err
+		}
+	}
 	object, exists, err := s.objects.hostSubnets.GetStore().GetByKey(s.NodeName)
 	if err != nil || !exists {
 		return nil //nolint:nilerr // the control plane has not created it yet

@@ -37,6 +37,8 @@ type set struct {
 type chain struct {
 	comment string
 	rules   []string
+	// exempt means that replies, and packets of a pod to itself, do not pass the rules.
+	exempt bool
 }
 
 // direction is the direction of connections, from the isolated pod's point of view. External
@@ -134,7 +136,7 @@ func elementsOf(addresses []netip.Addr) map[string]bool {
 
 // equal reports whether two chains have the same rules.
 func (c chain) equal(other chain) bool {
-	return c.comment == other.comment && slices.Equal(c.rules, other.rules)
+	return c.comment == other.comment && c.exempt == other.exempt && slices.Equal(c.rules, other.rules)
 }
 
 // sortedKeys returns a map's keys in sorted order, so that transactions are reproducible.

@@ -27,6 +27,8 @@ type Networks struct {
 	Pods, Services netip.Prefix
 	// Tunnel is the name of the device through which other hosts are reached.
 	Tunnel string
+	// Bridge is the name of the device that leads to this node's pods; optional.
+	Bridge string
 }
 
 // family returns the IP family of the networks.
@@ -45,9 +47,9 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	tx := t.nft.NewTransaction()
 	if t.current == nil || t.current.multitenant != desired.multitenant || t.current.exits != desired.exits {
 		create(tx, t.networks, desired)
-		update(tx, newRuleset(t.networks.family()), desired)
+		update(tx, t.networks, nil, desired)
 	} else {
-		update(tx, t.current, desired)
+		update(tx, t.networks, t.current, desired)
 	}
 	if tx.NumOperations() == 0 {
 		return nil
@@ -60,20 +62,24 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	return nil
 }
 
-// check discards the recorded content of the table if another program has removed the table, so
-// that the next apply creates the table again.
+// check discards the recorded content of the table if another program has removed the table or its
+// chains, so that the next apply creates the table again.
 func (t *table) check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
-	if err != nil && !knftables.IsNotFound(err) {
+	if knftables.IsNotFound(err) {
+		t.current = nil
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("list nftables chains of network policies: %w", err)
 	}
-	current := t.current
-	if current == nil {
-		current = newRuleset(t.networks.family())
+	if t.current == nil {
+		return nil
 	}
-	for _, chain := range baseChains(t.networks, current) {
+	for _, chain := range baseChains(t.networks, t.current) {
 		if !slices.Contains(chains, chain.name) {
 			t.current = nil
+			return nil
 		}
 	}
 	return nil
@@ -138,7 +144,15 @@ type baseChain struct {
 // also ends connections.
 const replies = "ct state established,related ct direction reply accept"
 
-// baseChains returns the chains at the hooks.
+// self matches the packets of an isolated pod to itself.
+func self(n Networks) string {
+	ip := n.family().Header()
+	return ip + " saddr . " + ip + " daddr @" + selfSet + " accept"
+}
+
+// baseChains returns the chains at the hooks. Each chain costs every packet on the node time, so a
+// chain exists only while a pod on the node needs it, and looks up the pod first: a packet of other
+// pods passes one lookup.
 //
 // The forward hook sees packets after service addresses are translated to pods, and before source
 // addresses are translated. It does not see packets between a pod and its node, which network
@@ -147,18 +161,26 @@ const replies = "ct state established,related ct direction reply accept"
 func baseChains(n Networks, r *ruleset) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	pod := func(d direction) string { return d.own(family) + " vmap @" + d.podMap() }
-	self := ip + " saddr . " + ip + " daddr @" + selfSet + " accept"
-	chains := []baseChain{
-		{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
-			replies, ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept",
-			"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept", pod(external),
-		}},
-		{name: egress.String(), hook: knftables.ForwardHook, priority: "-2", rules: []string{replies, self, pod(egress)}},
-		{name: ingress.String(), hook: knftables.ForwardHook, priority: "-1", rules: []string{replies, self, pod(ingress)}},
-		{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{
-			replies, "meta l4proto { tcp, udp } th dport 53 accept",
-			"ct status dnat ct original " + ip + " daddr " + n.Services.String() + " accept", pod(external),
-		}},
+	// The kernel must know the direction of connections that are older than their policies. It calls
+	// chains for address translation only for the first packet of a connection.
+	chains := []baseChain{{name: "track", kind: knftables.NATType, hook: knftables.PreroutingHook, priority: "-149", rules: []string{"ct state new accept"}}}
+	if len(r.pods[external]) > 0 {
+		chains = append(chains,
+			baseChain{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
+				ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept", replies,
+				"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept", pod(external),
+			}},
+			baseChain{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{
+				replies, "meta l4proto { tcp, udp } th dport 53 accept",
+				"ct status dnat ct original " + ip + " daddr " + n.Services.String() + " accept", pod(external),
+			}},
+		)
+	}
+	if len(r.pods[egress]) > 0 {
+		chains = append(chains, baseChain{name: egress.String(), hook: knftables.ForwardHook, priority: "-2", rules: []string{pod(egress)}})
+	}
+	if len(r.pods[ingress]) > 0 {
+		chains = append(chains, baseChain{name: ingress.String(), hook: knftables.ForwardHook, priority: "-1", rules: []string{pod(ingress)}})
 	}
 	if r.multitenant {
 		chains = append(chains, tenantChains(n)...)
@@ -169,8 +191,7 @@ func baseChains(n Networks, r *ruleset) []baseChain {
 	return chains
 }
 
-// create replaces the table. The new table contains only the ruleset's base chains and the objects
-// that these chains refer to.
+// create replaces the table. The new table contains only the objects that base chains refer to.
 func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	tx.Add(&knftables.Table{})
 	tx.Delete(&knftables.Table{})
@@ -183,6 +204,10 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	if desired.multitenant {
 		tx.Add(&knftables.Set{Name: localSet, Type: family.Type()})
 		tx.Add(&knftables.Set{Name: hostSet, Type: family.Type(), Flags: []knftables.SetFlag{knftables.IntervalFlag}})
+		tx.Add(&knftables.Chain{Name: otherChain})
+		for _, rule := range otherRules(n) {
+			tx.Add(&knftables.Rule{Chain: otherChain, Rule: rule})
+		}
 	}
 	if desired.exits {
 		sets := exitSets(family)
@@ -193,19 +218,19 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 	for _, d := range desired.directions() {
 		tx.Add(&knftables.Map{Name: d.podMap(), Type: family.Type() + " : verdict"})
 	}
-	for _, chain := range baseChains(n, desired) {
-		tx.Add(&knftables.Chain{
-			Name: chain.name, Type: knftables.PtrTo(cmp.Or(chain.kind, knftables.FilterType)), Hook: &chain.hook, Priority: &chain.priority,
-		})
-		for _, rule := range chain.rules {
-			tx.Add(&knftables.Rule{Chain: chain.name, Rule: rule})
-		}
-	}
 }
 
 // update changes the content of the table from one ruleset to another. It creates objects before
 // rules refer to them, and deletes objects when no rule refers to them anymore.
-func update(tx *knftables.Transaction, from, to *ruleset) {
+//
+// from is nil if the table is new.
+func update(tx *knftables.Transaction, n Networks, from, to *ruleset) {
+	var present []baseChain
+	if from == nil {
+		from = newRuleset(n.family())
+	} else {
+		present = baseChains(n, from)
+	}
 	updateSets(tx, from, to)
 	for _, name := range sortedKeys(to.chains) {
 		if _, exists := from.chains[name]; !exists {
@@ -217,12 +242,41 @@ func update(tx *knftables.Transaction, from, to *ruleset) {
 			continue
 		}
 		tx.Flush(&knftables.Chain{Name: name})
-		for _, rule := range to.chains[name].rules {
+		var exemptions []string
+		if to.chains[name].exempt {
+			exemptions = []string{replies, self(n)}
+		}
+		for _, rule := range slices.Concat(exemptions, to.chains[name].rules) {
 			tx.Add(&knftables.Rule{Chain: name, Rule: rule})
 		}
 	}
 	updatePods(tx, from, to)
+	updateBaseChains(tx, present, baseChains(n, to))
 	removeUnused(tx, from, to)
+}
+
+// updateBaseChains adds and deletes base chains. A base chain's rules never change.
+func updateBaseChains(tx *knftables.Transaction, from, to []baseChain) {
+	contains := func(chains []baseChain, name string) bool {
+		return slices.ContainsFunc(chains, func(c baseChain) bool { return c.name == name })
+	}
+	for _, chain := range to {
+		if contains(from, chain.name) {
+			continue
+		}
+		tx.Add(&knftables.Chain{
+			Name: chain.name, Type: knftables.PtrTo(cmp.Or(chain.kind, knftables.FilterType)), Hook: &chain.hook, Priority: &chain.priority,
+		})
+		for _, rule := range chain.rules {
+			tx.Add(&knftables.Rule{Chain: chain.name, Rule: rule})
+		}
+	}
+	for _, chain := range from {
+		if !contains(to, chain.name) {
+			tx.Flush(&knftables.Chain{Name: chain.name})
+			tx.Delete(&knftables.Chain{Name: chain.name})
+		}
+	}
 }
 
 func updateSets(tx *knftables.Transaction, from, to *ruleset) {

@@ -23,6 +23,9 @@ const (
 	hostSet = "network-hosts"
 )
 
+// otherChain is the chain for packets whose pods are not in the same network.
+const otherChain = "network-others"
+
 // networkSet returns the name of the set that contains all pods in a network, on all nodes.
 func networkSet(id uint32) string { return fmt.Sprintf("network-%d", id) }
 
@@ -86,8 +89,10 @@ func (c *compiler) network(id uint32) {
 	for _, d := range []direction{source, target} {
 		rules := []string{"accept"}
 		if id != networkplugin.GlobalID {
+			peer := d.peer(c.family)
 			rules = []string{
-				d.peer(c.family) + " @" + name + " accept", d.peer(c.family) + " @" + networkSet(networkplugin.GlobalID) + " accept", "counter drop",
+				peer + " @" + name + " accept", peer + " @" + networkSet(networkplugin.GlobalID) + " accept",
+				"goto " + otherChain,
 			}
 		}
 		c.result.chains[networkChain(d, id)] = chain{rules: rules}
@@ -101,19 +106,30 @@ func (c *compiler) network(id uint32) {
 // pod network. A host that is not a node has a subnet in the pod network. Package vxlan checks the
 // network IDs of packets from such hosts.
 //
-// A packet that has the address of one of this node's pods as its source must arrive through that
-// pod's device, so that other machines cannot send with the addresses of this node's pods.
+// A packet that has the address of one of this node's pods as its source must arrive through the
+// device that leads to that pod, so that other machines cannot send with the addresses of this
+// node's pods. On the bridge, package spoofcheck checks the source.
 func tenantChains(n Networks) []baseChain {
-	family, ip := n.family(), n.family().Header()
+	family, ip, notBridge := n.family(), n.family().Header(), ""
+	if n.Bridge != "" {
+		notBridge = fmt.Sprintf("iifname != %q ", n.Bridge)
+	}
 	return []baseChain{
 		{name: "origin", hook: knftables.PreroutingHook, priority: "-301", rules: []string{
-			ip + " saddr @" + localSet + " fib saddr . iif oif missing counter drop",
+			notBridge + ip + " saddr @" + localSet + " fib saddr . iif oif missing counter drop",
 		}},
 		{name: "network", hook: knftables.ForwardHook, priority: "-4", rules: []string{
-			ip + " saddr != " + n.Pods.String() + " accept", ip + " daddr != " + n.Pods.String() + " accept",
-			ip + " saddr @" + hostSet + " accept", ip + " daddr @" + hostSet + " accept",
-			source.own(family) + " vmap @" + source.podMap(), target.own(family) + " vmap @" + target.podMap(), "counter drop",
+			source.own(family) + " vmap @" + source.podMap(), target.own(family) + " vmap @" + target.podMap(), "goto " + otherChain,
 		}},
+	}
+}
+
+// otherRules returns the rules for packets whose pods are not in the same network.
+func otherRules(n Networks) []string {
+	ip := n.family().Header()
+	return []string{
+		ip + " saddr != " + n.Pods.String() + " accept", ip + " daddr != " + n.Pods.String() + " accept",
+		ip + " saddr @" + hostSet + " accept", ip + " daddr @" + hostSet + " accept", "counter drop",
 	}
 }
 

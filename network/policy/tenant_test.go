@@ -29,11 +29,11 @@ func TestCompileNetworks(t *testing.T) {
 		want    string
 	}{
 		{"isolated", networkplugin.Multitenant, map[string]uint32{"shop": 12, "bank": 13}, "10.128.0.2",
-			"ip daddr " + shopPods + " accept\nip daddr [] accept\ncounter drop"},
+			"ip daddr " + shopPods + " accept\nip daddr [] accept\ngoto network-others"},
 		{"joined", networkplugin.Multitenant, map[string]uint32{"shop": 12, "bank": 12}, "10.128.0.4",
-			"ip daddr [10.128.0.2, 10.128.0.3, 10.128.0.4, 10.129.0.2] accept\nip daddr [] accept\ncounter drop"},
+			"ip daddr [10.128.0.2, 10.128.0.3, 10.128.0.4, 10.129.0.2] accept\nip daddr [] accept\ngoto network-others"},
 		{"beside a global project", networkplugin.Multitenant, map[string]uint32{"shop": 12, "bank": 0}, "10.128.0.2",
-			"ip daddr " + shopPods + " accept\nip daddr " + bankPods + " accept\ncounter drop"},
+			"ip daddr " + shopPods + " accept\nip daddr " + bankPods + " accept\ngoto network-others"},
 		{"global", networkplugin.Multitenant, map[string]uint32{"shop": 0, "bank": 13}, "10.128.0.2", "accept"},
 		{"without a network", networkplugin.Multitenant, map[string]uint32{"bank": 13}, "10.128.0.2", "not isolated"},
 		{"pod of another node", networkplugin.Multitenant, map[string]uint32{"shop": 12}, "10.129.0.2", "not isolated"},

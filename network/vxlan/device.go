@@ -146,7 +146,7 @@ func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
 		"ipv4/conf/" + d.Name + "/proxy_arp":    "1",
-		"ipv4/conf/" + d.Name + "/rp_filter":    "2",
+		"ipv4/conf/" + d.Name + "/rp_filter":    looseFilter(),
 		"ipv4/neigh/" + d.Name + "/proxy_delay": "0",
 	} {
 		path := filepath.Join("/proc/sys/net", name)
@@ -158,6 +158,18 @@ func (d Device) setSysctls() error {
 		}
 	}
 	return cni.SetIPv6(d.Name, d.SecondSubnet.IsValid())
+}
+
+// looseFilter returns the weakest rp_filter of a device with which the kernel accepts packets whose
+// responses take another path. The kernel uses the greater one of the values of the device and of
+// all devices. 0 saves a route lookup for each packet.
+func looseFilter() string {
+	const off, loose = "0", "2"
+	all, err := os.ReadFile("/proc/sys/net/ipv4/conf/all/rp_filter")
+	if err == nil && string(bytes.TrimSpace(all)) == off {
+		return off
+	}
+	return loose
 }
 
 // setNeighbors sets the MAC addresses of other nodes, which derive their MAC addresses as this node
