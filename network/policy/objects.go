@@ -23,6 +23,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
@@ -193,8 +194,10 @@ func trimPod(p *corev1.Pod) *corev1.Pod {
 	if len(p.Status.PodIPs) > 1 {
 		small.Status.PodIPs = p.Status.PodIPs
 	}
-	if hash, static := p.Annotations[corev1.MirrorPodAnnotationKey]; static {
-		small.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: hash}
+	for _, name := range []string{corev1.MirrorPodAnnotationKey, podbandwidth.Ingress, podbandwidth.Egress} {
+		if value, exists := p.Annotations[name]; exists {
+			metav1.SetMetaDataAnnotation(&small.ObjectMeta, name, value)
+		}
 	}
 	for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
 		if len(container.Ports) > 0 {

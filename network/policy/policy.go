@@ -49,6 +49,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -60,6 +61,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/multicast"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
@@ -214,7 +216,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 		case <-lost:
 		case <-retry:
 		case <-ticker.C:
-			err = errors.Join(s.each(func(t *table) error { return t.check(ctx) }), s.delivery.Check(ctx))
+			err = errors.Join(s.each(func(t *table) error { return t.check(ctx) }), s.delivery.Check(ctx), s.Tunnel.Age())
 		}
 		waiting = append(waiting, drain(s.Names.requests)...)
 		write := s.syncNames
@@ -293,31 +295,52 @@ func (s *enforcement) sync(ctx context.Context) error {
 		return fmt.Errorf("set network IDs of VXLAN: %w", err)
 	}
 	held := s.hold(exits)
-	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
-		s.Names.set(nil)
-		s.reporter.report(nil, nil, nil, nil)
-		return s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) })
-	}
 	local, err := cni.ListPods(s.LeaseDir)
 	if err != nil {
 		return err
+	}
+	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
+		s.Names.set(nil)
+		s.reporter.report(nil, nil, nil, nil)
+		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
+			return err
+		}
+		return s.connect(s.direct(local, newRuleset(ipfamily.IPv4)))
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
 	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
 	s.Names.set(snapshot.firewallNames())
 	snapshot.names = s.Names.addresses()
 	var closed []string
+	var direct map[netip.Addr]vxlan.Local
 	err = s.each(func(t *table) error {
 		rules := compile(snapshot.of(t.networks.family()))
 		closed = append(closed, rules.closed...)
+		if t.networks.family() == ipfamily.IPv4 {
+			direct = s.direct(local, rules)
+			if err := s.Tunnel.Restrict(direct); err != nil {
+				return fmt.Errorf("restrict direct connections: %w", err)
+			}
+		}
 		return t.apply(ctx, rules)
 	})
 	if err != nil {
 		return err
 	}
+	if err := s.connect(direct); err != nil {
+		return err
+	}
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
+	return nil
+}
+
+// connect makes pods have direct connections.
+func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) error {
+	if err := s.Tunnel.Connect(pods); err != nil {
+		return fmt.Errorf("set up direct connections: %w", err)
+	}
 	return nil
 }
 

@@ -139,9 +139,9 @@ func (p Pod) redirect(link, queue netlink.Link) error {
 		return fmt.Errorf("add classifier: %w", err)
 	}
 	for i, selector := range selectors {
-		attributes := netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: 1, Protocol: unix.ETH_P_IP}
+		attributes := netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: netlink.HANDLE_MIN_INGRESS, Priority: firstPriority, Protocol: unix.ETH_P_IP}
 		if i > 0 {
-			attributes.Priority, attributes.Protocol = 2, unix.ETH_P_IPV6
+			attributes.Priority, attributes.Protocol = firstPriority+1, unix.ETH_P_IPV6
 		}
 		if err := netlink.FilterAdd(&netlink.U32{FilterAttrs: attributes, Sel: selector, RedirIndex: queue.Attrs().Index}); err != nil {
 			return fmt.Errorf("add filter: %w", err)
@@ -198,12 +198,25 @@ func redirects(link, queue netlink.Link) (count int, err error) {
 	return count, nil
 }
 
+// firstPriority is the priority of the first filter. The filter of package vxlan precedes it.
+const firstPriority = 2
+
+// removeFilter removes the filters. The classifier remains, because it can have other filters.
 func removeFilter(link netlink.Link) error {
-	err := netlink.QdiscDel(&netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{
-		LinkIndex: link.Attrs().Index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT,
-	}})
-	if err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOENT) { // it has none
-		return fmt.Errorf("remove filter: %w", err)
+	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		return nil // it has no classifier
+	}
+	if err != nil {
+		return fmt.Errorf("list filters: %w", err)
+	}
+	for _, f := range filters {
+		if u32, ok := f.(*netlink.U32); !ok || u32.RedirIndex == 0 {
+			continue
+		}
+		if err := netlink.FilterDel(f); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("remove filter: %w", err)
+		}
 	}
 	return nil
 }

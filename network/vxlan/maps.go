@@ -45,16 +45,28 @@ const (
 	// settingsReplicas is the offset of the field that contains the number of hosts that receive
 	// multicast packets.
 	settingsReplicas = settingsFlags + 4
-	settingsSize     = settingsReplicas + 8 // a multiple of 8
+	// settingsDevice is the offset of the index of the device, or 0 before it exists.
+	settingsDevice = settingsReplicas + 4
+	settingsSize   = settingsDevice + 4 // a multiple of 8
 
-	peerAddress, peerFlags, peerVNI = 0, 4, 8
+	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order. It
+	// is 0 for IPv6 subnets and for hosts that are not nodes.
+	peerAddress, peerFlags, peerVNI, peerGateway = 0, 4, 8, 12
 
-	peerSize = 12
+	peerSize = 16
 )
 
 // maxEntries is the maximum number of pods on a node, and of other hosts. The maps use memory only
 // for existing entries.
 const maxEntries = 1 << 16
+
+// maxFlows is the maximum number of recorded connections. If there are more, new connections take
+// the path through the kernel's network stack.
+const maxFlows = 1 << 17
+
+// maxPairs is the maximum number of pods and ports between which connections through services are
+// recorded.
+const maxPairs = 1 << 12
 
 // kernelMaps contains the programs' maps.
 type kernelMaps struct {
@@ -65,12 +77,18 @@ type kernelMaps struct {
 	exits, gates, owners *ebpf.Map
 	// replicas contains the hosts that receive multicast packets, by number.
 	replicas *ebpf.Map
+	// locals contains the pods on this node that have direct connections, flows the connections, and
+	// pairs the times at which pods opened connections through services. See Local.
+	locals, flows, pairs *ebpf.Map
 }
 
-// programs contains the two programs, and the content of their maps.
+// programs contains the programs, and the content of their maps.
 type programs struct {
 	kernelMaps
-	egress, ingress *ebpf.Program
+	egress, ingress *ebpf.Program // of the device
+	pod             *ebpf.Program // of pods' devices
+	localsOf        map[netip.Addr]attachedLocal
+	deviceIndex     int // of the VXLAN device; 0 before it exists
 	peersOf         map[netip.Prefix]Peer
 	podsOf          map[netip.Addr]uint32
 	exitsOf         map[netip.Addr]Exit
@@ -79,8 +97,9 @@ type programs struct {
 	replicaCount    uint32
 }
 
-// load creates the maps and loads the programs.
-func load() (*programs, error) {
+// load creates the maps and loads the programs. It continues to use the maps of connections from a
+// device with the given name.
+func load(device string) (*programs, error) {
 	// Kernels before 5.11 count maps as locked memory.
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
@@ -89,7 +108,7 @@ func load() (*programs, error) {
 		peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{},
 		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
 	}
-	if err := errors.Join(p.createMaps(), p.loadPrograms()); err != nil {
+	if err := errors.Join(p.createMaps(), p.adopt(device), p.loadPrograms()); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -110,6 +129,9 @@ func (p *programs) createMaps() error {
 		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
+		{&p.locals, ebpf.MapSpec{Name: "locals", Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
+		{&p.pairs, ebpf.MapSpec{Name: "pairs", Type: ebpf.LRUHash, KeySize: flowSize, ValueSize: 8, MaxEntries: maxPairs}},
 	} {
 		created, err := ebpf.NewMap(&m.spec)
 		if err != nil {
@@ -132,6 +154,7 @@ func (p *programs) loadPrograms() error {
 	}{
 		{&p.egress, ebpf.ProgramSpec{Name: "vxlan_egress", Instructions: egressProgram(&p.kernelMaps)}},
 		{&p.ingress, ebpf.ProgramSpec{Name: "vxlan_ingress", Instructions: ingressProgram(&p.kernelMaps)}},
+		{&p.pod, ebpf.ProgramSpec{Name: "vxlan_pod", Instructions: podProgram(&p.kernelMaps)}},
 	} {
 		program.spec.Type, program.spec.License = ebpf.SchedCLS, "Apache-2.0"
 		loaded, err := ebpf.NewProgram(&program.spec)
@@ -145,7 +168,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas}
+	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs}
 }
 
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
@@ -156,7 +179,7 @@ func (p *programs) close() {
 			_ = m.Close()
 		}
 	}
-	for _, program := range []*ebpf.Program{p.egress, p.ingress} {
+	for _, program := range []*ebpf.Program{p.egress, p.ingress, p.pod} {
 		if program != nil {
 			_ = program.Close()
 		}
@@ -192,6 +215,7 @@ func (p *programs) encodeSettings(d Device, subnet, cluster netip.Prefix, flags 
 	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
 	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
 	binary.NativeEndian.PutUint32(value[settingsReplicas:], p.replicaCount)
+	binary.NativeEndian.PutUint32(value[settingsDevice:], uint32(p.deviceIndex))
 	return value
 }
 
@@ -207,12 +231,25 @@ func length(network netip.Prefix) int {
 }
 
 func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
-	return set(p.peers, p.peersOf, peers, func(subnet netip.Prefix) any {
+	return set(p.peers, p.peersOf, withGateways(peers), func(subnet netip.Prefix) any {
 		key := binary.NativeEndian.AppendUint32(nil, uint32(length(subnet)))
 		return append(key, encodeAddress(subnet.Masked().Addr())...)
 	}, func(peer Peer) any {
 		return peer.encode()
 	})
+}
+
+// withGateways adds the nodes' addresses in their IPv4 subnets.
+func withGateways(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
+	result := maps.Clone(peers)
+	for subnet, peer := range result {
+		peer.Gateway = netip.Addr{}
+		if !peer.External && subnet.Addr().Is4() {
+			peer.Gateway = gateway(subnet)
+		}
+		result[subnet] = peer
+	}
+	return result
 }
 
 func (p Peer) encode() []byte {
@@ -221,6 +258,9 @@ func (p Peer) encode() []byte {
 	if p.FixedVNI {
 		binary.NativeEndian.PutUint32(value[peerFlags:], 1)
 		binary.NativeEndian.PutUint32(value[peerVNI:], p.VNI)
+	}
+	if p.Gateway.Is4() {
+		copy(value[peerGateway:], p.Gateway.AsSlice())
 	}
 	return value
 }

@@ -54,6 +54,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 		settings(m),
 		isCopy(),
 		isMulticast("copy"),
+		recordStack(m),
 		peerOf(m, stackTarget, "exit"),
 		asm.Instructions{
 			asm.Mov.Reg(asm.R9, asm.R0), // the peer
@@ -166,9 +167,9 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
 			asm.And.Imm(asm.R1, flagIsolate),
-			asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.JEq.Imm(asm.R1, 0, "deliver"),
 			asm.LoadMem(asm.R7, asm.RFP, stackTunnelKey+keyVNI, asm.Word),
-			asm.JEq.Imm(asm.R7, 0, "pass"),
+			asm.JEq.Imm(asm.R7, 0, "deliver"),
 		},
 		isNode(stackTarget, "not for the node"),
 		asm.Instructions{
@@ -179,8 +180,8 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.JEq.Imm(asm.R0, 0, "drop"),
 			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
-			asm.JEq.Imm(asm.R1, 0, "pass"),
-			asm.JEq.Reg(asm.R1, asm.R7, "pass"),
+			asm.JEq.Imm(asm.R1, 0, "deliver"),
+			asm.JEq.Reg(asm.R1, asm.R7, "deliver"),
 			asm.Ja.Label("drop"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word).WithSymbol("multicast"),
 			asm.And.Imm(asm.R1, flagMulticast),
@@ -189,6 +190,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		},
 		gate(m),
 		response(m),
+		deliver(m),
 		ending(),
 	)
 }

@@ -24,6 +24,10 @@
 // receiver marks the packets according to their network ID. Only the hosts with egress addresses
 // send the responses.
 //
+// The TCP packets of direct connections between pods (Local) bypass the kernel's network stack on
+// their nodes: a program at a pod's device sends them to this device, and the device's program
+// delivers them to the pod.
+//
 // Each of the other nodes receives a copy of a pod's multicast packet, which package multicast
 // delivers there.
 //
@@ -117,6 +121,7 @@ type Tunnel struct {
 	programs *programs // nil without a device
 	device   Device
 	peers    map[netip.Prefix]Peer
+	locals   map[netip.Addr]Local
 }
 
 // Follow sets the function that returns the current networks, and a callback that is called when
@@ -151,7 +156,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	current := t.programs
 	if current == nil {
 		var err error
-		if current, err = load(); err != nil {
+		if current, err = load(device.Name); err != nil {
 			return fmt.Errorf("set up VXLAN: %w", err)
 		}
 	}
@@ -172,7 +177,24 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	if isNew {
 		t.created()
 	}
+	err = t.locate(current)
+	if err == nil && t.locals != nil { // otherwise, the pods of the previous process remain
+		err = current.setLocals(t.locals)
+	}
+	if err != nil {
+		return fmt.Errorf("set up direct connections: %w", err)
+	}
 	return nil
+}
+
+// locate makes the pods' program use the device.
+func (t *Tunnel) locate(p *programs) error {
+	link, err := find(t.device.Name)
+	if err != nil || link == nil || p.deviceIndex == link.Attrs().Index {
+		return err
+	}
+	p.deviceIndex = link.Attrs().Index
+	return t.refresh(p)
 }
 
 // Remove removes the device with the given name, if it exists.
@@ -183,7 +205,7 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs.close()
 		t.programs = nil
 	}
-	return removeDevice(name)
+	return errors.Join(disconnect(name), removeDevice(name))
 }
 
 // refresh writes the current networks to the programs' maps.

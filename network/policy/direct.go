@@ -1,0 +1,42 @@
+package policy
+
+import (
+	"net/netip"
+
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/internal/podbandwidth"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/vxlan"
+)
+
+// direct returns this node's pods that can have direct connections to pods on other nodes, which
+// bypass the rules (see vxlan.Local).
+//
+// Egress firewalls and egress addresses do not matter, because they apply only to packets to other
+// machines. In multitenant mode, no pod has direct connections: both pods' nodes check a packet's
+// addresses, and only the rules know the networks of all addresses.
+func (s *enforcement) direct(local []cni.Pod, rules *ruleset) map[netip.Addr]vxlan.Local {
+	pods := map[netip.Addr]vxlan.Local{}
+	if s.plugin == networkplugin.Multitenant {
+		return pods
+	}
+	for _, l := range local {
+		p := s.objects.find(l)
+		if p == nil || !l.HasDevice() || !l.Address.Is4() {
+			continue // the pod's labels and annotations are not known yet
+		}
+		rights := vxlan.AllRights
+		if _, isolated := rules.pods[egress][l.Address]; isolated {
+			rights &^= vxlan.RightOpen | vxlan.RightKeepOpened
+		}
+		if _, isolated := rules.pods[ingress][l.Address]; isolated {
+			rights &^= vxlan.RightAccept | vxlan.RightKeepAccepted
+		}
+		// The queues that limit a pod's bandwidth are not on the direct path.
+		if p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != "" {
+			rights &^= vxlan.RightOpen | vxlan.RightAccept
+		}
+		pods[l.Address] = vxlan.Local{Device: l.Device, Rights: rights}
+	}
+	return pods
+}

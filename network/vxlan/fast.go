@@ -1,0 +1,303 @@
+package vxlan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
+)
+
+// Local is a pod on this node that can have direct connections to pods on other nodes. All of its
+// other packets take the path through the kernel's network stack, with its rules and its address
+// translation.
+//
+// A connection is direct if the packet that opens it is: a connection never changes from the stack
+// to the direct path, because the stack might translate its addresses. Packets in the direction in
+// which the connection was opened need the pod's rights, so a policy for the pod takes effect
+// immediately: they return to the stack, which checks them. Packets in the other direction are
+// replies, which policies do not restrict. They stay on the direct path; the stack would otherwise
+// consider the first packet that it sees the connection's first packet, and the opener's packets
+// replies.
+type Local struct {
+	// Device is the name of the host's end of the pod's device.
+	Device string
+	Rights Rights
+}
+
+// Rights are the packets that can bypass the stack.
+type Rights uint32
+
+// The packets that can bypass the stack: those that open a connection, and the opener's later
+// packets.
+const (
+	RightOpen         Rights = 1 << iota // new connections of the pod
+	RightKeepOpened                      // its existing connections
+	RightAccept                          // new connections to the pod
+	RightKeepAccepted                    // existing connections to it
+)
+
+// AllRights contains all rights.
+const AllRights = RightOpen | RightKeepOpened | RightAccept | RightKeepAccepted
+
+// attachedLocal is a pod whose device has the program.
+type attachedLocal struct {
+	Local
+	index int
+}
+
+// Connect makes exactly the given pods have direct connections, by IPv4 address. It is a no-op
+// while there is no device, and takes effect when there is one.
+func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.locals = maps.Clone(pods)
+	if t.programs == nil {
+		return nil
+	}
+	return t.programs.setLocals(t.locals)
+}
+
+// Restrict removes the rights that pods do not have in the given list, and adds none.
+func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	reduced := map[netip.Addr]Local{}
+	for address, present := range t.locals {
+		if pod, exists := pods[address]; exists && pod.Device == present.Device {
+			present.Rights &= pod.Rights
+			reduced[address] = present
+		}
+	}
+	t.locals = reduced
+	if t.programs == nil {
+		return nil
+	}
+	return t.programs.setLocals(t.locals)
+}
+
+// setLocals attaches the program to the pods' devices, and grants the pods their rights.
+func (p *programs) setLocals(pods map[netip.Addr]Local) error {
+	var errs []error
+	for address := range maps.Clone(p.localsOf) {
+		if _, exists := pods[address]; exists {
+			continue
+		}
+		if err := p.locals.Delete(address.AsSlice()); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("remove pod %s: %w", address, err))
+			continue
+		}
+		delete(p.localsOf, address)
+	}
+	for address, pod := range pods {
+		present, exists := p.localsOf[address]
+		if exists && present.Local == pod {
+			continue
+		}
+		if err := p.setLocal(address, pod, present); err != nil {
+			errs = append(errs, fmt.Errorf("connect pod %s: %w", address, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// setLocal replaces a pod. present is empty if the address is new.
+func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal) error {
+	index := present.index
+	if present.Device != pod.Device {
+		link, err := netlinksafe.LinkByName(pod.Device)
+		if err != nil {
+			return nil //nolint:nilerr // the pod is ending
+		}
+		if index != link.Attrs().Index {
+			// The packets of a former pod's connections must not reach the new pod as replies.
+			if err := errors.Join(p.locals.Delete(address.AsSlice()), p.forget(address)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+				return err
+			}
+		}
+		index = link.Attrs().Index
+		if err := attach(link, netlink.HANDLE_MIN_INGRESS, p.pod); err != nil {
+			return err
+		}
+	}
+	value := binary.NativeEndian.AppendUint32(nil, uint32(index))
+	value = binary.NativeEndian.AppendUint32(value, uint32(pod.Rights))
+	if err := p.locals.Put(address.AsSlice(), value); err != nil {
+		return err
+	}
+	p.localsOf[address] = attachedLocal{pod, index}
+	return nil
+}
+
+// forget removes a pod's connections.
+func (p *programs) forget(address netip.Addr) error {
+	return p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) })
+}
+
+// Numbers of aging periods after which connections without packets are removed: those that both
+// sides have closed, those that a packet has reset, which can be forged, and all others.
+const (
+	closedPeriods = 2
+	resetPeriods  = 20
+	idlePeriods   = 2880
+)
+
+// Age removes connections that have ended. It must be called every 30 seconds.
+func (t *Tunnel) Age() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.programs == nil {
+		return nil
+	}
+	p := t.programs
+	return p.eachFlow(func(key, value []byte) bool {
+		state, age := binary.NativeEndian.Uint32(value[flowState:]), binary.NativeEndian.Uint32(value[flowAge:])+1
+		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
+		_, exists := p.localsOf[address]
+		bothClosed := state&(closedHere|closedThere) == closedHere|closedThere
+		if !exists || age >= idlePeriods || bothClosed && age >= closedPeriods || state&closedReset != 0 && age >= resetPeriods {
+			return true
+		}
+		binary.NativeEndian.PutUint32(value[flowAge:], age)
+		// The connection can end at the same time.
+		_ = p.flows.Update(key, value, ebpf.UpdateExist)
+		return false
+	})
+}
+
+// eachFlow calls a function for each connection. It removes the connections for which the function
+// returns true.
+func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
+	var keys, values [][]byte
+	var key, value []byte
+	for entries := p.flows.Iterate(); entries.Next(&key, &value); {
+		keys, values = append(keys, append([]byte(nil), key...)), append(values, append([]byte(nil), value...))
+	}
+	var errs []error
+	for i := range keys {
+		if !ended(keys[i], values[i]) {
+			continue
+		}
+		if err := p.flows.Delete(keys[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("remove connection: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// adopt continues to use the connections and the pods of a previous process's programs. Without its
+// state, an open connection would take the path through the stack, which would not know who opened
+// it.
+func (p *programs) adopt(device string) error {
+	p.localsOf = map[netip.Addr]attachedLocal{}
+	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs} {
+		if *own == nil {
+			return nil // createMaps has failed
+		}
+		name, err := nameOf(*own)
+		if err != nil {
+			return err
+		}
+		former, err := formerMap(device, name)
+		if err != nil {
+			return err
+		}
+		if former == nil {
+			continue
+		}
+		if former.KeySize() != (*own).KeySize() || former.ValueSize() != (*own).ValueSize() {
+			_ = former.Close()
+			continue
+		}
+		_ = (*own).Close()
+		*own = former
+	}
+	var key, value []byte
+	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
+		if address, ok := netip.AddrFromSlice(key); ok {
+			// The program is attached to a device without a name again.
+			p.localsOf[address] = attachedLocal{index: int(binary.NativeEndian.Uint32(value[localDevice:]))}
+		}
+	}
+	return nil
+}
+
+func nameOf(m *ebpf.Map) (string, error) {
+	info, err := m.Info()
+	if err != nil {
+		return "", fmt.Errorf("read information about eBPF map: %w", err)
+	}
+	return info.Name, nil
+}
+
+// formerMap returns a map of the program that the device has, or nil if there is none.
+func formerMap(device, name string) (*ebpf.Map, error) {
+	link, err := find(device)
+	if err != nil || link == nil {
+		return nil, err
+	}
+	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	if err != nil {
+		return nil, fmt.Errorf("list programs of device %q: %w", device, err)
+	}
+	for _, filter := range filters {
+		program, isProgram := filter.(*netlink.BpfFilter)
+		if !isProgram {
+			continue
+		}
+		if found, err := mapOf(ebpf.ProgramID(program.Id), name); err != nil || found != nil {
+			return found, err
+		}
+	}
+	return nil, nil
+}
+
+// mapOf returns a program's map, or nil if the program has no such map.
+func mapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
+	program, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, fmt.Errorf("open eBPF program %d: %w", id, err)
+	}
+	defer program.Close()
+	info, err := program.Info()
+	if err != nil {
+		return nil, fmt.Errorf("read information about eBPF program %d: %w", id, err)
+	}
+	ids, _ := info.MapIDs()
+	for _, id := range ids {
+		m, err := ebpf.NewMapFromID(id)
+		if err != nil {
+			return nil, fmt.Errorf("open eBPF map %d: %w", id, err)
+		}
+		if present, err := nameOf(m); err == nil && present == name {
+			return m, nil
+		}
+		_ = m.Close()
+	}
+	return nil, nil
+}
+
+// disconnect makes pods' programs pass all packets to the stack, before the device is removed.
+func disconnect(device string) error {
+	locals, err := formerMap(device, "locals")
+	if err != nil || locals == nil {
+		return err
+	}
+	defer locals.Close()
+	var keys [][]byte
+	var key, value []byte
+	for entries := locals.Iterate(); entries.Next(&key, &value); {
+		keys = append(keys, append([]byte(nil), key...))
+	}
+	var errs []error
+	for _, key := range keys {
+		if err := locals.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("disconnect pod: %w", err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,306 @@
+package vxlan
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/cni"
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
+)
+
+// podHost is a host with a pod that has its own network namespace.
+type podHost struct {
+	*host
+	namespace hosttest.Namespace
+	// podAddress is the pod's address.
+	podAddress netip.Addr
+}
+
+const podDevice = "pod0"
+
+// newPodHosts returns two hosts with a pod each, which echoes connections on port 80. Their rules
+// drop all TCP packets that pass the forward hook of the network stack.
+func newPodHosts(t *testing.T) (one, two podHost) {
+	t.Helper()
+	first, second := newHosts(t)
+	for _, h := range []*host{first, second} {
+		h.networks.Plugin = networkplugin.NetworkPolicy
+		h.refresh()
+	}
+	one, two = newPodHost(t, first), newPodHost(t, second)
+	for _, h := range []podHost{one, two} {
+		h.connect(AllRights)
+	}
+	return one, two
+}
+
+func newPodHost(t *testing.T, h *host) podHost {
+	t.Helper()
+	p := podHost{h, hosttest.NewNamespace(t, h.Name+"-pod"), h.pod("web")}
+	h.run("ip", "address", "del", p.podAddress.String()+"/24", "dev", "pods")
+	h.run("ip", "link", "set", "pods", "address", cni.HardwareAddress(gateway(h.subnet)).String())
+	h.run("ip", "link", "add", podDevice, "type", "veth", "peer", "name", "eth0", "netns", p.namespace.Name)
+	h.run("ip", "link", "set", podDevice, "master", "pods", "up")
+	h.run("ip", "neighbor", "replace", p.podAddress.String(), "lladdr", cni.HardwareAddress(p.podAddress).String(), "dev", "pods", "nud", "permanent")
+	p.inPod("ip", "link", "set", "lo", "up")
+	p.inPod("ip", "link", "set", "eth0", "address", cni.HardwareAddress(p.podAddress).String())
+	p.inPod("ip", "address", "add", p.podAddress.String()+"/32", "dev", "eth0")
+	p.inPod("ip", "link", "set", "eth0", "up")
+	p.inPod("ip", "route", "add", gateway(h.subnet).String(), "dev", "eth0")
+	p.inPod("ip", "route", "add", "default", "via", gateway(h.subnet).String())
+	p.inPod("ip", "neighbor", "replace", gateway(h.subnet).String(), "lladdr", cni.HardwareAddress(gateway(h.subnet)).String(), "dev", "eth0", "nud", "permanent")
+	p.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
+	p.namespace.Do(t, func() error {
+		listener, err := net.Listen("tcp4", ":80")
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				go func() { _, _ = io.Copy(conn, conn); conn.Close() }()
+			}
+		}()
+		return nil
+	})
+	return p
+}
+
+// rules replaces the host's rules.
+func (p podHost) rules(lines ...string) {
+	p.t.Helper()
+	p.Do(p.t, func() error {
+		command := exec.Command("nft", "-f", "-")
+		command.Stdin = strings.NewReader("add table ip test\ndelete table ip test\nadd table ip test\n" + strings.Join(lines, "\n") + "\n")
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("nft: %w: %s", err, output)
+		}
+		return nil
+	})
+}
+
+func (p podHost) inPod(command ...string) {
+	p.t.Helper()
+	p.namespace.Do(p.t, func() error {
+		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %w: %s", command, err, output)
+		}
+		return nil
+	})
+}
+
+// connect gives the pod rights.
+func (p podHost) connect(rights Rights) {
+	p.t.Helper()
+	p.Do(p.t, func() error {
+		return p.tunnel.Connect(map[netip.Addr]Local{p.podAddress: {Device: podDevice, Rights: rights}})
+	})
+}
+
+// dial opens a connection from the pod.
+func (p podHost) dial(to netip.Addr) (conn net.Conn, err error) {
+	p.t.Helper()
+	err = p.namespace.Try(func() error {
+		conn, err = net.DialTimeout("tcp4", netip.AddrPortFrom(to, 80).String(), time.Second)
+		return err
+	})
+	if err == nil {
+		p.t.Cleanup(func() { conn.Close() })
+	}
+	return conn, err
+}
+
+// echoes reports whether the peer of a connection responds. Responses to earlier calls do not
+// count.
+func echoes(conn net.Conn) bool {
+	_ = conn.SetDeadline(time.Now().Add(time.Second))
+	want := make([]byte, 8)
+	binary.NativeEndian.PutUint64(want, uint64(time.Now().UnixNano()))
+	_, err := conn.Write(want)
+	for got := make([]byte, len(want)); err == nil; {
+		if _, err = io.ReadFull(conn, got); bytes.Equal(got, want) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestConnectionsBetweenHostsAreDirect(t *testing.T) {
+	one, two := newPodHosts(t)
+	for _, from := range []podHost{one, two} {
+		conn, err := from.dial(map[bool]podHost{true: two, false: one}[from.host == one.host].podAddress)
+		if err != nil || !echoes(conn) {
+			t.Fatalf("from the pod of host %s: %v", from.Name, err)
+		}
+	}
+	one.inPod("ip", "address", "add", "10.128.1.99/32", "dev", "eth0")
+	one.inPod("ip", "route", "replace", "default", "via", gateway(one.subnet).String(), "src", "10.128.1.99")
+	if _, err := one.dial(two.podAddress); err == nil {
+		t.Error("a packet with a forged source is delivered directly")
+	}
+}
+
+func TestConnectionsNeedRights(t *testing.T) {
+	one, two := newPodHosts(t)
+	for _, tt := range []struct {
+		name     string
+		one, two Rights
+		opens    bool
+	}{
+		{"all", AllRights, AllRights, true},
+		{"only those to open and to accept", RightOpen | RightKeepOpened, RightAccept | RightKeepAccepted, true},
+		{"none to open", AllRights &^ RightOpen, AllRights, false},
+		{"none to accept", AllRights, AllRights &^ RightAccept, false},
+	} {
+		one.connect(tt.one)
+		two.connect(tt.two)
+		if _, err := one.dial(two.podAddress); (err == nil) != tt.opens {
+			t.Errorf("rights: %s: a connection opens: %v, want %t", tt.name, err, tt.opens)
+		}
+	}
+}
+
+func TestOpenConnectionsLoseTheirRights(t *testing.T) {
+	one, two := newPodHosts(t)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		pod   podHost
+		right Rights
+		keeps bool
+	}{
+		{one, RightKeepOpened, false}, {two, RightKeepAccepted, false},
+		// These pods only reply.
+		{one, RightKeepAccepted, true}, {two, RightKeepOpened, true}, {one, RightOpen, true}, {two, RightAccept, true},
+	} {
+		tt.pod.connect(AllRights &^ tt.right)
+		if got := echoes(conn); got != tt.keeps {
+			t.Errorf("host %s without right %b: the connection works: %t, want %t", tt.pod.Name, tt.right, got, tt.keeps)
+		}
+		tt.pod.connect(AllRights)
+		eventually.True(t, "connection with all rights", func() bool { return echoes(conn) })
+	}
+	two.Do(t, func() error { return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice}}) })
+	if echoes(conn) {
+		t.Error("a restricted pod's connection works")
+	}
+}
+
+// TestTranslatedConnectionsReturnThroughTheStack checks connections through a service, whose
+// responses need the translation of the host that opened them.
+func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {
+	one, two := newPodHosts(t)
+	two.rules()
+	one.rules("add chain ip test prerouting { type nat hook prerouting priority -100; ip daddr 172.30.0.1 dnat to " + two.podAddress.String() + "; }")
+	conn, err := one.dial(netip.MustParseAddr("172.30.0.1"))
+	if err != nil || !echoes(conn) {
+		t.Fatalf("connection to the service: %v", err)
+	}
+	// The pod opens no direct connections to this port now: their source ports could be the same.
+	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
+	if _, err := one.dial(two.podAddress); err == nil {
+		t.Error("a direct connection opens beside a connection through the service")
+	}
+}
+
+func TestRestartedProcessKeepsConnections(t *testing.T) {
+	one, two := newPodHosts(t)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	for _, h := range []podHost{one, two} {
+		h.tunnel.programs.close()
+		if !echoes(conn) {
+			t.Errorf("host %s: the connection ends with the process", h.Name)
+		}
+		h.tunnel = &Tunnel{}
+		h.follow()
+		h.ensure()
+		if !echoes(conn) {
+			t.Errorf("host %s: the connection ends when the process starts", h.Name)
+		}
+		h.connect(AllRights)
+		if !echoes(conn) {
+			t.Errorf("host %s: the connection ends when its pod is connected again", h.Name)
+		}
+	}
+}
+
+func TestNewPodGetsNoRepliesOfFormerPod(t *testing.T) {
+	one, two := newPodHosts(t)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	count := func() (flows int) {
+		one.Do(t, func() error { return one.tunnel.programs.eachFlow(func(_, _ []byte) bool { flows++; return false }) })
+		return flows
+	}
+	if count() != 1 {
+		t.Errorf("there are %d connections, want 1", count())
+	}
+	one.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "other-peer")
+	one.Do(t, func() error {
+		return one.tunnel.Connect(map[netip.Addr]Local{one.podAddress: {Device: "other", Rights: AllRights}})
+	})
+	if count() != 0 {
+		t.Errorf("the new pod has %d connections", count())
+	}
+}
+
+func TestEndedConnectionsAreForgotten(t *testing.T) {
+	one, two := newPodHosts(t)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	open, err := one.dial(two.podAddress)
+	if err != nil || !echoes(open) {
+		t.Fatal(err)
+	}
+	conn.Close()
+	flows := 0
+	eventually.Equal(t, "connections", func() int {
+		one.Do(t, func() error {
+			if err := one.tunnel.Age(); err != nil {
+				return err
+			}
+			flows = 0
+			return one.tunnel.programs.eachFlow(func(_, _ []byte) bool { flows++; return false })
+		})
+		return flows
+	}, 1)
+	if !echoes(open) {
+		t.Error("an open connection is forgotten")
+	}
+}
+
+// TestRemovedDeviceHasNoDirectConnections checks that a pod's packets take the path through the
+// stack if the node no longer uses VXLAN.
+func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
+	one, two := newPodHosts(t)
+	one.tunnel = &Tunnel{} // of a process that starts with other settings
+	one.Do(t, func() error { return one.tunnel.Remove(device) })
+	one.run("ip", "route", "replace", two.subnet.String(), "via", "192.0.1.1")
+	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp reject with tcp reset; }")
+	if _, err := one.dial(two.podAddress); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("connection: %v", err)
+	}
+}
