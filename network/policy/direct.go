@@ -3,7 +3,6 @@ package policy
 import (
 	"net/netip"
 
-	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/vxlan"
@@ -13,13 +12,9 @@ import (
 // bypass the rules (see vxlan.Local).
 //
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
-// machines. In multitenant mode, no pod has direct connections: both pods' nodes check a packet's
-// addresses, and only the rules know the networks of all addresses.
+// machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
 func (s *enforcement) direct(local []cni.Pod, rules *ruleset) map[netip.Addr]vxlan.Local {
 	pods := map[netip.Addr]vxlan.Local{}
-	if s.plugin == networkplugin.Multitenant {
-		return pods
-	}
 	for _, l := range local {
 		p := s.objects.find(l)
 		if p == nil || !l.HasDevice() || !l.Address.Is4() {

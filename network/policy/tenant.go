@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/knftables"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
@@ -166,6 +167,22 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 	return true, nil
 }
 
+// remotes returns the network IDs of pods on other nodes, by IPv4 address.
+func (o *objects) remotes(node string) map[netip.Addr]uint32 {
+	remotes := map[netip.Addr]uint32{}
+	for _, object := range o.pods.GetStore().List() {
+		p := object.(*corev1.Pod)
+		if p.Spec.HostNetwork || p.Spec.NodeName == node || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		address, err := netip.ParseAddr(p.Status.PodIP)
+		if id, known := o.netID(p.Namespace); err == nil && known && address.Is4() {
+			remotes[address] = id
+		}
+	}
+	return remotes
+}
+
 // networks returns a function that returns the network IDs of the node's pods.
 func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 	return func() (vxlan.Networks, error) {
@@ -175,6 +192,9 @@ func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 		}
 		networks := vxlan.Networks{
 			Plugin: o.plugin(), Pods: map[netip.Addr]uint32{}, Multicast: len(o.multicastGroups(o.plugin())) > 0,
+		}
+		if networks.Plugin == networkplugin.Multitenant {
+			networks.Remotes = o.remotes(e.NodeName)
 		}
 		e.addExits(&networks, o.exits(e.monitor.Alive), local)
 		for _, pod := range local {

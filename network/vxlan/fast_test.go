@@ -304,3 +304,39 @@ func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
 		t.Errorf("connection: %v", err)
 	}
 }
+
+func TestDirectConnectionsStayInTheirNetwork(t *testing.T) {
+	one, two := newPodHosts(t)
+	for _, tt := range []struct {
+		name string
+		// one and two are the network IDs of the pods according to their own hosts. oneSeen and
+		// twoSeen are the IDs according to the other host.
+		one, two, oneSeen, twoSeen uint32
+		arrives                    bool
+	}{
+		{"the same network", 12, 12, 12, 12, true},
+		{"from the global network", 0, 12, 0, 12, true},
+		{"to the global network", 12, 0, 12, 0, true},
+		{"other networks", 12, 13, 12, 13, false},
+		{"the sender's host sees another network", 12, 12, 12, 13, false},
+		{"the receiver's host sees another network", 12, 12, 13, 12, false},
+		{"the receiver's host is late", 12, 12, 0, 12, true},
+	} {
+		one.networks = Networks{Plugin: networkplugin.Multitenant, Pods: map[netip.Addr]uint32{one.podAddress: tt.one}, Remotes: map[netip.Addr]uint32{two.podAddress: tt.twoSeen}}
+		two.networks = Networks{Plugin: networkplugin.Multitenant, Pods: map[netip.Addr]uint32{two.podAddress: tt.two}, Remotes: map[netip.Addr]uint32{one.podAddress: tt.oneSeen}}
+		one.refresh()
+		two.refresh()
+		if _, err := one.dial(two.podAddress); (err == nil) != tt.arrives {
+			t.Errorf("%s: connection: %v, want %t", tt.name, err, tt.arrives)
+		}
+	}
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	two.networks.Remotes = map[netip.Addr]uint32{}
+	two.refresh()
+	if echoes(conn) {
+		t.Error("a connection works although the receiver's host does not know the sender's network")
+	}
+}

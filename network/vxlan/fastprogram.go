@@ -109,11 +109,7 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R9, asm.R0, localRights, asm.Word),
 		},
 		// The other node.
-		asm.Instructions{
-			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackTarget, asm.R1, asm.DWord),
-			asm.Mov.Imm(asm.R1, int32(binary.NativeEndian.Uint32([]byte{0, 0, 0xff, 0xff}))), asm.StoreMem(asm.RFP, stackTarget+8, asm.R1, asm.Word),
-			asm.LoadMem(asm.R1, asm.RFP, stackIP+ipTarget, asm.Word), asm.StoreMem(asm.RFP, stackTarget+12, asm.R1, asm.Word),
-		},
+		mapped(stackTarget, stackIP+ipTarget),
 		isIn(stackTarget, settingsCluster, "pass"),
 		peerOf(m, stackTarget, "pass"),
 		asm.Instructions{
@@ -121,6 +117,8 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, peerGateway, asm.Word), asm.JEq.Imm(asm.R1, 0, "pass"),
 		},
 		macs(asm.R0, peerGateway),
+		mapped(stackSource, stackIP+ipSource),
+		compatible(m, stackSource, stackIP+ipTarget),
 		flowKey(stackIP+ipSource, stackIP+ipTarget, stackIP+tcpSource, stackIP+tcpTarget),
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.RFP, stackIP+tcpFlags, asm.Byte),
@@ -157,6 +155,41 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		},
 		ending(),
 	)
+}
+
+// compatible passes the packet, in multitenant mode, unless the network ID of a pod on this node or
+// of a pod on another node is 0, or both are equal. It changes R7.
+func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
+			asm.And.Imm(asm.R1, flagIsolate),
+			asm.JEq.Imm(asm.R1, 0, "compatible"),
+		},
+		podOf(m, local),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "pass"),
+			asm.LoadMem(asm.R7, asm.R0, 0, asm.Word),
+			asm.JEq.Imm(asm.R7, 0, "compatible"),
+		},
+		lookup(m.remotes.FD(), remote),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
+			asm.JEq.Imm(asm.R1, 0, "compatible"),
+			asm.JNE.Reg(asm.R1, asm.R7, "pass"),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol("compatible"),
+		},
+	)
+}
+
+// mapped stores the IPv4 address at an offset of the stack in the form that the maps use.
+func mapped(to, address int16) asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, to, asm.R1, asm.DWord),
+		asm.Mov.Imm(asm.R1, int32(binary.NativeEndian.Uint32([]byte{0, 0, 0xff, 0xff}))), asm.StoreMem(asm.RFP, to+8, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.RFP, address, asm.Word), asm.StoreMem(asm.RFP, to+12, asm.R1, asm.Word),
+	}
 }
 
 // connection sets the state of a new connection, for which it continues at a label. At the label
@@ -221,6 +254,7 @@ func deliver(m *kernelMaps) asm.Instructions {
 			asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word),
 		},
 		macs(asm.RFP, stackIP+ipTarget),
+		compatible(m, stackTarget, stackIP+ipSource),
 		flowKey(stackIP+ipTarget, stackIP+ipSource, stackIP+tcpTarget, stackIP+tcpSource),
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.RFP, stackIP+tcpFlags, asm.Byte),

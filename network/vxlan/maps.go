@@ -64,6 +64,9 @@ const maxEntries = 1 << 16
 // the path through the kernel's network stack.
 const maxFlows = 1 << 17
 
+// maxRemotes is the maximum number of pods on other nodes.
+const maxRemotes = 1 << 18
+
 // maxPairs is the maximum number of pods and ports between which connections through services are
 // recorded.
 const maxPairs = 1 << 12
@@ -80,6 +83,8 @@ type kernelMaps struct {
 	// locals contains the pods on this node that have direct connections, flows the connections, and
 	// pairs the times at which pods opened connections through services. See Local.
 	locals, flows, pairs *ebpf.Map
+	// remotes holds the network IDs of pods on other nodes in multitenant mode.
+	remotes *ebpf.Map
 }
 
 // programs contains the programs, and the content of their maps.
@@ -88,6 +93,7 @@ type programs struct {
 	egress, ingress *ebpf.Program // of the device
 	pod             *ebpf.Program // of pods' devices
 	localsOf        map[netip.Addr]attachedLocal
+	remotesOf       map[netip.Addr]uint32
 	deviceIndex     int // of the VXLAN device; 0 before it exists
 	peersOf         map[netip.Prefix]Peer
 	podsOf          map[netip.Addr]uint32
@@ -107,6 +113,7 @@ func load(device string) (*programs, error) {
 	p := &programs{
 		peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{},
 		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
+		remotesOf: map[netip.Addr]uint32{},
 	}
 	if err := errors.Join(p.createMaps(), p.adopt(device), p.loadPrograms()); err != nil {
 		p.close()
@@ -131,6 +138,7 @@ func (p *programs) createMaps() error {
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
 		{&p.locals, ebpf.MapSpec{Name: "locals", Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
+		{&p.remotes, ebpf.MapSpec{Name: "remotes", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxRemotes, Flags: dynamic}},
 		{&p.pairs, ebpf.MapSpec{Name: "pairs", Type: ebpf.LRUHash, KeySize: flowSize, ValueSize: 8, MaxEntries: maxPairs}},
 	} {
 		created, err := ebpf.NewMap(&m.spec)
@@ -168,7 +176,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs}
+	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.remotes}
 }
 
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
@@ -301,6 +309,10 @@ func (p *programs) setReplicas(peers map[netip.Prefix]Peer) error {
 	}
 	p.replicaCount = uint32(len(hosts))
 	return nil
+}
+
+func (p *programs) setRemotes(pods map[netip.Addr]uint32) error {
+	return set(p.remotes, p.remotesOf, pods, func(address netip.Addr) any { return address.AsSlice() }, func(id uint32) any { return id })
 }
 
 func (p *programs) setPods(pods map[netip.Addr]uint32) error {

@@ -93,6 +93,9 @@ type Networks struct {
 	// Pods contains the network IDs of the node's pods. It omits pods whose network ID is not
 	// known.
 	Pods map[netip.Addr]uint32
+	// Remotes contains the network IDs of pods on other nodes, by IPv4 address, in multitenant mode. It
+	// omits pods whose network ID is not known.
+	Remotes map[netip.Addr]uint32
 	// Exits maps the addresses of this node's pods to the other hosts at which their packets leave
 	// the cluster.
 	Exits map[netip.Addr]Exit
@@ -230,5 +233,5 @@ func (t *Tunnel) refresh(p *programs) error {
 	if networks.Multicast {
 		flags |= flagMulticast
 	}
-	return errors.Join(p.setPods(networks.Pods), p.setExits(networks), p.setSettings(t.device, flags))
+	return errors.Join(p.setPods(networks.Pods), p.setRemotes(networks.Remotes), p.setExits(networks), p.setSettings(t.device, flags))
 }
