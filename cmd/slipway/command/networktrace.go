@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/trace"
@@ -139,17 +140,31 @@ func (p *networkPlace) find(ctx context.Context, opts *options, name string, fam
 	return address, err
 }
 
-// attempt opens and closes a connection.
+// attempt opens and closes a connection, whose packets pass the rules of both hosts.
 func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return p.do(func() error {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
+		conn, err := (&net.Dialer{Control: avoidDirectPath}).DialContext(ctx, "tcp", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
 		if err == nil {
 			err = conn.Close()
 		}
 		return err
 	})
+}
+
+// avoidDirectPath makes packets of an IPv4 connection take the path through the kernel's network
+// stack on both hosts: packets with IP options do not bypass it (see package vxlan).
+func avoidDirectPath(network, _ string, conn syscall.RawConn) error {
+	if network != "tcp4" {
+		return nil
+	}
+	const nothing = "\x01\x01\x01\x01" // RFC 791, 3.1: no operation
+	var optionErr error
+	err := conn.Control(func(fd uintptr) {
+		optionErr = unix.SetsockoptString(int(fd), unix.IPPROTO_IP, unix.IP_OPTIONS, nothing)
+	})
+	return errors.Join(err, optionErr)
 }
 
 // errDropped makes the command exit with 1 after it has printed the rule.
