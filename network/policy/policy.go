@@ -305,7 +305,8 @@ func (s *enforcement) sync(ctx context.Context) error {
 		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
 			return err
 		}
-		return s.connect(s.direct(local, newRuleset(ipfamily.IPv4)))
+		s.connect(s.direct(local, newRuleset(ipfamily.IPv4)))
+		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
 	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
@@ -327,21 +328,19 @@ func (s *enforcement) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.connect(direct); err != nil {
-		return err
-	}
+	s.connect(direct)
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
 	return nil
 }
 
-// connect makes pods have direct connections.
-func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) error {
+// connect makes pods have direct connections. If it fails, their packets take the path through the
+// kernel's network stack.
+func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) {
 	if err := s.Tunnel.Connect(pods); err != nil {
-		return fmt.Errorf("set up direct connections: %w", err)
+		slog.Error("cannot connect pods directly", "error", err)
 	}
-	return nil
 }
 
 // syncNames makes the kernel enforce the current addresses of DNS names.

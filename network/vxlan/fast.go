@@ -95,8 +95,8 @@ func (p *programs) setLocals(pods map[netip.Addr]Local) error {
 	}
 	for address, pod := range pods {
 		present, exists := p.localsOf[address]
-		if exists && present.Local == pod {
-			continue
+		if exists && present.Local == pod || !exists && pod.Rights&(RightOpen|RightAccept) == 0 {
+			continue // it has no connections
 		}
 		if err := p.setLocal(address, pod, present); err != nil {
 			errs = append(errs, fmt.Errorf("connect pod %s: %w", address, err))
