@@ -180,12 +180,11 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	if isNew {
 		t.created()
 	}
-	err = t.locate(current)
-	if err == nil && t.locals != nil { // otherwise, the pods of the previous process remain
-		err = current.setLocals(t.locals)
+	if err := t.locate(current); err != nil {
+		return fmt.Errorf("set up VXLAN: %w", err)
 	}
-	if err != nil {
-		return fmt.Errorf("set up direct connections: %w", err)
+	if t.locals != nil { // otherwise, the pods of the previous process remain
+		_ = current.setLocals(t.locals) // Connect reports the error
 	}
 	return nil
 }
