@@ -3,20 +3,24 @@ package policy
 import (
 	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// direct returns this node's pods that can have direct connections to pods on other nodes, which
-// bypass the rules (see vxlan.Local).
+// direct returns those of this node's pods that can have direct connections to pods on other nodes,
+// which bypass the rules (see vxlan.Local).
 //
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
 // machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
-func (s *enforcement) direct(local []cni.Pod, rules *ruleset) map[netip.Addr]vxlan.Local {
+//
+// find returns a pod's API object, or nil.
+func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset) map[netip.Addr]vxlan.Local {
 	pods := map[netip.Addr]vxlan.Local{}
 	for _, l := range local {
-		p := s.objects.find(l)
+		p := find(l)
 		if p == nil || !l.HasDevice() || !l.Address.Is4() {
 			continue // the pod's labels and annotations are not known yet
 		}

@@ -305,7 +305,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
 			return err
 		}
-		s.connect(s.direct(local, newRuleset(ipfamily.IPv4)))
+		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4)))
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
@@ -313,13 +313,13 @@ func (s *enforcement) sync(ctx context.Context) error {
 	s.Names.set(snapshot.firewallNames())
 	snapshot.names = s.Names.addresses()
 	var closed []string
-	var direct map[netip.Addr]vxlan.Local
+	var connected map[netip.Addr]vxlan.Local
 	err = s.each(func(t *table) error {
 		rules := compile(snapshot.of(t.networks.family()))
 		closed = append(closed, rules.closed...)
 		if t.networks.family() == ipfamily.IPv4 {
-			direct = s.direct(local, rules)
-			if err := s.Tunnel.Restrict(direct); err != nil {
+			connected = direct(local, s.objects.find, rules)
+			if err := s.Tunnel.Restrict(connected); err != nil {
 				return fmt.Errorf("restrict direct connections: %w", err)
 			}
 		}
@@ -328,7 +328,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.connect(direct)
+	s.connect(connected)
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
