@@ -343,3 +343,24 @@ func TestTableIsRecreated(t *testing.T) {
 		t.Errorf("without policies, the table has rules:\n%s", after)
 	}
 }
+
+func TestNodeWithoutPoliciesChecksNoPackets(t *testing.T) {
+	f := newFixture(t)
+	table, err := openTable(f.enforcer.Table, f.enforcer.Networks)
+	f.must(err)
+	objects := shop()
+	objects.policies = append(objects.policies, policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress]}`))
+	for _, tt := range []struct {
+		rules *ruleset
+		want  int // chains that check packets
+	}{{newRuleset(ipfamily.IPv4), 0}, {compile(objects), 1}, {newRuleset(ipfamily.IPv4), 0}} {
+		f.must(table.apply(t.Context(), tt.rules))
+		f.must(table.check(t.Context()))
+		if table.current == nil {
+			t.Error("the table has other chains than it should have")
+		}
+		if content := f.nft("list table ip " + f.enforcer.Table); strings.Count(content, "type filter hook") != tt.want {
+			t.Errorf("chains that check packets, want %d:\n%s", tt.want, content)
+		}
+	}
+}
