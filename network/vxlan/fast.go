@@ -139,7 +139,8 @@ func (p *programs) forget(address netip.Addr) error {
 }
 
 // Numbers of aging periods after which connections without packets are removed: those that both
-// sides have closed, those that a packet has reset, which can be forged, and all others.
+// sides have closed, that nobody has answered, or whose packets pass the stack; those that a packet
+// has reset, which can be forged; and all others.
 const (
 	closedPeriods = 2
 	resetPeriods  = 20
@@ -154,19 +155,32 @@ func (t *Tunnel) Age() error {
 		return nil
 	}
 	p := t.programs
+	var now uint32
+	if err := p.clock.Lookup(uint32(0), &now); err != nil {
+		return fmt.Errorf("read clock of connections: %w", err)
+	}
+	now++
+	if err := p.clock.Put(uint32(0), now); err != nil {
+		return fmt.Errorf("set clock of connections: %w", err)
+	}
 	return p.eachFlow(func(key, value []byte) bool {
-		state, age := binary.NativeEndian.Uint32(value[flowState:]), binary.NativeEndian.Uint32(value[flowAge:])+1
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
 		_, exists := p.localsOf[address]
-		bothClosed := state&(closedHere|closedThere) == closedHere|closedThere
-		if !exists || age >= idlePeriods || bothClosed && age >= closedPeriods || state&closedReset != 0 && age >= resetPeriods {
-			return true
-		}
-		binary.NativeEndian.PutUint32(value[flowAge:], age)
-		// The connection can end at the same time.
-		_ = p.flows.Update(key, value, ebpf.UpdateExist)
-		return false
+		age := now - binary.NativeEndian.Uint32(value[flowTime:])
+		return !exists || age >= periods(binary.NativeEndian.Uint32(value[flowState:]))
 	})
+}
+
+// periods returns after how many periods a connection without packets is removed.
+func periods(state uint32) uint32 {
+	const bothClosed = closedHere | closedThere
+	switch {
+	case state&bothClosed == bothClosed, state&answered == 0, state&stateMask == viaStack:
+		return closedPeriods
+	case state&closedReset != 0:
+		return resetPeriods
+	}
+	return idlePeriods
 }
 
 // eachFlow calls a function for each connection. It removes the connections for which the function
@@ -194,7 +208,7 @@ func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
 // it.
 func (p *programs) adopt(device string) error {
 	p.localsOf = map[netip.Addr]attachedLocal{}
-	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs} {
+	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.clock} {
 		if *own == nil {
 			return nil // createMaps has failed
 		}

@@ -16,12 +16,13 @@ const skbVLAN = 20
 
 // Offsets of stack fields from the top of the stack.
 const (
-	stackValue = -128 // a connection: state and age
+	stackValue = -128 // a connection
 	stackFrame = -178 // headers of the packet; the IP header is aligned
 	stackIP    = stackFrame + 14
 	stackMACs  = -194 // new destination and source of the frame
 	stackTime  = -208
 	stackPair  = -224 // a connection's key without the local port
+	stackZero  = -228 // key of the clock
 	stackFlow  = -120 // a connection's key
 	frameSize  = 48   // Ethernet, IPv4, and TCP up to its flags
 )
@@ -46,14 +47,14 @@ const (
 	flowSize                                             = 12
 )
 
-// Field offsets in a connection, and its size. The age is the number of aging periods since its
-// last packet.
+// Field offsets in a connection, and its size. The time is the clock's at its last packet.
 const (
-	flowState, flowAge = 0, 4
-	flowValueSize      = 8
+	flowState, flowTime = 0, 4
+	flowValueSize       = 8
 )
 
-// States of connections. The other bits record the flags of packets that end the connection.
+// States of connections. The other bits record that there was a response, and the flags of packets
+// that end the connection.
 const (
 	openedHere  = 1 // by a pod on this node
 	openedThere = 2 // by its peer
@@ -62,6 +63,7 @@ const (
 	closedHere  = 1 << 8
 	closedThere = 1 << 9
 	closedReset = 1 << 10
+	answered    = 1 << 11
 )
 
 // Field offsets in a local pod, and its size.
@@ -120,6 +122,7 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		mapped(stackSource, stackIP+ipSource),
 		compatible(m, stackSource, stackIP+ipTarget),
 		flowKey(stackIP+ipSource, stackIP+ipTarget, stackIP+tcpSource, stackIP+tcpTarget),
+		readClock(m),
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.RFP, stackIP+tcpFlags, asm.Byte),
 			asm.Mov.Reg(asm.R1, asm.R7), asm.And.Imm(asm.R1, flagSYN|flagACK),
@@ -212,17 +215,30 @@ func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructi
 		lookup(m.flows.FD(), stackFlow),
 		asm.Instructions{
 			asm.JEq.Imm(asm.R0, 0, "pass"),
-			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R0, flowAge, asm.R1, asm.Word),
+			asm.LoadMem(asm.R1, asm.RFP, stackValue+flowTime, asm.Word), asm.StoreMem(asm.R0, flowTime, asm.R1, asm.Word),
 			asm.LoadMem(asm.R2, asm.R0, flowState, asm.Word),
+			asm.Or.Imm(asm.R2, answered),
 			asm.Mov.Reg(asm.R1, asm.R7), asm.And.Imm(asm.R1, flagFIN|flagRST),
 			asm.JEq.Imm(asm.R1, 0, "state"),
 			asm.And.Imm(asm.R1, flagRST),
 			asm.JEq.Imm(asm.R1, 0, "FIN"),
 			asm.Or.Imm(asm.R2, closedReset),
-			asm.Ja.Label("closed"),
+			asm.Ja.Label("state"),
 			asm.Or.Imm(asm.R2, closed).WithSymbol("FIN"),
-			asm.StoreMem(asm.R0, flowState, asm.R2, asm.Word).WithSymbol("closed"),
-			asm.And.Imm(asm.R2, stateMask).WithSymbol("state"),
+			asm.StoreMem(asm.R0, flowState, asm.R2, asm.Word).WithSymbol("state"),
+			asm.And.Imm(asm.R2, stateMask),
+		},
+	)
+}
+
+// readClock stores the time of the packet.
+func readClock(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackZero, asm.R1, asm.Word)},
+		lookup(m.clock.FD(), stackZero),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word), asm.StoreMem(asm.RFP, stackValue+flowTime, asm.R1, asm.Word),
 		},
 	)
 }
@@ -232,7 +248,6 @@ func record(m *kernelMaps, state int32) asm.Instructions {
 	return join(
 		asm.Instructions{
 			asm.Mov.Imm(asm.R1, state), asm.StoreMem(asm.RFP, stackValue+flowState, asm.R1, asm.Word),
-			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackValue+flowAge, asm.R1, asm.Word),
 		},
 		store(m.flows.FD(), stackFlow, stackValue),
 	)
@@ -256,6 +271,7 @@ func deliver(m *kernelMaps) asm.Instructions {
 		macs(asm.RFP, stackIP+ipTarget),
 		compatible(m, stackTarget, stackIP+ipSource),
 		flowKey(stackIP+ipTarget, stackIP+ipSource, stackIP+tcpTarget, stackIP+tcpSource),
+		readClock(m),
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.RFP, stackIP+tcpFlags, asm.Byte),
 			asm.Mov.Reg(asm.R1, asm.R7), asm.And.Imm(asm.R1, flagSYN|flagACK),

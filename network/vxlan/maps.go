@@ -83,6 +83,8 @@ type kernelMaps struct {
 	// locals contains the pods on this node that have direct connections, flows the connections, and
 	// pairs the times at which pods opened connections through services. See Local.
 	locals, flows, pairs *ebpf.Map
+	// clock contains the number of calls of Age.
+	clock *ebpf.Map
 	// remotes holds the network IDs of pods on other nodes in multitenant mode.
 	remotes *ebpf.Map
 }
@@ -138,6 +140,7 @@ func (p *programs) createMaps() error {
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
 		{&p.locals, ebpf.MapSpec{Name: "locals", Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
+		{&p.clock, ebpf.MapSpec{Name: "clock", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}},
 		{&p.remotes, ebpf.MapSpec{Name: "remotes", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxRemotes, Flags: dynamic}},
 		{&p.pairs, ebpf.MapSpec{Name: "pairs", Type: ebpf.LRUHash, KeySize: flowSize, ValueSize: 8, MaxEntries: maxPairs}},
 	} {
@@ -176,7 +179,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.remotes}
+	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.clock, p.remotes}
 }
 
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
