@@ -216,6 +216,7 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 	fill(&c.Slipway.DNSDevice, "slipway-dns")
 	fill(&c.Slipway.VXLANDevice, "vxlan_sys_4789")
 	fill(&c.Slipway.PodTransport, "auto")
+	fill(&c.Slipway.PodConnections, PodConnectionsDirect)
 	fill(&c.Slipway.BalancerAddress, "127.0.0.1:8442")
 	fill(&c.Slipway.NFTTable, "slipway")
 	fill(&c.Slipway.CgroupRoot, cgroupRoot(dataDir))

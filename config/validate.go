@@ -399,6 +399,9 @@ func (c *checker) extension(e *NodeExtension) {
 	if e.VXLANDevice == e.Bridge || e.VXLANDevice == e.DNSDevice {
 		c.fail("slipway.vxlanDevice", "is %q, the name of another device; choose another", e.VXLANDevice)
 	}
+	if paths := []string{PodConnectionsDirect, PodConnectionsStack}; !slices.Contains(paths, e.PodConnections) {
+		c.fail("slipway.podConnections", "is %q; must be one of %s", e.PodConnections, strings.Join(paths, ", "))
+	}
 	if transports := []string{"auto", "vxlan", "host-gw"}; !slices.Contains(transports, e.PodTransport) {
 		c.fail("slipway.podTransport", "is %q; must be one of %s", e.PodTransport, strings.Join(transports, ", "))
 	}

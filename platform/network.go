@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/admission/unenforced"
 	networkapi "github.com/slipway-platform/slipway/apigroup/network"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/ingressip"
 	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/unidle"
@@ -116,7 +117,7 @@ func (h *Host) networkPolicy() (component.Component, error) {
 		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.clusterNetworks(),
 		DualStack: h.Master.DualStack(), Second: h.secondNetworks(),
 		Socket: h.policySocket(), LeaseDir: agent.LeaseDir(h.cniStateDir()), Names: h.dnsNames, Resolver: h.Node.DNSAddress(),
-		Tunnel: h.tunnel, CheckInterval: h.Node.SyncPeriod(),
+		Tunnel: h.tunnel, CheckInterval: h.Node.SyncPeriod(), Direct: h.Node.Slipway.PodConnections == config.PodConnectionsDirect,
 	}, nil
 }
 

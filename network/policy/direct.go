@@ -16,8 +16,8 @@ import (
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
 // machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
 //
-// find returns a pod's API object, or nil.
-func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset) map[netip.Addr]vxlan.Local {
+// find returns a pod's API object, or nil. If isEnabled is false, existing connections remain direct.
+func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset, isEnabled bool) map[netip.Addr]vxlan.Local {
 	pods := map[netip.Addr]vxlan.Local{}
 	for _, l := range local {
 		p := find(l)
@@ -32,7 +32,7 @@ func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset) map
 			rights &^= vxlan.RightAccept | vxlan.RightKeepAccepted
 		}
 		// The queues that limit a pod's bandwidth are not on the direct path.
-		if p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != "" {
+		if !isEnabled || p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != "" {
 			rights &^= vxlan.RightOpen | vxlan.RightAccept
 		}
 		pods[l.Address] = vxlan.Local{Device: l.Device, Rights: rights}

@@ -25,6 +25,7 @@ func TestPodsHaveTheRightsThatNoPolicyRestricts(t *testing.T) {
 		isolated    []direction
 		annotations map[string]string
 		missing     bool
+		disabled    bool
 		want        map[netip.Addr]vxlan.Local
 	}{
 		{name: "no policies", device: "lo", want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.AllRights}}},
@@ -34,6 +35,10 @@ func TestPodsHaveTheRightsThatNoPolicyRestricts(t *testing.T) {
 		{name: "egress firewall", device: "lo", isolated: []direction{external}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.AllRights}}},
 		{
 			name: "limited bandwidth", device: "lo", annotations: map[string]string{podbandwidth.Egress: "1M"},
+			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.RightKeepOpened | vxlan.RightKeepAccepted}},
+		},
+		{
+			name: "disabled", device: "lo", disabled: true,
 			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.RightKeepOpened | vxlan.RightKeepAccepted}},
 		},
 		{name: "pod that the cache lacks", device: "lo", missing: true, want: map[netip.Addr]vxlan.Local{}},
@@ -55,7 +60,7 @@ func TestPodsHaveTheRightsThatNoPolicyRestricts(t *testing.T) {
 				}
 				return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}}
 			}
-			if diff := cmp.Diff(tt.want, direct([]cni.Pod{local}, find, rules), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
+			if diff := cmp.Diff(tt.want, direct([]cni.Pod{local}, find, rules, !tt.disabled), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("pods (-want +got):\n%s", diff)
 			}
 		})

@@ -93,6 +93,8 @@ type Enforcer struct {
 	LeaseDir string
 	// Tunnel receives the network IDs of the node's pods.
 	Tunnel *vxlan.Tunnel
+	// Direct means that TCP packets between hosts bypass the rules if no policy restricts them.
+	Direct bool
 	// CheckInterval is the interval between two checks that the table exists; the default is 30s.
 	CheckInterval time.Duration
 
@@ -305,7 +307,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
 			return err
 		}
-		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4)))
+		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
@@ -318,7 +320,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		rules := compile(snapshot.of(t.networks.family()))
 		closed = append(closed, rules.closed...)
 		if t.networks.family() == ipfamily.IPv4 {
-			connected = direct(local, s.objects.find, rules)
+			connected = direct(local, s.objects.find, rules, s.Direct)
 			if err := s.Tunnel.Restrict(connected); err != nil {
 				return fmt.Errorf("restrict direct connections: %w", err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // Local is a pod on this node that can have direct connections to pods on other nodes. All of its
@@ -138,49 +139,62 @@ func (p *programs) forget(address netip.Addr) error {
 	return p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) })
 }
 
-// Numbers of aging periods after which connections without packets are removed: those that both
-// sides have closed, that nobody has answered, or whose packets pass the stack; those that a packet
-// has reset, which can be forged; and all others.
+// Times, in seconds, after which connections without packets are removed: those that both sides have
+// closed, that nobody has answered, or whose packets pass the stack; those that a packet has reset,
+// which can be forged; and all others, after the service proxy's timeout.
 const (
-	closedPeriods = 2
-	resetPeriods  = 20
-	idlePeriods   = 2880
+	closedTimeout = 60
+	resetTimeout  = 600
+	idleTimeout   = 86400
 )
 
-// Age removes connections that have ended. It must be called every 30 seconds.
+// Age removes connections that have ended. The time of a packet is that of the preceding call.
 func (t *Tunnel) Age() error {
+	now, err := uptime()
+	if err != nil {
+		return err
+	}
+	return t.age(now)
+}
+
+// uptime returns the time since the start of the host, in seconds.
+func uptime() (uint32, error) {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
+		return 0, fmt.Errorf("read clock: %w", err)
+	}
+	return uint32(now.Sec), nil
+}
+
+func (t *Tunnel) age(now uint32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.programs == nil {
 		return nil
 	}
 	p := t.programs
-	var now uint32
-	if err := p.clock.Lookup(uint32(0), &now); err != nil {
-		return fmt.Errorf("read clock of connections: %w", err)
-	}
-	now++
 	if err := p.clock.Put(uint32(0), now); err != nil {
 		return fmt.Errorf("set clock of connections: %w", err)
 	}
 	return p.eachFlow(func(key, value []byte) bool {
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
 		_, exists := p.localsOf[address]
-		age := now - binary.NativeEndian.Uint32(value[flowTime:])
-		return !exists || age >= periods(binary.NativeEndian.Uint32(value[flowState:]))
+		// The program can have read the clock before the call.
+		age := int32(now - binary.NativeEndian.Uint32(value[flowTime:]))
+		return !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
 	})
 }
 
-// periods returns after how many periods a connection without packets is removed.
-func periods(state uint32) uint32 {
+// timeout returns the time, in seconds, after which a connection without packets is removed.
+func timeout(state uint32) int32 {
 	const bothClosed = closedHere | closedThere
 	switch {
 	case state&bothClosed == bothClosed, state&answered == 0, state&stateMask == viaStack:
-		return closedPeriods
+		return closedTimeout
 	case state&closedReset != 0:
-		return resetPeriods
+		return resetTimeout
 	}
-	return idlePeriods
+	return idleTimeout
 }
 
 // eachFlow calls a function for each connection. It removes the connections for which the function
@@ -229,6 +243,13 @@ func (p *programs) adopt(device string) error {
 		}
 		_ = (*own).Close()
 		*own = former
+	}
+	now, err := uptime()
+	if err != nil {
+		return err
+	}
+	if err := p.clock.Put(uint32(0), now); err != nil {
+		return fmt.Errorf("set clock of connections: %w", err)
 	}
 	var key, value []byte
 	for entries := p.locals.Iterate(); entries.Next(&key, &value); {

@@ -277,9 +277,14 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 	}
 	conn.Close()
 	flows := 0
+	now, err := uptime()
+	if err != nil {
+		t.Fatal(err)
+	}
 	eventually.Equal(t, "connections", func() int {
 		one.Do(t, func() error {
-			if err := one.tunnel.Age(); err != nil {
+			now += closedTimeout
+			if err := one.tunnel.age(now); err != nil {
 				return err
 			}
 			flows = 0

@@ -83,7 +83,7 @@ type kernelMaps struct {
 	// locals contains the pods on this node that have direct connections, flows the connections, and
 	// pairs the times at which pods opened connections through services. See Local.
 	locals, flows, pairs *ebpf.Map
-	// clock contains the number of calls of Age.
+	// clock contains the time of the last call of Age, in seconds.
 	clock *ebpf.Map
 	// remotes holds the network IDs of pods on other nodes in multitenant mode.
 	remotes *ebpf.Map
