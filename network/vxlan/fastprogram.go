@@ -23,6 +23,7 @@ const (
 	stackTime  = -208
 	stackPair  = -224 // a connection's key without the local port
 	stackZero  = -228 // key of the clock
+	stackPeer  = -232 // the other node's address in its subnet
 	stackFlow  = -120 // a connection's key
 	frameSize  = 48   // Ethernet, IPv4, and TCP up to its flags
 )
@@ -259,6 +260,8 @@ func deliver(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word).WithSymbol("deliver"),
 			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "pass"),
+			asm.LoadMem(asm.R1, asm.RFP, stackPeer, asm.Word),
+			asm.JEq.Imm(asm.R1, 0, "pass"), // a host that is not a node
 		},
 		tcpFrame("pass"),
 		lookup(m.locals.FD(), stackIP+ipTarget),

@@ -255,7 +255,7 @@ func withGateways(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
 	result := maps.Clone(peers)
 	for subnet, peer := range result {
 		peer.Gateway = netip.Addr{}
-		if !peer.External && subnet.Addr().Is4() {
+		if !peer.External && !peer.FixedVNI && subnet.Addr().Is4() {
 			peer.Gateway = gateway(subnet)
 		}
 		result[subnet] = peer
