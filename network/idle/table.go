@@ -44,8 +44,8 @@ func (d receivers) match(rule, protocol string) string {
 }
 
 // write replaces the table of an IP family. The new table intercepts packets to the given
-// destinations. Without destinations, the table has no chains, because each chain costs every packet
-// on the host time.
+// destinations. Without destinations, the table has no chains, because each chain costs every
+// packet on the host time.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
 	nft, err := open(d.family, name)
 	if err != nil {

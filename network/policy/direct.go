@@ -16,7 +16,8 @@ import (
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
 // machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
 //
-// find returns a pod's API object, or nil. If isEnabled is false, existing connections remain direct.
+// find returns a pod's API object, or nil. If isEnabled is false, only existing connections are
+// direct.
 func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset, isEnabled bool) map[netip.Addr]vxlan.Local {
 	pods := map[netip.Addr]vxlan.Local{}
 	for _, l := range local {

@@ -139,9 +139,9 @@ func (p *programs) forget(address netip.Addr) error {
 	return p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) })
 }
 
-// Times, in seconds, after which connections without packets are removed: those that both sides have
-// closed, that nobody has answered, or whose packets pass the stack; those that a packet has reset,
-// which can be forged; and all others, after the service proxy's timeout.
+// Times, in seconds, after which connections without packets are removed: those that both sides
+// have closed, that nobody has answered, or whose packets pass the stack; those that a packet has
+// reset, which can be forged; and all others, after the service proxy's timeout.
 const (
 	closedTimeout = 60
 	resetTimeout  = 600

@@ -336,8 +336,8 @@ func recordStack(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// tcpFrame copies the headers of a TCP packet to the stack. It jumps to a label if the packet is not
-// an IPv4 packet without options that is a complete TCP packet.
+// tcpFrame copies the headers of a TCP packet to the stack. It jumps to a label if the packet is
+// not an IPv4 packet without options that is a complete TCP packet.
 func tcpFrame(other string) asm.Instructions {
 	const version, fragmented = 0x45, 0x3fff
 	return join(
