@@ -199,9 +199,9 @@ const (
 	PodConnectionsStack  = "stack"
 )
 
-// NodeExtension is the block `slipway` in a NodeConfig: the names and directories that a host uses
-// on its machine. Hosts that share a machine or a network namespace must use different names and
-// directories.
+// NodeExtension is the block `slipway` in a NodeConfig. It includes the names and directories that
+// a host uses on its machine. Hosts that share a machine or a network namespace must use different
+// names and directories.
 type NodeExtension struct {
 	// Bridge is the name of the network bridge that connects the pods, at most 15 characters. The
 	// default is `slipway0`.
@@ -221,7 +221,7 @@ type NodeExtension struct {
 	// they bypass the host's network stack if no network policy restricts them. With `stack`, they
 	// pass it, so that rules of other programs at the forward hook apply to them.
 	PodConnections string `json:"podConnections"`
-	// BalancerAddress is the address at which a master's node reaches the API servers of all
+	// BalancerAddress is the address at which a master's node connects to the API servers of all
 	// masters, if there are several masters. The default is `127.0.0.1:8442`. Other hosts do not
 	// use it.
 	BalancerAddress string `json:"balancerAddress"`

@@ -115,6 +115,11 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 // that it cannot connect, because a problem with one host must not disconnect the other hosts.
 func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
+	for subnet, peer := range peers {
+		_, _, isDirect := directPath(subnet, peer)
+		peer.Routed = isDirect && a.prefersRoute(peer)
+		peers[subnet] = peer
+	}
 	device, err := a.ensureTunnel(own, peers, cluster)
 	if err != nil {
 		slog.Error("cannot reach pods of hosts that need VXLAN", "error", err)
@@ -141,7 +146,7 @@ func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link)
 	switch {
 	case err != nil || len(paths) == 0 || paths[0].Type != unix.RTN_UNICAST:
 		slog.Warn("pods of another host are not reachable: no route to its address", "address", peer.Address, "podCIDR", subnet, "error", err)
-	case isDirect && !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto):
+	case isDirect && a.prefersRoute(peer):
 		return netlink.Route{Gw: gateway.AsSlice(), LinkIndex: index}, true
 	case device == nil:
 		slog.Warn("pods of another host are not reachable: it is not on a network segment of this host, and VXLAN is not in use", "address", peer.Address, "podCIDR", subnet)
@@ -151,6 +156,12 @@ func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link)
 		return netlink.Route{Gw: cni.Gateway(subnet).AsSlice(), LinkIndex: device.Attrs().Index, Flags: int(netlink.FLAG_ONLINK)}, true
 	}
 	return netlink.Route{}, false
+}
+
+// prefersRoute reports whether packets to a host are sent directly if both hosts share a network
+// segment.
+func (a *Agent) prefersRoute(peer vxlan.Peer) bool {
+	return !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto)
 }
 
 // directPath returns a host's address in the IP family of a subnet, and the device on the network

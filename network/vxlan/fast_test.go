@@ -154,6 +154,17 @@ func TestConnectionsBetweenHostsAreDirect(t *testing.T) {
 	}
 }
 
+func TestConnectionsToRoutedHostsAreNotDirect(t *testing.T) {
+	one, two := newPodHosts(t)
+	one.peers[two.subnet] = Peer{Address: two.host.address, Routed: true}
+	one.ensure()
+	for from, to := range map[*podHost]podHost{&one: two, &two: one} {
+		if _, err := from.dial(to.podAddress); err == nil {
+			t.Errorf("the pod of host %s opens a direct connection", from.Name)
+		}
+	}
+}
+
 func TestConnectionsNeedRights(t *testing.T) {
 	one, two := newPodHosts(t)
 	for _, tt := range []struct {

@@ -50,7 +50,7 @@ const (
 	settingsSize   = settingsDevice + 4 // a multiple of 8
 
 	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order. It
-	// is 0 for IPv6 subnets and for hosts that are not nodes.
+	// is 0 for IPv6 subnets and for hosts that exchange no direct packets with this node.
 	peerAddress, peerFlags, peerVNI, peerGateway = 0, 4, 8, 12
 
 	peerSize = 16
@@ -255,7 +255,7 @@ func withGateways(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
 	result := maps.Clone(peers)
 	for subnet, peer := range result {
 		peer.Gateway = netip.Addr{}
-		if !peer.External && !peer.FixedVNI && subnet.Addr().Is4() {
+		if !peer.External && !peer.FixedVNI && !peer.Routed && subnet.Addr().Is4() {
 			peer.Gateway = gateway(subnet)
 		}
 		result[subnet] = peer

@@ -78,6 +78,8 @@ type Peer struct {
 	SecondAddress netip.Addr
 	// Gateway is the host's address in its IPv4 subnet. It is optional for the IPv4 subnet itself.
 	Gateway netip.Addr
+	// Routed means that unicast packets to the host's pods do not pass through the device.
+	Routed bool
 	// External means that the host is not a node. It responds to ARP requests for its addresses.
 	External bool
 	// FixedVNI means that packets to the host have the network ID VNI, regardless of the sender's
