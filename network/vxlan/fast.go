@@ -67,18 +67,55 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	reduced := map[netip.Addr]Local{}
-	for address, present := range t.locals {
-		if pod, exists := pods[address]; exists && pod.Device == present.Device {
+	for address, present := range maps.Clone(t.locals) {
+		if pod, exists := pods[address]; exists {
 			present.Rights &= pod.Rights
-			reduced[address] = present
+			t.locals[address] = present
+		} else {
+			delete(t.locals, address)
 		}
 	}
-	t.locals = reduced
 	if t.programs == nil {
 		return nil
 	}
-	return t.programs.setLocals(t.locals)
+	return t.programs.restrict(pods)
+}
+
+// restrict removes rights, also those of the previous process's pods.
+func (p *programs) restrict(pods map[netip.Addr]Local) error {
+	var errs []error
+	for address, present := range maps.Clone(p.localsOf) {
+		pod, exists := pods[address]
+		if !exists {
+			errs = append(errs, p.removeLocal(address))
+			continue
+		}
+		if rights := present.Rights & pod.Rights; rights != present.Rights {
+			present.Rights = rights
+			errs = append(errs, p.putLocal(address, present))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeLocal removes a pod.
+func (p *programs) removeLocal(address netip.Addr) error {
+	if err := p.locals.Delete(address.AsSlice()); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("remove pod %s: %w", address, err)
+	}
+	delete(p.localsOf, address)
+	return nil
+}
+
+// putLocal adds a pod whose device has the program, or sets its rights.
+func (p *programs) putLocal(address netip.Addr, pod attachedLocal) error {
+	value := binary.NativeEndian.AppendUint32(nil, uint32(pod.index))
+	value = binary.NativeEndian.AppendUint32(value, uint32(pod.Rights))
+	if err := p.locals.Put(address.AsSlice(), value); err != nil {
+		return fmt.Errorf("set rights of pod %s: %w", address, err)
+	}
+	p.localsOf[address] = pod
+	return nil
 }
 
 // setLocals attaches the program to the pods' devices, and grants the pods their rights.
@@ -88,11 +125,7 @@ func (p *programs) setLocals(pods map[netip.Addr]Local) error {
 		if _, exists := pods[address]; exists {
 			continue
 		}
-		if err := p.locals.Delete(address.AsSlice()); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			errs = append(errs, fmt.Errorf("remove pod %s: %w", address, err))
-			continue
-		}
-		delete(p.localsOf, address)
+		errs = append(errs, p.removeLocal(address))
 	}
 	for address, pod := range pods {
 		present, exists := p.localsOf[address]
@@ -116,7 +149,7 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 		}
 		if index != link.Attrs().Index {
 			// The packets of a former pod's connections must not reach the new pod as replies.
-			if err := errors.Join(p.locals.Delete(address.AsSlice()), p.forget(address)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			if err := errors.Join(p.removeLocal(address), p.forget(address)); err != nil {
 				return err
 			}
 		}
@@ -125,13 +158,7 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 			return err
 		}
 	}
-	value := binary.NativeEndian.AppendUint32(nil, uint32(index))
-	value = binary.NativeEndian.AppendUint32(value, uint32(pod.Rights))
-	if err := p.locals.Put(address.AsSlice(), value); err != nil {
-		return err
-	}
-	p.localsOf[address] = attachedLocal{pod, index}
-	return nil
+	return p.putLocal(address, attachedLocal{pod, index})
 }
 
 // forget removes a pod's connections.
@@ -255,7 +282,8 @@ func (p *programs) adopt(device string) error {
 	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
 		if address, ok := netip.AddrFromSlice(key); ok {
 			// The program is attached to a device without a name again.
-			p.localsOf[address] = attachedLocal{index: int(binary.NativeEndian.Uint32(value[localDevice:]))}
+			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
+			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
 		}
 	}
 	return nil

@@ -247,10 +247,22 @@ func TestRestartedProcessKeepsConnections(t *testing.T) {
 		if !echoes(conn) {
 			t.Errorf("host %s: the connection ends when the process starts", h.Name)
 		}
+		h.Do(t, func() error {
+			return h.tunnel.Restrict(map[netip.Addr]Local{h.podAddress: {Device: podDevice, Rights: AllRights}})
+		})
 		h.connect(AllRights)
 		if !echoes(conn) {
 			t.Errorf("host %s: the connection ends when its pod is connected again", h.Name)
 		}
+	}
+	two.tunnel = &Tunnel{}
+	two.follow()
+	two.ensure()
+	two.Do(t, func() error {
+		return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepAccepted}})
+	})
+	if echoes(conn) {
+		t.Error("a new process does not restrict the pods of the previous process")
 	}
 }
 
