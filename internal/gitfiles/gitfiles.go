@@ -32,14 +32,52 @@ type Place struct {
 	Ref string
 	// Dir is a path within the repository. Empty means its root.
 	Dir string
+	// Login, if set, is sent to the server of URL, and to no other server.
+	Login *url.Userinfo
 }
 
-// ErrPrivate means that the repository does not exist or that the server requires a login.
-var ErrPrivate = errors.New("the repository does not exist, or is not public")
+// These errors mean that the repository does not exist, that the server requires a login, or that
+// it rejects the login.
+var (
+	ErrPrivate  = errors.New("the repository does not exist, or is not public")
+	ErrRejected = errors.New("the repository does not exist, or the server rejects the user and the password in the secret")
+)
 
 // List returns the names of the files and directories at a place. Its errors do not contain the
 // server's responses.
 func List(ctx context.Context, transport http.RoundTripper, place Place) ([]string, error) {
+	if place.Login != nil {
+		to, err := url.Parse(place.URL)
+		if err != nil {
+			return nil, errors.New("the address is not valid")
+		}
+		transport = &withLogin{transport, *to, place.Login}
+	}
+	names, err := list(ctx, transport, place)
+	if errors.Is(err, ErrPrivate) && place.Login != nil {
+		err = ErrRejected
+	}
+	return names, err
+}
+
+// withLogin sends a login to one server.
+type withLogin struct {
+	http.RoundTripper
+	to    url.URL
+	login *url.Userinfo
+}
+
+// RoundTrip adds the login, unless the server has redirected the request to another server.
+func (w *withLogin) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.URL.Scheme == w.to.Scheme && request.URL.Host == w.to.Host {
+		request = request.Clone(request.Context())
+		password, _ := w.login.Password()
+		request.SetBasicAuth(w.login.Username(), password)
+	}
+	return w.RoundTripper.RoundTrip(request)
+}
+
+func list(ctx context.Context, transport http.RoundTripper, place Place) ([]string, error) {
 	server, err := connect(ctx, transport, place.URL)
 	if err != nil {
 		return nil, err

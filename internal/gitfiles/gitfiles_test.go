@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,5 +194,26 @@ func TestServersGetOnlyAllowedRequests(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: the error contains the response: %v", address, err)
 		}
+	}
+}
+
+func TestLoginIsSentOnlyToServerOfRepository(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if _, _, ok := r.BasicAuth(); ok {
+			t.Error("another server received the login")
+		}
+	}))
+	t.Cleanup(other.Close)
+	received := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		received = password == "opens3same"
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusFound)
+	}))
+	t.Cleanup(server.Close)
+	dialer := outbound.New(outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://"), strings.TrimPrefix(other.URL, "http://")}})
+	_, err := List(t.Context(), dialer.Transport(false), Place{URL: server.URL + "/app", Login: url.UserPassword("ann", "opens3same")})
+	if err == nil || !received {
+		t.Errorf("the server of the repository received the login: %t; %v", received, err)
 	}
 }

@@ -4,19 +4,28 @@
 package detect
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/gitfiles"
@@ -25,7 +34,8 @@ import (
 )
 
 // Path is the API server's path for a Source. Query parameters: namespace (the project in which the
-// user wants to build), uri, ref and dir.
+// user wants to build), uri, ref, dir and secret (the source secret in the project, for a private
+// repository).
 const Path = "/slipway/source"
 
 const (
@@ -51,14 +61,15 @@ type Source struct {
 // connects to repository servers with dialer.
 func Feature(dialer *outbound.Dialer) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
-		v := &view{authorizer: deps.Authorizer, transport: dialer.Transport(false), reading: map[string]bool{}}
+		v := &view{authorizer: deps.Authorizer, kube: deps.Kube, dialer: dialer, reading: map[string]bool{}}
 		return apiserver.Hooks{Handlers: []apiserver.Handler{apiserver.View(Path, timeout, http.StatusBadGateway, v.read)}}, nil
 	}}
 }
 
 type view struct {
 	authorizer authorizer.Authorizer
-	transport  http.RoundTripper
+	kube       kubernetes.Interface
+	dialer     *outbound.Dialer
 
 	mu sync.Mutex
 	// reading contains the users with a read in progress. It enforces one read per user.
@@ -72,35 +83,76 @@ func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	if !ok {
 		return nil, errors.New("the request has no user")
 	}
-	if err := v.authorize(ctx, who, query.Get("namespace")); err != nil {
+	place := gitfiles.Place{URL: query.Get("uri"), Ref: query.Get("ref"), Dir: query.Get("dir")}
+	project := query.Get("namespace")
+	// The resulting builds could read the same content.
+	err := v.authorize(ctx, who, authorizer.AttributesRecord{
+		Verb: "create", Namespace: project, APIGroup: buildv1.GroupName, APIVersion: buildv1.GroupVersion.Version, Resource: "buildconfigs",
+	})
+	if err != nil {
 		return nil, err
+	}
+	trusted := &tls.Config{}
+	if name := query.Get("secret"); name != "" {
+		if place.Login, trusted.RootCAs, err = v.credentials(ctx, who, project, name); err != nil {
+			return nil, err
+		}
 	}
 	done, err := v.begin(who.GetName())
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	names, err := gitfiles.List(ctx, v.transport, gitfiles.Place{URL: query.Get("uri"), Ref: query.Get("ref"), Dir: query.Get("dir")})
+	transport := v.dialer.TransportTLS(trusted)
+	defer transport.CloseIdleConnections()
+	names, err := gitfiles.List(ctx, transport, place)
 	if err != nil {
 		return nil, fmt.Errorf("read the repository: %w", err)
 	}
 	return Source{Language: language.Of(names), Dockerfile: slices.Contains(names, "Dockerfile")}, nil
 }
 
-// authorize checks that a user is allowed to create a build configuration, because the resulting
-// builds could read the same content.
-func (v *view) authorize(ctx context.Context, who user.Info, namespace string) error {
-	const resource = "buildconfigs"
-	decision, _, err := v.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: who, Verb: "create", Namespace: namespace, APIGroup: buildv1.GroupName, APIVersion: buildv1.GroupVersion.Version, Resource: resource, ResourceRequest: true,
-	})
+// authorize checks that a user is allowed to perform an action in a project.
+func (v *view) authorize(ctx context.Context, who user.Info, action authorizer.AttributesRecord) error {
+	action.User, action.ResourceRequest = who, true
+	decision, _, err := v.authorizer.Authorize(ctx, action)
 	if err != nil && decision != authorizer.DecisionAllow {
 		return fmt.Errorf("check rights: %w", err)
 	}
 	if decision != authorizer.DecisionAllow {
-		return apierrors.NewForbidden(buildv1.Resource(resource), "", fmt.Errorf("user %q cannot create build configurations in project %q", who.GetName(), namespace))
+		resource := schema.GroupResource{Group: action.APIGroup, Resource: action.Resource}
+		return apierrors.NewForbidden(resource, action.Name, fmt.Errorf("user %q cannot %s %s in project %q", who.GetName(), action.Verb, action.Resource, action.Namespace))
 	}
 	return nil
+}
+
+// credentials returns the login in a source secret that a user can read, and the authorities that
+// verify the server. A secret without a user and a password has no login, and one without ca.crt has
+// no authorities.
+func (v *view) credentials(ctx context.Context, who user.Info, project, name string) (*url.Userinfo, *x509.CertPool, error) {
+	if err := v.authorize(ctx, who, authorizer.AttributesRecord{Verb: "get", Namespace: project, APIVersion: "v1", Resource: "secrets", Name: name}); err != nil {
+		return nil, nil, err
+	}
+	secret, err := v.kube.CoreV1().Secrets(project).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	value := func(key string) string { return strings.TrimRight(string(secret.Data[key]), "\r\n") }
+	var authorities *x509.CertPool
+	if pem := secret.Data["ca.crt"]; len(pem) > 0 {
+		if authorities, err = x509.SystemCertPool(); err != nil {
+			authorities = x509.NewCertPool()
+		}
+		if !authorities.AppendCertsFromPEM(pem) {
+			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("ca.crt in secret %q contains no certificate", name))
+		}
+	}
+	// As in builds, a token is a password, and servers ignore its user.
+	login, password := value(corev1.BasicAuthUsernameKey), cmp.Or(value(corev1.BasicAuthPasswordKey), value("token"))
+	if login == "" && password == "" {
+		return nil, authorities, nil
+	}
+	return url.UserPassword(cmp.Or(login, "token"), password), authorities, nil
 }
 
 // begin registers a read for a user. The caller must call done when the read has finished.

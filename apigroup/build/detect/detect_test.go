@@ -3,6 +3,8 @@ package detect
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
+	"log/slog"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -13,17 +15,24 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// builders allows users to create build configurations in the project shop.
+// builders allows users to create build configurations in the project shop, and to read its secrets
+// except hidden.
 var builders = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	if a.GetNamespace() == "shop" && a.GetVerb() == "create" && a.GetAPIGroup() == "build.openshift.io" && a.GetResource() == "buildconfigs" {
+	builds := a.GetVerb() == "create" && a.GetAPIGroup() == "build.openshift.io" && a.GetResource() == "buildconfigs"
+	reads := a.GetVerb() == "get" && a.GetAPIGroup() == "" && a.GetResource() == "secrets" && a.GetName() != "hidden"
+	if a.GetNamespace() == "shop" && (builds || reads) {
 		return authorizer.DecisionAllow, "", nil
 	}
 	return authorizer.DecisionNoOpinion, "", nil
@@ -39,16 +48,18 @@ func ask(t *testing.T, handler http.Handler, name string, query url.Values) *htt
 	return recorder
 }
 
-func handlerOf(t *testing.T, policy outbound.Policy) http.Handler {
+func handlerOf(t *testing.T, policy outbound.Policy, objects ...runtime.Object) http.Handler {
 	t.Helper()
-	hooks, err := Feature(outbound.New(policy)).Hooks(apiserver.Deps{Authorizer: builders})
+	hooks, err := Feature(outbound.New(policy)).Hooks(apiserver.Deps{Authorizer: builders, Kube: fake.NewClientset(objects...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return hooks.Handlers[0]
 }
 
-func TestContentOfRepositoryIsDetected(t *testing.T) {
+// repository returns a server that Git's own program serves, and that contains a repository app.
+func repository(t *testing.T) http.Handler {
+	t.Helper()
 	root := t.TempDir()
 	for _, file := range []string{"web/requirements.txt", "Dockerfile"} {
 		path := filepath.Join(root, "app", file)
@@ -64,7 +75,11 @@ func TestContentOfRepositoryIsDetected(t *testing.T) {
 			t.Fatalf("git %q: %v\n%s", args, err, output)
 		}
 	}
-	server := httptest.NewServer(&cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: t.Output()})
+	return &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: t.Output()}
+}
+
+func TestContentOfRepositoryIsDetected(t *testing.T) {
+	server := httptest.NewServer(repository(t))
 	t.Cleanup(server.Close)
 	handler := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "http://")}})
 	for dir, want := range map[string]Source{"": {Dockerfile: true}, "web": {Language: "python"}} {
@@ -72,6 +87,42 @@ func TestContentOfRepositoryIsDetected(t *testing.T) {
 		var got Source
 		if err := json.Unmarshal(response.Body.Bytes(), &got); err != nil || got != want {
 			t.Errorf("%q contains %+v, %v: %s", dir, got, err, response.Body)
+		}
+	}
+}
+
+func TestPrivateRepositoryIsReadWithSourceSecret(t *testing.T) {
+	git := repository(t)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		login, password, _ := r.BasicAuth()
+		if password != "opens3same" || login != "ann" && login != "token" {
+			http.Error(w, "log in", http.StatusUnauthorized)
+			return
+		}
+		git.ServeHTTP(w, r)
+	}))
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // it logs handshakes that clients abort
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	secret := func(name string, data map[string]string) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Data: map[string][]byte{"ca.crt": authority}}
+		for key, value := range data {
+			s.Data[key] = []byte(value)
+		}
+		return s
+	}
+	handler := handlerOf(t, outbound.Policy{AllowedHosts: []string{strings.TrimPrefix(server.URL, "https://")}},
+		secret("password", map[string]string{"username": "ann", "password": "opens3same\n"}), secret("token", map[string]string{"token": "opens3same"}),
+		secret("old", map[string]string{"username": "ann", "password": "old"}), secret("authority", nil),
+		secret("broken", map[string]string{"ca.crt": "x"}), secret("hidden", map[string]string{"password": "opens3same"}))
+	for name, want := range map[string]string{
+		"password": `{"language":"","dockerfile":true}`, "token": `{"language":"","dockerfile":true}`,
+		"old": "the server rejects the user and the password in the secret", "authority": "is not public", "": "the server cannot be reached",
+		"broken": `ca.crt in secret "broken" contains no certificate`, "none": `secrets "none" not found`, "hidden": `user "ann" cannot get secrets in project "shop"`,
+	} {
+		response := ask(t, handler, "ann", url.Values{"namespace": {"shop"}, "uri": {server.URL + "/app/.git"}, "secret": {name}})
+		if !strings.Contains(response.Body.String(), want) || strings.Contains(response.Body.String(), "opens3same") {
+			t.Errorf("with secret %q: %d %s", name, response.Code, response.Body)
 		}
 	}
 }
