@@ -1,7 +1,7 @@
 // A new user lands on the catalog and creates an application from a template, and from source.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
-const [project, repository] = process.argv.slice(2);
+const [project, repository, privateRepository] = process.argv.slice(2);
 
 await open(async (page) => {
   await logIn(page, 'developer', '/console/');
@@ -69,5 +69,30 @@ await open(async (page) => {
   await page.locator('#builder-name').waitFor();
   expect((await page.locator('#builder-uri').inputValue()) === repository, 'the form has another repository');
   expect((await page.locator('#builder-dir').inputValue()) === 'web', 'the form has another directory');
+
+  // A private repository is read, and built, with a secret of the project.
+  const status = await page.evaluate(async (target) => {
+    const { csrf } = await (await fetch('/console/session')).json();
+    const headers = { 'X-CSRF-Token': csrf, 'Content-Type': 'application/json' };
+    const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'git' }, type: 'kubernetes.io/basic-auth', stringData: { username: 'ann', password: 'opens3same' } };
+    return (await fetch('/console/proxy' + target, { method: 'POST', headers, body: JSON.stringify(secret) })).status;
+  }, `/api/v1/namespaces/${project}/secrets`);
+  expect(status === 201, `the secret is not created: ${status}`);
+  await page.goto(`${address}/console/catalog/git?project=${project}`);
+  await page.locator('#builder-uri').fill(privateRepository);
+  await find.click();
+  await page.getByText('the repository does not exist, or is not public').waitFor();
+  await page.locator('#builder-secret').selectOption('git');
+  await find.click();
+  await page.getByText('The source looks like python.').waitFor();
+  await page.getByRole('link', { name: 'Build with Python' }).click();
+  await page.locator('#builder-name').fill('from-private');
+  await page.locator('#builder-secret option:checked[value="git"]').waitFor({ state: 'attached' });
+  await create.click();
+  await page.getByRole('link', { name: 'BuildConfig from-private' }).click();
+  await page.getByRole('heading', { name: 'from-private', level: 1 }).waitFor();
+  await page.goto(`${address}/console/project/${project}/buildconfigs.build.openshift.io/from-private/settings`);
+  await page.getByLabel('Source secret').waitFor();
+  expect((await page.getByLabel('Source secret').inputValue()) === 'git', 'the build has another secret');
   // The server does not reach its own network on behalf of a user.
 }, { expected: /status of 502/ });

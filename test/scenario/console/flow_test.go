@@ -24,7 +24,8 @@ func TestUserDeploysApplicationInFirefox(t *testing.T) {
 
 func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.play("catalog.mjs", s.newProject(), s.repository(map[string]string{"Dockerfile": "FROM scratch", "web/requirements.txt": ""}))
+	public := s.repository("", map[string]string{"Dockerfile": "FROM scratch", "web/requirements.txt": ""})
+	s.play("catalog.mjs", s.newProject(), public, s.repository("opens3same", map[string]string{"requirements.txt": ""}))
 }
 
 func TestUserManagesObjectsOfProject(t *testing.T) {

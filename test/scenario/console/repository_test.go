@@ -2,6 +2,7 @@ package console
 
 import (
 	"net"
+	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
 	"os"
@@ -10,8 +11,8 @@ import (
 )
 
 // repository returns the URL of a Git repository with the given files, on a machine other than the
-// cluster's.
-func (s *site) repository(files map[string]string) string {
+// cluster's. If password is not empty, the server requires it, with the user ann.
+func (s *site) repository(password string, files map[string]string) string {
 	s.t.Helper()
 	root := s.t.TempDir()
 	dir := filepath.Join(root, "app")
@@ -36,9 +37,16 @@ func (s *site) repository(files map[string]string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(&cgi.Handler{
+	git := &cgi.Handler{
 		Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1"}, Stderr: s.t.Output(),
-	})
+	}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, entered, _ := r.BasicAuth(); password != "" && (user != "ann" || entered != password) {
+			http.Error(w, "log in", http.StatusUnauthorized)
+			return
+		}
+		git.ServeHTTP(w, r)
+	}))
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()

@@ -64,14 +64,14 @@ it('requests the description of an image, and stores nothing', async () => {
 });
 
 describe('An application from source', () => {
-  const origin = { uri: 'https://example.com/app.git', ref: 'stable', contextDir: 'web' };
+  const origin = { uri: 'https://example.com/app.git', ref: 'stable', contextDir: 'web', secret: 'git' };
 
   it('of a builder image is built again when the image changes', () => {
     const source: Source = { ...origin, name: 'app', namespace: 'openshift', stream: 'python', tag: '3', port: 8080, route: false };
     const objects = objectsOf(source);
     expect(kinds(objects)).toEqual(['ImageStream', 'BuildConfig', 'DeploymentConfig', 'Service']);
     expect(specOf(objects, 'BuildConfig')).toMatchObject({
-      source: { type: 'Git', git: { uri: origin.uri, ref: 'stable' }, contextDir: 'web' },
+      source: { type: 'Git', git: { uri: origin.uri, ref: 'stable' }, contextDir: 'web', sourceSecret: { name: 'git' } },
       strategy: { sourceStrategy: { from: { namespace: 'openshift', name: 'python:3' } } },
       triggers: [{ type: 'ImageChange' }, { type: 'ConfigChange' }],
     });
@@ -85,6 +85,6 @@ describe('An application from source', () => {
     expect(specOf(dockerObjects({ ...values, text: 'FROM scratch' }), 'BuildConfig')).toMatchObject({
       source: { type: 'Dockerfile', dockerfile: 'FROM scratch' }, strategy: { type: 'Docker', dockerStrategy: {} },
     });
-    expect(dockerCommandOf(values, 'shop')).toBe('oc new-app -n shop https://example.com/app.git#stable --strategy=docker --name=app --context-dir=web');
+    expect(dockerCommandOf(values, 'shop')).toBe('oc new-app -n shop https://example.com/app.git#stable --strategy=docker --name=app --context-dir=web --source-secret=git');
   });
 });

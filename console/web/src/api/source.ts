@@ -1,11 +1,13 @@
 import { get } from './http';
-import type { KubeObject } from './types';
+import type { KubeObject, Row } from './types';
 
 /** Origin is where a Git repository has the source. */
 export interface Origin {
   uri: string;
   ref: string;
   contextDir: string;
+  /** secret is the name of the secret for a private repository, or empty. */
+  secret: string;
 }
 
 /** Source is the user's input about an application that is built from source. */
@@ -103,9 +105,19 @@ export interface Detected {
   dockerfile: boolean;
 }
 
-/** detect requests the content of a repository from the server, which reads only public repositories over HTTP. */
-export function detect(project: string, { uri, ref, contextDir }: Origin): Promise<Detected> {
-  return get<Detected>(`/slipway/source?${new URLSearchParams({ namespace: project, uri, ref, dir: contextDir })}`);
+/** detect requests the content of a repository from the server, which reads repositories only over HTTP. */
+export function detect(project: string, { uri, ref, contextDir, secret }: Origin): Promise<Detected> {
+  return get<Detected>(`/slipway/source?${new URLSearchParams({ namespace: project, uri, ref, dir: contextDir, secret })}`);
+}
+
+/** sourceTypes are the types of secrets that can have the credentials for a repository. */
+const sourceTypes = ['kubernetes.io/basic-auth', 'kubernetes.io/ssh-auth', 'Opaque'];
+
+/** sourceSecrets returns the names of a project's secrets that can have the credentials for a repository. */
+export async function sourceSecrets(project: string): Promise<string[]> {
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const { rows } = await get<{ rows: Pick<Row, 'cells'>[] }>(`/api/v1/namespaces/${encodeURIComponent(project)}/secrets`, { accept });
+  return rows.filter(({ cells }) => sourceTypes.includes(String(cells[1]))).map(({ cells }) => String(cells[0]));
 }
 
 /** detectable reports whether the server can read a repository. The address with a password is not sent. */
@@ -115,14 +127,14 @@ export function detectable(uri: string): boolean {
 
 /** originOf returns the origin that another page of the console has passed to this one. */
 export function originOf(state: unknown): Origin {
-  const { uri, ref, contextDir } = (state ?? {}) as Record<string, unknown>;
+  const { uri, ref, contextDir, secret } = (state ?? {}) as Record<string, unknown>;
   const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
-  return { uri: textOf(uri), ref: textOf(ref), contextDir: textOf(contextDir) };
+  return { uri: textOf(uri), ref: textOf(ref), contextDir: textOf(contextDir), secret: textOf(secret) };
 }
 
 /** gitOf returns the source of a build in a Git repository. */
-function gitOf({ uri, ref, contextDir }: Origin): object {
-  return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }) };
+function gitOf({ uri, ref, contextDir, secret }: Origin): object {
+  return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }), ...(secret === '' ? {} : { sourceSecret: { name: secret } }) };
 }
 
 /** builtObjects returns the objects that build and run an application. */
@@ -158,16 +170,18 @@ const addressOf = ({ uri, ref }: Origin) => (ref === '' ? uri : `${uri}#${ref}`)
 /** dockerCommandOf is the command that does the same for a Dockerfile in a repository. */
 export function dockerCommandOf({ name, ...origin }: Dockerfile, project: string): string {
   const words = ['oc', 'new-app', '-n', project, addressOf(origin), '--strategy=docker', `--name=${name}`];
-  return [...words, ...(origin.contextDir === '' ? [] : [`--context-dir=${origin.contextDir}`])].map(quote).join(' ');
+  return [...words, ...originFlags(origin)].map(quote).join(' ');
+}
+
+/** originFlags are the flags of oc new-app for a place in a repository. */
+function originFlags({ contextDir, secret }: Origin): string[] {
+  return [...(contextDir === '' ? [] : [`--context-dir=${contextDir}`]), ...(secret === '' ? [] : [`--source-secret=${secret}`])];
 }
 
 /** commandOf returns the command that has the same effect. */
 export function commandOf(source: Source, project: string): string {
   const address = addressOf(source);
-  const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`];
-  if (source.contextDir !== '') {
-    words.push(`--context-dir=${source.contextDir}`);
-  }
+  const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`, ...originFlags(source)];
   return words.map(quote).join(' ');
 }
 

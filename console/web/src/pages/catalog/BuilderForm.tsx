@@ -37,6 +37,10 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
     route: true,
   });
   const change = (part: Partial<Source>) => setSource({ ...source, ...part });
+  const choose = (chosen: string) => {
+    setProject(chosen);
+    change({ secret: '' });
+  };
   const sample = tags.find((tag) => tag.name === source.tag)?.annotations ?? {};
   const valid = validName(source.name) && validURI(source.uri);
   const built = stream.status?.tags?.some((tag) => tag.tag === source.tag && tag.items && tag.items.length > 0);
@@ -46,7 +50,7 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
       origin={stream.metadata.namespace}
       description={sample.description ?? ''}
       project={project}
-      setProject={setProject}
+      setProject={choose}
       valid={valid}
       objects={() => Promise.resolve({ objects: objectsOf(source), message: built ? undefined : text.catalog.noImage(source.stream, source.tag) })}
     >
@@ -58,7 +62,7 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
         </FormSelect>
       </FormGroup>
       <NameField name={source.name} change={(name) => change({ name })} />
-      <GitFields origin={source} sample={sample.sampleRepo} change={change} />
+      <GitFields project={project} origin={source} sample={sample.sampleRepo} change={change} />
       <PortField port={source.port} change={(port) => change({ port })} />
       <Checkbox id="builder-route" label={text.catalog.route} isChecked={source.route} onChange={(_, route) => change({ route })} />
       {valid && project !== '' && <Command command={commandOf(source, project)} />}

@@ -21,12 +21,16 @@ export function Component() {
   const [isInline, setIsInline] = useState(false);
   const [values, setValues] = useState<Dockerfile>({ name: '', ...originOf(state), text: '', path: '', port: 8080, route: true });
   const change = (part: Partial<Dockerfile>) => setValues({ ...values, ...part });
+  const choose = (chosen: string) => {
+    setProject(chosen);
+    change({ secret: '' });
+  };
   const wanted = isInline ? values : { ...values, text: '' };
   const hasBase = /^\s*from\s+\S/im.test(values.text);
   const valid = validName(values.name) && (isInline ? hasBase : validURI(values.uri));
   const invalid = values.text !== '' && !hasBase ? t.textInvalid : undefined;
   return (
-    <CreateForm title={text.catalog.dockerfile} description={t.body} project={project} setProject={setProject} valid={valid} objects={() => Promise.resolve({ objects: dockerObjects(wanted) })}>
+    <CreateForm title={text.catalog.dockerfile} description={t.body} project={project} setProject={choose} valid={valid} objects={() => Promise.resolve({ objects: dockerObjects(wanted) })}>
       <NameField name={values.name} change={(name) => change({ name })} />
       <FormGroup label={t.from} fieldId="dockerfile-from">
         <FormSelect id="dockerfile-from" value={isInline ? 'text' : 'git'} onChange={(_, from) => setIsInline(from === 'text')}>
@@ -50,7 +54,7 @@ export function Component() {
         </Field>
       ) : (
         <>
-          <GitFields origin={values} change={change} />
+          <GitFields project={project} origin={values} change={change} />
           <Field id="dockerfile-path" label={t.path} help={t.pathHelp}>
             <TextInput id="dockerfile-path" value={values.path} aria-describedby="dockerfile-path-help" onChange={(_, path) => change({ path: path.trim() })} />
           </Field>

@@ -14,11 +14,14 @@ const python = {
   spec: { tags: [{ name: 'latest', annotations: { tags: 'builder,python', supports: 'python:3.11,python' } }] },
 };
 
+const rules = { status: { resourceRules: [{ verbs: ['list'], apiGroups: [''], resources: ['secrets'] }] } };
+const secrets = { rows: [{ cells: ['git', 'kubernetes.io/basic-auth'] }, { cells: ['pull', 'kubernetes.io/dockerconfigjson'] }] };
+
 /** open shows the page for a project. The server finds something in each repository. */
 function open(detected: object) {
   const request = vi.fn<typeof fetch>().mockImplementation((address) => {
     const path = String(address);
-    const body = path.includes('/slipway/source') ? detected : path.includes('imagestreams') ? { items: path.includes('/openshift/') ? [python] : [] } : { items: [], metadata: {} };
+    const body = path.includes('/selfsubjectrulesreviews') ? rules : path.includes('/secrets') ? secrets : path.includes('/slipway/source') ? detected : path.includes('imagestreams') ? { items: path.includes('/openshift/') ? [python] : [] } : { items: [], metadata: {} };
     return Promise.resolve(new Response(JSON.stringify(body)));
   });
   vi.stubGlobal('fetch', request);
@@ -44,11 +47,12 @@ it('passes the repository to the form of the matching builder', async () => {
   const request = open({ language: 'python', dockerfile: false });
   enter(text.catalog.repository, 'https://git.example.com/me/app.git');
   enter(text.catalog.contextDir, 'web');
+  fireEvent.change(await screen.findByRole('combobox', { name: t.secret }), { target: { value: (await screen.findByRole<HTMLOptionElement>('option', { name: 'git' })).value } });
   fireEvent.click(find());
   fireEvent.click(await screen.findByRole('link', { name: t.buildWith('Python') }));
-  await screen.findByText('{"uri":"https://git.example.com/me/app.git","ref":"","contextDir":"web"}');
+  await screen.findByText('{"uri":"https://git.example.com/me/app.git","ref":"","contextDir":"web","secret":"git"}');
   const [address] = request.mock.calls.find(([path]) => String(path).includes('/slipway/source')) ?? [];
-  expect(address).toBe('/console/proxy/slipway/source?namespace=shop&uri=https%3A%2F%2Fgit.example.com%2Fme%2Fapp.git&ref=&dir=web');
+  expect(address).toBe('/console/proxy/slipway/source?namespace=shop&uri=https%3A%2F%2Fgit.example.com%2Fme%2Fapp.git&ref=&dir=web&secret=git');
 });
 
 it('reports that no builder matches', async () => {

@@ -27,6 +27,11 @@ export function Component() {
   const [origin, setOrigin] = useState(() => originOf(undefined));
   const [result, setResult] = useState<Result>();
   const { isBusy, error, send } = useRequest();
+  const choose = (name: string) => {
+    setProject(name);
+    setOrigin({ ...origin, secret: '' });
+    setResult(undefined);
+  };
   const isReady = project !== '' && detectable(origin.uri) && !isBusy;
   const find = (event: FormEvent) => {
     event.preventDefault();
@@ -47,8 +52,9 @@ export function Component() {
       </PageSection>
       <PageSection isFilled>
         <Form isWidthLimited onSubmit={find}>
-          <ProjectField project={project} setProject={setProject} />
+          <ProjectField project={project} setProject={choose} />
           <GitFields
+            project={project}
             origin={origin}
             change={(part) => {
               setOrigin({ ...origin, ...part });

@@ -4,6 +4,7 @@ import { validURI, type Origin } from '../../api/source';
 import { text } from '../../text/en';
 import { Copyable } from '../../ui/Copyable';
 import { Field } from '../../ui/Field';
+import { SecretField } from './SecretField';
 
 const t = text.catalog;
 const maxPort = 65535;
@@ -19,7 +20,7 @@ export function NameField({ name, change }: { name: string; change: (name: strin
 }
 
 /** GitFields are the fields for the place of the source. */
-export function GitFields({ origin, sample, change }: { origin: Origin; sample?: string; change: (part: Partial<Origin>) => void }) {
+export function GitFields({ project, origin, sample, change }: { project: string; origin: Origin; sample?: string; change: (part: Partial<Origin>) => void }) {
   const invalid = origin.uri !== '' && !validURI(origin.uri) ? t.uriInvalid : undefined;
   return (
     <>
@@ -32,6 +33,7 @@ export function GitFields({ origin, sample, change }: { origin: Origin; sample?:
       <Field id="builder-dir" label={t.contextDir} help={t.contextDirHelp}>
         <TextInput id="builder-dir" value={origin.contextDir} onChange={(_, contextDir) => change({ contextDir: contextDir.trim() })} />
       </Field>
+      <SecretField project={project} secret={origin.secret} change={(secret) => change({ secret })} />
     </>
   );
 }

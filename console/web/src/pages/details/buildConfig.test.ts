@@ -31,5 +31,7 @@ it('changes only edited fields', () => {
       triggers: [generic, { type: 'GitHub', github: { secret: 's' } }, { type: 'ImageChange', imageChange: {} }],
     },
   });
+  const withSecret = { ...config, spec: { source: { git: {}, sourceSecret: { name: 'git' } } } } as unknown as LooseObject;
+  expect(changeOf(withSecret, { ...valuesOf(withSecret), 'spec.source.sourceSecret.name': '' })).toMatchObject({ spec: { source: { sourceSecret: null } } });
   expect(changeOf(config, valuesOf(config))).toEqual({ metadata: { resourceVersion: '7' } });
 });

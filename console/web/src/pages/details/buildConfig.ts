@@ -1,5 +1,6 @@
 import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
+import { images } from '../../text/images';
 import { at } from './facts';
 
 /** webhookTypes are the types of triggers that have an address. */
@@ -39,6 +40,8 @@ export interface Setting {
   check?: boolean;
   /** within is the object that must exist, such as spec.source.git. */
   within: string;
+  /** isReference means that an empty value removes the object with the field. */
+  isReference?: boolean;
 }
 
 const t = text.builds;
@@ -49,6 +52,7 @@ const settings: Setting[] = [
   { path: 'spec.source.git.uri', label: text.catalog.repository, within: 'spec.source.git' },
   { path: 'spec.source.git.ref', label: text.catalog.reference, within: 'spec.source.git' },
   { path: 'spec.source.contextDir', label: text.catalog.contextDir, within: 'spec.source' },
+  { path: 'spec.source.sourceSecret.name', label: images.git.secret, within: 'spec.source.git', isReference: true },
   { path: `${source}.from.name`, label: t.builder, within: `${source}.from` },
   { path: `${source}.incremental`, label: t.incremental, check: true, within: source },
   { path: `${source}.forcePull`, label: t.forcePull, check: true, within: source },
@@ -92,10 +96,10 @@ export function valuesOf(object: LooseObject): Record<string, string> {
 export function changeOf(object: LooseObject, values: Record<string, string>): object {
   const before = valuesOf(object);
   const change: Record<string, unknown> = { metadata: { resourceVersion: object.metadata.resourceVersion } };
-  for (const { path, check } of settingsOf(object)) {
+  for (const { path, check, isReference } of settingsOf(object)) {
     const value = values[path] ?? '';
     if (value !== before[path]) {
-      set(change, path.split('.'), check ? value === 'true' : value === '' ? null : value);
+      set(change, path.split('.').slice(0, isReference && value === '' ? -1 : undefined), check ? value === 'true' : value === '' ? null : value);
     }
   }
   if (changeTriggers.some((type) => values[type] !== before[type])) {
