@@ -94,6 +94,15 @@ await open(async (page, context) => {
   await page.getByText(`pod/odd namespace/${project}`).waitFor();
   expect((await removed.count()) === 0, 'the preview removes images');
   expect((await request('DELETE', `${pods}/odd`)) === 200, 'the pod is not deleted');
+  await page.reload();
+  await page.getByLabel('Keep images younger than (minutes)').fill('0');
+  await page.getByLabel('Images to keep of each tag').fill('0');
+  await page.getByRole('button', { name: /^Remove \d+ images?$/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
+  await page.getByText(/^(One image was|\d+ images were) removed\.$/).waitFor();
+  await removed.waitFor({ state: 'detached' });
+  const image = `sha256:${'1'.repeat(64)}`;
+  expect((await request('GET', `/apis/image.openshift.io/v1/images/${image}`)) === 404, 'the image remains');
 
   await page.goto(`${cluster}/users.user.openshift.io/developer`);
   await page.getByRole('row', { name: /^cluster-admin The whole cluster Directly/ }).waitFor();

@@ -127,3 +127,8 @@ export async function patch<T>(path: string, operations: object[]): Promise<T> {
 export async function remove(path: string): Promise<void> {
   await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' });
 }
+
+/** removeIf removes an object unless it has changed since it was read. */
+export async function removeIf(path: string, { uid, resourceVersion }: KubeObject['metadata']): Promise<void> {
+  await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } });
+}

@@ -1,4 +1,6 @@
-import { get } from './http';
+import { admin } from '../text/admin';
+import { ApiError, get, put, removeIf } from './http';
+import type { KubeObject } from './types';
 
 /**
  * ImageUsage is an image with the tags PROJECT/STREAM:TAG that contain it, and the objects that use
@@ -50,4 +52,86 @@ export function byProject(images: ImageUsage[]): { project: string; images: Imag
     }
   }
   return [...projects].map(([project, own]) => ({ project, images: own })).sort((a, b) => a.project.localeCompare(b.project));
+}
+
+const group = '/apis/image.openshift.io/v1';
+
+/** HistoryOfStream is an image stream with the histories of its tags. */
+interface HistoryOfStream extends KubeObject {
+  status?: { tags?: { tag: string; items?: { image: string }[] | null }[] };
+}
+
+/** isOutdated reports whether a request failed because an object has changed or is gone. */
+const isOutdated = (error: unknown) => error instanceof ApiError && (error.status === 409 || error.status === 404);
+
+/** maxRounds limits how often prune shortens the histories of image streams that keep changing. */
+const maxRounds = 5;
+
+/**
+ * prune removes the images that a retention does not keep, with the rights of the user: first from the
+ * histories of image streams, then, after all references were read again, the images themselves. It
+ * returns how many images it has removed. It does not remove content from the registry's storage.
+ */
+export async function prune(retention: Retention): Promise<number> {
+  for (let round = 1; ; round++) {
+    // An image that is pushed or imported again gets another version, with which it is not removed.
+    const versions = await versionsOf();
+    const { images, invalid } = await readUsage(retention);
+    if (invalid.length > 0) {
+      throw new Error(invalid.join('\n'));
+    }
+    const prunable = images.filter((image) => image.prunable);
+    const going = new Set(prunable.map(({ name }) => name));
+    const streams = new Set(prunable.flatMap(({ tags }) => tags.map((tag) => tag.replace(/:[^:]*$/, ''))));
+    if (streams.size === 0) {
+      return removeAll(prunable, versions);
+    }
+    if (round > maxRounds) {
+      throw new Error(admin.images.busy);
+    }
+    for (const stream of streams) {
+      await shorten(stream, going);
+    }
+  }
+}
+
+/** versionsOf returns the identities of all images, by name. */
+async function versionsOf(): Promise<Map<string, KubeObject['metadata']>> {
+  const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
+  const { items } = await get<{ items: KubeObject[] }>(`${group}/images`, { accept });
+  return new Map(items.map(({ metadata }) => [metadata.name, metadata]));
+}
+
+/** shorten removes images from the histories of an image stream PROJECT/NAME, unless it changes in the meantime. */
+async function shorten(stream: string, going: Set<string>): Promise<void> {
+  const [project = '', name = ''] = stream.split('/');
+  const path = `${group}/namespaces/${encodeURIComponent(project)}/imagestreams/${encodeURIComponent(name)}`;
+  try {
+    const object = await get<HistoryOfStream>(path);
+    const tags = (object.status?.tags ?? []).map((tag) => ({ ...tag, items: (tag.items ?? []).filter(({ image }) => !going.has(image)) }));
+    await put(`${path}/status`, { ...object, status: { ...object.status, tags: tags.filter(({ items }) => items.length > 0) } });
+  } catch (error) {
+    if (!isOutdated(error)) {
+      throw error;
+    }
+  }
+}
+
+/** removeAll removes the images that have not changed, and returns their number. */
+async function removeAll(images: ImageUsage[], versions: Map<string, KubeObject['metadata']>): Promise<number> {
+  let count = 0;
+  for (const { name } of images) {
+    const known = versions.get(name);
+    try {
+      if (known) {
+        await removeIf(`${group}/images/${encodeURIComponent(name)}`, known);
+        count++;
+      }
+    } catch (error) {
+      if (!isOutdated(error)) {
+        throw error;
+      }
+    }
+  }
+  return count;
 }

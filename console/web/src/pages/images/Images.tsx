@@ -1,14 +1,17 @@
-import { Alert, Form, FormGroup, Grid, GridItem, List, ListItem, TextInput } from '@patternfly/react-core';
+import { Alert, Button, Form, FormGroup, Grid, GridItem, List, ListItem, TextInput } from '@patternfly/react-core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { bytes } from '../../api/image';
-import { byProject, flagsOf, readUsage, type ImageUsage, type Usage as Images } from '../../api/images';
+import { useRights } from '../../api/hooks';
+import { byProject, flagsOf, prune, readUsage, type ImageUsage, type Usage as Images } from '../../api/images';
 import { admin } from '../../text/admin';
 import { text } from '../../text/en';
+import { Confirm } from '../../ui/Confirm';
 import { Copyable } from '../../ui/Copyable';
 import { DataTable, type DataColumn } from '../../ui/DataTable';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 import { Panel } from '../../ui/Panel';
 import { StackPage } from '../../ui/StackPage';
 
@@ -21,9 +24,18 @@ const maxShown = 100;
 export function Component() {
   const [revisions, setRevisions] = useState('3');
   const [minutes, setMinutes] = useState('60');
+  const [asked, setAsked] = useState(0);
+  const [pruned, setPruned] = useState<number>();
+  const mayPrune = useRights(undefined).may('delete', 'image.openshift.io', 'images');
   const number = (value: string) => Math.max(0, Math.floor(Number(value)) || 0);
   const retention = { revisions: number(revisions), minutes: number(minutes) };
   const { data, error, refetch } = useQuery({ queryKey: ['image-usage', retention], queryFn: ({ signal }) => readUsage(retention, signal), staleTime: 0, placeholderData: keepPreviousData });
+  const removable = data?.images.filter(({ prunable }) => prunable).length ?? 0;
+  const remove = async () => {
+    setPruned(undefined);
+    setPruned(await prune(retention));
+    await refetch();
+  };
   if (error) {
     return <Failure error={error} retry={() => void refetch()} />;
   }
@@ -44,13 +56,22 @@ export function Component() {
             </GridItem>
           </Grid>
         </Form>
+        <Outcome isDone={pruned !== undefined} done={t.pruned(pruned ?? 0)} />
         {data ? <Preview usage={data} /> : <Loading />}
+        {removable > 0 && mayPrune && (
+          <div>
+            <Button variant="danger" onClick={() => setAsked(removable)}>
+              {t.prune(removable)}
+            </Button>
+          </div>
+        )}
         <p>{t.command}</p>
         <Copyable label={t.command}>
           {['oc adm prune images', ...flagsOf(retention).map(([name, value]) => `--${name}=${value}`), '--confirm'].join(' ')}
         </Copyable>
       </Panel>
       {data && <Usage images={data.images} />}
+      {asked > 0 && <Confirm title={t.prune(asked)} body={t.pruneBody} action={t.pruneConfirm} run={remove} close={() => setAsked(0)} />}
     </StackPage>
   );
 }
