@@ -20,7 +20,9 @@ await open(async (page, context) => {
   await create.click();
   await page.getByText('many is not a number').waitFor();
   await page.getByLabel('Size in GiB').fill('5');
+  await page.getByLabel('Role of the user').waitFor();
   await page.getByLabel('Create a binding').uncheck();
+  await page.getByLabel('Role of the user').waitFor({ state: 'detached' });
   await shoot(page, 'service');
   await create.click();
   await page.getByText('The objects have been created').waitFor();
@@ -42,8 +44,13 @@ await open(async (page, context) => {
   await page.getByText('InstanceUpdatedSuccessfully').first().waitFor();
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Create binding' }).click();
-  await page.getByText('The server accepted the request.').waitFor();
+  await dialog.getByLabel('Role of the user').selectOption('reader');
+  await check(page, 'binding-dialog');
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByText('size: 7').waitFor();
   await page.goto(`${root}/servicebindings.servicecatalog.k8s.io/shop-db`);
+  await page.getByText('role: reader').waitFor();
   await page.getByRole('link', { name: 'shop-db', exact: true }).first().waitFor();
   await page.goto(`${root}/secrets`);
   await page.getByRole('link', { name: 'shop-db', exact: true }).click();

@@ -27,6 +27,9 @@ func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	if got := s.OC("get", "bc/site", "-o", "jsonpath={.spec.strategy.sourceStrategy.incremental} {.spec.triggers[*].type}"); got != "true Generic ImageChange" {
 		t.Errorf("the build configuration has %s", got)
 	}
+	if got := s.OC("get", "servicebinding/shop-db", "-o", "jsonpath={.spec.parameters}"); got != `{"role":"reader"}` {
+		t.Errorf("the binding has the parameters %s", got)
+	}
 	s.OC("delete", "servicebinding/shop-db")
 	s.OC("delete", "serviceinstance/shop-db")
 }
@@ -43,7 +46,9 @@ func (s *site) broker() *osbtest.Broker {
 		described := map[string]any{"parameters": map[string]any{
 			"type": "object", "required": []string{"size"}, "properties": map[string]any{"size": map[string]any{"type": "integer", "title": "Size in GiB"}},
 		}}
-		plan["schemas"] = map[string]any{"service_instance": map[string]any{"create": described, "update": described}}
+		role := map[string]any{"type": "string", "title": "Role of the user", "enum": []string{"reader", "writer"}}
+		binding := map[string]any{"create": map[string]any{"parameters": map[string]any{"type": "object", "properties": map[string]any{"role": role}}}}
+		plan["schemas"] = map[string]any{"service_instance": map[string]any{"create": described, "update": described}, "service_binding": binding}
 	}
 	server := httptest.NewUnstartedServer(broker)
 	server.Listener.Close()

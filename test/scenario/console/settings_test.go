@@ -70,9 +70,12 @@ data:
       case $line in Content-Length:*) length=${line#*: } ;; esac
     done
     case $(dd bs=1 count="$length" 2>/dev/null) in
-    *'"list"'*) value='{"java.lang":{"type=Memory":{"attr":{"HeapMemoryUsage":{"type":"composite"}},"op":{"gc":{"args":[],"ret":"void"}}},
+    *'"list"'*) value='{"java.lang":{"type=Memory":{"attr":{"HeapMemoryUsage":{"type":"composite"},"Verbose":{"type":"boolean","rw":true}},
+      "op":{"gc":{"args":[],"ret":"void"},"reserve":{"args":[{"name":"bytes","type":"long"},{"name":"reason","type":"java.lang.String"}]}}},
       "type=Threading":{"op":{}}},"org.apache.camel":{"type=context":{}}}' ;;
-    *'"read"'*Memory*) value='{"HeapMemoryUsage":{"used":1048576,"max":4194304}}' ;;
+    *'"write"'*'"value":true'*) value=false; touch /tmp/verbose ;;
+    *'reserve(long,java.lang.String)'*'[64,"test"]'*) value='"64 bytes for test"' ;;
+    *'"read"'*Memory*) value="{\"HeapMemoryUsage\":{\"used\":1048576,\"max\":4194304},\"Verbose\":$([ -e /tmp/verbose ] && echo true || echo false)}" ;;
     *'"read"'*) value='{}' ;;
     *dumpAllThreads*) value='[{"threadId":1,"threadName":"main","threadState":"RUNNABLE","stackTrace":
       [{"className":"com.example.Main","methodName":"run","fileName":"Main.java","lineNumber":7}]}]' ;;

@@ -1,3 +1,4 @@
+import { java } from '../text/java';
 import { ApiError, post } from './http';
 import type { LooseObject } from './types';
 
@@ -10,15 +11,23 @@ export function jolokiaPort(pod: LooseObject): number | undefined {
   return containers?.flatMap((container) => container.ports ?? []).find((port) => port.name === portName)?.containerPort;
 }
 
-/** Attribute describes an attribute or operation of a bean. */
+/** Attribute describes an attribute of a bean. */
 export interface Attribute {
   type?: string;
   desc?: string;
+  /** rw means that the attribute can be set. */
+  rw?: boolean;
+}
+
+/** Argument is an argument of an operation. */
+export interface Argument {
+  name: string;
+  type: string;
 }
 
 /** Operation describes an operation of a bean. */
 export interface Operation {
-  args?: { name: string; type: string }[];
+  args?: Argument[];
   ret?: string;
   desc?: string;
 }
@@ -88,9 +97,14 @@ export class Jolokia {
     return this.request({ type: 'read', mbean: bean });
   }
 
-  /** execute runs an operation without arguments and returns its result. */
-  execute(bean: string, operation: string): Promise<unknown> {
-    return this.request({ type: 'exec', mbean: bean, operation });
+  /** write sets an attribute of a bean. */
+  write(bean: string, attribute: string, value: unknown): Promise<unknown> {
+    return this.request({ type: 'write', mbean: bean, attribute, value });
+  }
+
+  /** execute runs an operation, which is named by its signature, and returns its result. */
+  execute(bean: string, operation: string, values: unknown[]): Promise<unknown> {
+    return this.request({ type: 'exec', mbean: bean, operation, arguments: values });
   }
 
   /** threads returns the threads with their stacks. */
@@ -109,11 +123,29 @@ export function beansOf(list: List): Bean[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** plainOperations are the operations of a bean that need no arguments. */
-export function plainOperations(bean: Bean): string[] {
-  return Object.entries(bean.operations)
-    .filter(([, operation]) => !Array.isArray(operation) && (operation.args ?? []).length === 0)
-    .map(([name]) => name);
+/** operationsOf returns the operations of a bean with their signatures, such as gc() or load(int). */
+export function operationsOf(bean: Bean): { signature: string; args: Argument[] }[] {
+  return Object.entries(bean.operations).flatMap(([name, operations]) =>
+    [operations].flat().map(({ args = [] }) => ({ signature: `${name}(${args.map(({ type }) => type).join(',')})`, args })),
+  );
+}
+
+const isBoolean = (type: string) => /^(boolean|java\.lang\.Boolean)$/.test(type);
+const isNumber = (type: string) => /^(byte|short|int|long|float|double|java\.lang\.(Byte|Short|Integer|Long|Float|Double))$/.test(type);
+const isText = (type: string) => /^(char|java\.lang\.(Character|String)|javax\.management\.ObjectName)$/.test(type);
+
+/** valueOf parses the text that the user entered for a value of a Java type. */
+export function valueOf(type: string, entered: string): unknown {
+  if (isText(type)) {
+    return entered;
+  }
+  if (isNumber(type)) {
+    if (entered.trim() === '' || !Number.isFinite(Number(entered))) {
+      throw new Error(java.notNumber(entered));
+    }
+    return Number(entered);
+  }
+  return isBoolean(type) ? entered.trim() === 'true' : (JSON.parse(entered) as unknown);
 }
 
 /** components are the pages of parts that only some JVMs have, with the domains of their beans. */

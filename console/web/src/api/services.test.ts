@@ -3,10 +3,10 @@ import { classOf, orderOf, parametersOf, planOf, textsOf, updateOf, valueOf, typ
 import type { LooseObject } from './types';
 
 it('orders an instance with a binding', () => {
-  const [instance, binding] = orderOf({ name: 'db', place: 'cluster', className: 'c', planName: 'p', parameters: { size: 1 }, bind: true }) as unknown as { kind: string; spec: object }[];
+  const [instance, binding] = orderOf({ name: 'db', place: 'cluster', className: 'c', planName: 'p', parameters: { size: 1 }, binding: { role: 'reader' } }) as unknown as { kind: string; spec: object }[];
   expect(instance?.spec).toEqual({ clusterServiceClassName: 'c', clusterServicePlanName: 'p', parameters: { size: 1 } });
-  expect(binding).toMatchObject({ kind: 'ServiceBinding', spec: { instanceRef: { name: 'db' }, secretName: 'db' } });
-  expect(orderOf({ name: 'db', place: 'a', className: 'c', planName: 'p', parameters: {}, bind: false })).toMatchObject([{ spec: { serviceClassName: 'c', servicePlanName: 'p' } }]);
+  expect(binding).toMatchObject({ kind: 'ServiceBinding', spec: { instanceRef: { name: 'db' }, secretName: 'db', parameters: { role: 'reader' } } });
+  expect(orderOf({ name: 'db', place: 'a', className: 'c', planName: 'p', parameters: {} })).toMatchObject([{ spec: { serviceClassName: 'c', servicePlanName: 'p' } }]);
 });
 
 it('reads values by their types', () => {

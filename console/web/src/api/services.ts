@@ -44,6 +44,7 @@ export interface ServicePlan extends KubeObject {
     bindable?: boolean;
     instanceCreateParameterSchema?: Schema;
     instanceUpdateParameterSchema?: Schema;
+    serviceBindingCreateParameterSchema?: Schema;
   };
   status?: { removedFromBrokerCatalog?: boolean };
 }
@@ -90,25 +91,27 @@ export interface Order {
   className: string;
   planName: string;
   parameters: Record<string, unknown>;
-  bind: boolean;
+  /** binding are the parameters of the binding. Without them, there is no binding. */
+  binding?: Record<string, unknown>;
 }
 
 /** orderOf returns the instance, and the binding whose secret has its credentials. */
-export function orderOf({ name, place, className, planName, parameters, bind }: Order): KubeObject[] {
+export function orderOf({ name, place, className, planName, parameters, binding }: Order): KubeObject[] {
   const apiVersion = 'servicecatalog.k8s.io/v1beta1';
   const prefix = place === clusterPlace ? 'clusterService' : 'service';
   const choice = { [`${prefix}ClassName`]: className, [`${prefix}PlanName`]: planName };
   const filled = Object.keys(parameters).length === 0 ? {} : { parameters };
   const objects: unknown[] = [{ apiVersion, kind: 'ServiceInstance', metadata: { name }, spec: { ...choice, ...filled } }];
-  if (bind) {
-    objects.push(bindingOf(name));
+  if (binding) {
+    objects.push(bindingOf(name, name, binding));
   }
   return objects as KubeObject[];
 }
 
-/** bindingOf returns a binding to an instance. */
-export function bindingOf(instance: string): object {
-  return { apiVersion: 'servicecatalog.k8s.io/v1beta1', kind: 'ServiceBinding', metadata: { name: instance }, spec: { instanceRef: { name: instance }, secretName: instance } };
+/** bindingOf returns a binding to an instance. The secret with the credentials has its name. */
+export function bindingOf(name: string, instance: string, parameters: Record<string, unknown>): object {
+  const filled = Object.keys(parameters).length === 0 ? {} : { parameters };
+  return { apiVersion: 'servicecatalog.k8s.io/v1beta1', kind: 'ServiceBinding', metadata: { name }, spec: { instanceRef: { name: instance }, secretName: name, ...filled } };
 }
 
 /** InstanceSpec is what the user has ordered. Of the fields for the class and the plan, one pair is set. */

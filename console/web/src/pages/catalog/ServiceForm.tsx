@@ -31,10 +31,14 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
   const [planName, setPlanName] = useState(plans[0]?.metadata.name ?? '');
   const [edited, setEdited] = useState<Record<string, string>>({});
   const [bind, setBind] = useState(true);
+  const [editedBinding, setEditedBinding] = useState<Record<string, string>>({});
   const plan = plans.find(({ metadata }) => metadata.name === planName);
   const schema = plan?.spec.instanceCreateParameterSchema;
   const texts = { ...textsOf(schema), ...edited };
   const bindable = plan?.spec.bindable ?? of.spec.bindable ?? false;
+  const bindingSchema = plan?.spec.serviceBindingCreateParameterSchema;
+  const bindingTexts = { ...textsOf(bindingSchema), ...editedBinding };
+  const binds = bind && bindable;
   const nameInvalid = validName(name) ? undefined : text.projects.nameInvalid;
   return (
     <CreateForm
@@ -42,8 +46,8 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
       description={of.spec.externalMetadata?.longDescription ?? of.spec.description ?? ''}
       project={project}
       setProject={setProject}
-      valid={plan !== undefined && !nameInvalid && isComplete(schema, texts)}
-      objects={async () => ({ objects: orderOf({ name, place, className: of.metadata.name, planName, parameters: parametersOf(schema, texts), bind: bind && bindable }), message: t.ordered })}
+      valid={plan !== undefined && !nameInvalid && isComplete(schema, texts) && (!binds || isComplete(bindingSchema, bindingTexts))}
+      objects={async () => ({ objects: orderOf({ name, place, className: of.metadata.name, planName, parameters: parametersOf(schema, texts), binding: binds ? parametersOf(bindingSchema, bindingTexts) : undefined }), message: t.ordered })}
     >
       <PlanField plans={plans} plan={planName} change={setPlanName} />
       <Field id="service-name" label={text.name} required invalid={nameInvalid} help={t.nameHelp}>
@@ -51,6 +55,9 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
       </Field>
       <ParameterFields schema={schema} texts={texts} change={(name, value) => setEdited({ ...edited, [name]: value })} />
       {bindable && <Checkbox id="service-bind" label={t.bind} description={t.bindHelp} isChecked={bind} onChange={(_, checked) => setBind(checked)} />}
+      {binds && bindingSchema?.properties && (
+        <ParameterFields prefix="binding" schema={bindingSchema} texts={bindingTexts} change={(name, value) => setEditedBinding({ ...editedBinding, [name]: value })} />
+      )}
     </CreateForm>
   );
 }

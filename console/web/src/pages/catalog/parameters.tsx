@@ -31,13 +31,15 @@ interface ParameterFieldsProps {
   schema: Schema | undefined;
   texts: Record<string, string>;
   change: (name: string, value: string) => void;
+  /** prefix is the beginning of the ids of the fields. */
+  prefix?: string;
 }
 
 /** ParameterFields are the fields for the parameters that a schema describes. */
-export function ParameterFields({ schema, texts, change }: ParameterFieldsProps) {
+export function ParameterFields({ schema, texts, change, prefix = 'service' }: ParameterFieldsProps) {
   return fieldsOf(schema).map(([name, field]) => (
-    <Field key={name} id={`service-parameter-${name}`} label={field.title ?? name} help={field.description} required={schema?.required?.includes(name)}>
-      <Control id={`service-parameter-${name}`} field={field} value={texts[name] ?? ''} change={(value) => change(name, value)} />
+    <Field key={name} id={`${prefix}-parameter-${name}`} label={field.title ?? name} help={field.description} required={schema?.required?.includes(name)}>
+      <Control id={`${prefix}-parameter-${name}`} field={field} value={texts[name] ?? ''} change={(value) => change(name, value)} />
     </Field>
   ));
 }

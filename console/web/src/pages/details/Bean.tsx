@@ -1,24 +1,33 @@
 import { Alert, Button } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { plainOperations, type Bean, type Jolokia } from '../../api/jolokia';
+import { operationsOf, valueOf, type Argument, type Bean, type Jolokia } from '../../api/jolokia';
 import { text } from '../../text/en';
-import { Confirm } from '../../ui/Confirm';
+import { java as t } from '../../text/java';
+import { DataTable } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
 import { Outcome } from '../../ui/Outcome';
-
-const t = text.java;
+import { Values } from './BeanValues';
 
 /** format writes a value of a bean as text. */
 function format(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, undefined, 1);
+  return typeof value === 'string' ? value : (JSON.stringify(value, undefined, 1) ?? '');
 }
 
-/** BeanView shows the attributes of a bean, and runs its operations that need no arguments. */
+/** Asked is an attribute or operation for which a dialog requests values. */
+interface Asked {
+  title: string;
+  body: string;
+  action: string;
+  args: Argument[];
+  initial?: string[];
+  run: (values: unknown[]) => Promise<unknown>;
+}
+
+/** BeanView shows the attributes of a bean, sets them, and runs its operations. */
 export function BeanView({ agent, uid, bean }: { agent: Jolokia; uid: string; bean: Bean }) {
   const values = useQuery({ queryKey: ['bean', uid, bean.name], queryFn: () => agent.read(bean.name) });
-  const [asked, setAsked] = useState<string>();
+  const [asked, setAsked] = useState<Asked>();
   const [result, setResult] = useState<{ operation: string; value: unknown }>();
   if (values.error) {
     return <Outcome error={values.error} />;
@@ -26,47 +35,63 @@ export function BeanView({ agent, uid, bean }: { agent: Jolokia; uid: string; be
   if (!values.data) {
     return <Loading />;
   }
+  const askValue = (attribute: string, value: unknown) => {
+    const { type = '' } = bean.attributes[attribute] ?? {};
+    setAsked({
+      title: t.set(attribute),
+      body: t.setBody(attribute, bean.name),
+      action: t.confirmSet,
+      args: [{ name: t.value(type), type }],
+      initial: [format(value)],
+      run: ([wanted]) => agent.write(bean.name, attribute, wanted).then(() => values.refetch()),
+    });
+  };
+  const askArguments = (signature: string, args: Argument[]) =>
+    setAsked({
+      title: t.run(signature),
+      body: t.runBody(signature, bean.name),
+      action: t.confirm,
+      args: args.map(({ name, type }) => ({ name: t.argument(name, type), type })),
+      run: (wanted) => agent.execute(bean.name, signature, wanted).then((value) => setResult({ operation: signature, value })),
+    });
   return (
     <>
-      <Table aria-label={t.attributes} variant="compact">
-        <Thead>
-          <Tr>
-            <Th>{t.attribute}</Th>
-            <Th>{text.forms.value}</Th>
-          </Tr>
-        </Thead>
-        <Tbody>
-          {Object.entries(values.data).map(([name, value]) => (
-            <Tr key={name}>
-              <Td dataLabel={t.attribute}>{name}</Td>
-              <Td dataLabel={text.forms.value} className="console-mono" modifier="breakWord">
-                {format(value)}
-              </Td>
-            </Tr>
-          ))}
-        </Tbody>
-      </Table>
-      <Button variant="secondary" onClick={() => void values.refetch()}>
-        {text.editor.reload}
-      </Button>{' '}
-      {plainOperations(bean).map((operation) => (
-        <Button key={operation} variant="link" onClick={() => setAsked(operation)}>
-          {t.run(operation)}
-        </Button>
-      ))}
+      <DataTable
+        label={t.attributes}
+        items={Object.entries(values.data)}
+        keyOf={([name]) => name}
+        empty={t.attributes}
+        columns={[
+          { title: t.attribute, cell: ([name]) => name },
+          { title: text.forms.value, cell: ([, value]) => format(value), mono: true },
+          {
+            title: t.action,
+            cell: ([name, value]) =>
+              bean.attributes[name]?.rw && (
+                <Button variant="link" isInline onClick={() => askValue(name, value)}>
+                  {t.set(name)}
+                </Button>
+              ),
+          },
+        ]}
+      />
+      <div>
+        <Button variant="secondary" onClick={() => void values.refetch()}>
+          {text.editor.reload}
+        </Button>{' '}
+        {operationsOf(bean).map(({ signature, args }) => (
+          <Button key={signature} variant="link" onClick={() => askArguments(signature, args)}>
+            {t.run(signature)}
+          </Button>
+        ))}
+      </div>
       {result && (
         <Alert isInline component="h3" isLiveRegion variant="success" title={t.ran(result.operation)}>
           <pre className="console-message">{format(result.value)}</pre>
         </Alert>
       )}
       {asked && (
-        <Confirm
-          title={t.run(asked)}
-          body={t.runBody(asked, bean.name)}
-          action={t.confirm}
-          run={() => agent.execute(bean.name, asked).then((value) => setResult({ operation: asked, value }))}
-          close={() => setAsked(undefined)}
-        />
+        <Values {...asked} run={(entered) => asked.run(entered.map((one, index) => valueOf(asked.args[index]?.type ?? '', one)))} close={() => setAsked(undefined)} />
       )}
     </>
   );

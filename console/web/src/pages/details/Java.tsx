@@ -2,14 +2,13 @@ import { Alert, EmptyState, FormSelect, FormSelectOption, Title, ToggleGroup, To
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
 import { componentsOf, Jolokia, jolokiaPort } from '../../api/jolokia';
-import { text } from '../../text/en';
+import { java as t } from '../../text/java';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
 import { BeanView } from './Bean';
 import type { TabProps } from './tabs';
 import { Threads } from './Threads';
 
-const t = text.java;
 
 /** Java is the tab with the beans and threads of the JVM in a pod. */
 export default function Java({ project, object }: TabProps) {

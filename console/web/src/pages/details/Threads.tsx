@@ -31,9 +31,11 @@ export function Threads({ agent, uid }: { agent: Jolokia; uid: string }) {
           </pre>
         </ExpandableSection>
       ))}
-      <Button variant="secondary" onClick={() => void threads.refetch()}>
-        {text.editor.reload}
-      </Button>
+      <div>
+        <Button variant="secondary" onClick={() => void threads.refetch()}>
+          {text.editor.reload}
+        </Button>
+      </div>
     </>
   );
 }

@@ -46,6 +46,12 @@ export const dialogs: Dialog[] = [
   editOf('autoscaler', edits.autoscaler.action, ['HorizontalPodAutoscaler'], () => import('./edit/Autoscaler')),
   editOf('attach', attach.action, podOwners, () => import('./edit/Attach')),
   editOf('service', text.services.update, ['ServiceInstance'], () => import('./edit/ServiceUpdate')),
+  {
+    key: 'bind',
+    label: text.services.bindAction,
+    applies: (object, resource, rights) => object.kind === 'ServiceInstance' && rights.may('create', resource.group, 'servicebindings'),
+    component: lazy(persistent(() => import('./edit/Bind'))),
+  },
   editOf('expand', attach.expand.action, ['PersistentVolumeClaim'], () => import('./edit/Expand')),
   {
     key: 'add-to',

@@ -7,6 +7,7 @@ import { desiredOf, selectorOf, toSelector, type Workload } from '../../api/work
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
 import { admin } from '../../text/admin';
+import { java } from '../../text/java';
 import { nodeFacts } from './node/facts';
 
 /** Fact is a term with its value. */
@@ -101,9 +102,9 @@ function statefulSetFacts({ metadata, spec }: Workload & StatefulSet): Fact[] {
 
 function podFacts(pod: LooseObject): Fact[] {
   const connect = `/project/${pod.metadata.namespace}/pods/${pod.metadata.name}/java`;
-  const java: Fact[] = jolokiaPort(pod) === undefined ? [] : [[text.java.title, <Link key="java" to={connect}>{text.java.connect}</Link>]];
+  const jvm: Fact[] = jolokiaPort(pod) === undefined ? [] : [[java.title, <Link key="java" to={connect}>{java.connect}</Link>]];
   return [
-    ...java,
+    ...jvm,
     [text.pod.phase, at(pod, 'status.reason') || at(pod, 'status.phase') || '-'],
     [text.pod.node, at(pod, 'spec.nodeName') || '-'],
     [text.pod.ip, at(pod, 'status.podIP') || '-'],
@@ -259,6 +260,16 @@ function userFacts(object: LooseObject): Fact[] {
   }
 }
 
+/** parameterFact lists the parameters of a service instance or binding, without the values that are in secrets. */
+function parameterFact(object: LooseObject): Fact {
+  const { parameters, parametersFrom } = object.spec as { parameters?: Record<string, unknown>; parametersFrom?: { secretKeyRef?: { name: string; key: string } }[] };
+  const lines = [
+    ...Object.entries(parameters ?? {}).map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`),
+    ...(parametersFrom ?? []).flatMap(({ secretKeyRef: from }) => (from ? [text.services.fromSecret(from.name, from.key)] : [])),
+  ];
+  return [text.services.parametersOf, lines.length === 0 ? text.none : lines.map((line) => <div key={line}>{line}</div>)];
+}
+
 function serviceCatalogFacts(object: LooseObject, project: string | undefined): Fact[] {
   const instance = at(object, 'spec.instanceRef.name');
   const status: Fact = [text.details.status, at(object, 'status.lastConditionState') || '-'];
@@ -268,6 +279,7 @@ function serviceCatalogFacts(object: LooseObject, project: string | undefined): 
       status,
       [text.services.instance, <Link key="instance" to={`/project/${project}/serviceinstances.servicecatalog.k8s.io/${instance}`}>{instance}</Link>],
       [text.services.secret, <Link key="secret" to={`/project/${project}/secrets/${secret}`}>{secret}</Link>],
+      parameterFact(object),
     ];
   }
   const dashboard = at(object, 'status.dashboardURL');
@@ -285,5 +297,6 @@ function serviceCatalogFacts(object: LooseObject, project: string | undefined): 
         dashboard || text.none
       ),
     ],
+    parameterFact(object),
   ];
 }

@@ -1,8 +1,7 @@
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
-import { create, merge, post } from '../../api/http';
+import { merge, post } from '../../api/http';
 import type { Rights } from '../../api/rights';
 import { cancel, isDeploying } from '../../api/rollout';
-import { bindingOf } from '../../api/services';
 import type { LooseObject } from '../../api/types';
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
@@ -89,12 +88,6 @@ export function actionsOf(object: LooseObject, resource: Resource, rights: Right
       if (mayUse('instantiate')) {
         const request = { kind: 'BuildRequest', apiVersion: object.apiVersion, metadata: { name } };
         actions.push({ label: text.workload.startBuild, run: () => post(path + '/instantiate', request) });
-      }
-      break;
-    case 'ServiceInstance':
-      if (rights.may('create', resource.group, 'servicebindings')) {
-        const collection = pathOf({ ...resource, name: 'servicebindings' }, object.metadata.namespace);
-        actions.push({ label: text.services.bindAction, run: () => create(collection, name, bindingOf(name)) });
       }
       break;
     case 'Build':
