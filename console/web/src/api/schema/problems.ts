@@ -1,6 +1,6 @@
-import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Node } from 'yaml';
+import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Node, type YAMLMap } from 'yaml';
 import { editor as t } from '../../text/editor';
-import { fieldOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
+import { fieldOf, requiredOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
 
 /** Problem is a part of a text that the server would reject or ignore. Positions are offsets. */
 export interface Problem {
@@ -75,6 +75,7 @@ class Checker {
       this.at(node as Node, t.wrongType(path, accepted.map((one) => t.types[one] ?? one)));
     } else if (isMap(node)) {
       this.checkFields(node.items, schema, path);
+      this.checkRequired(node, schema, path);
     } else if (isSeq(node)) {
       node.items.forEach((item, index) => this.check(item, schema.items, `${path}[${index}]`));
     } else if (isScalar(node) && schema.enum && !schema.enum.includes(node.value)) {
@@ -95,6 +96,17 @@ class Checker {
       } else {
         this.at(key, t.unknownField(place));
       }
+    }
+  }
+
+  /** checkRequired reports missing fields at the first field of an object. The server sets the status. */
+  private checkRequired(node: YAMLMap, schema: Schema, path: string): void {
+    if (path.split('.')[0] === 'status' || node.has('<<')) {
+      return;
+    }
+    const first = node.items[0]?.key;
+    for (const name of requiredOf(schema).filter((field) => !node.has(field))) {
+      this.at(isScalar(first) ? first : node, t.missingField(path === '' ? name : `${path}.${name}`));
     }
   }
 

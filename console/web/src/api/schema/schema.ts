@@ -12,6 +12,8 @@ export interface Schema {
   enum?: unknown[];
   items?: Schema;
   properties?: Record<string, Schema>;
+  required?: string[];
+  default?: unknown;
   additionalProperties?: Schema | boolean;
   'x-kubernetes-preserve-unknown-fields'?: boolean;
   'x-kubernetes-int-or-string'?: boolean;
@@ -70,8 +72,16 @@ export const schemaOf: Lookup = async (apiVersion, kind) => {
   const schema = Object.values(definitions).find((definition) =>
     definition['x-kubernetes-group-version-kind']?.some((of) => of.kind === kind && of.group === group && of.version === version),
   );
-  return schema && { schema, definitions };
+  return schema && { schema: group.endsWith('openshift.io') ? withoutRequired(schema) : schema, definitions };
 };
+
+/**
+ * withoutRequired returns a schema without its list of required fields. Schemas of OpenShift's types
+ * list all fields without omitempty, also those that the server sets.
+ */
+function withoutRequired({ required: _, ...schema }: Schema): Schema {
+  return schema;
+}
 
 /** maxReferences limits cycles of references. */
 const maxReferences = 10;
@@ -87,7 +97,8 @@ export function resolve(schema: Schema | undefined, definitions: Definitions): S
     if (reference === undefined) {
       return current;
     }
-    current = { ...definitions[reference.replace(prefix, '')], ...(description ? { description } : {}) };
+    const target = definitions[reference.replace(prefix, '')] ?? {};
+    current = { ...(/\.openshift\./.test(reference) ? withoutRequired(target) : target), ...(description ? { description } : {}) };
   }
   return {};
 }
@@ -117,4 +128,15 @@ export function fieldOf(schema: Schema, name: string): Schema | undefined {
     return additionalProperties;
   }
   return !properties || additionalProperties === true || schema['x-kubernetes-preserve-unknown-fields'] ? {} : undefined;
+}
+
+/**
+ * requiredOf returns the fields that an object must have: the required fields without a default. The
+ * schemas of Kubernetes' own types list the zero value of each field as its default.
+ */
+export function requiredOf(schema: Schema): string[] {
+  return (schema.required ?? []).filter((name) => {
+    const { default: value, $ref, allOf } = schema.properties?.[name] ?? {};
+    return $ref !== undefined || allOf !== undefined || value === undefined || value === '' || value === 0 || value === false;
+  });
 }
