@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,7 +46,7 @@ type Event struct {
 }
 
 // Result is the result of a search, with the newest event first. Complete means that the search has
-// reached the beginning of the log file.
+// reached the beginning of the oldest log file.
 type Result struct {
 	Enabled  bool    `json:"enabled"`
 	Events   []Event `json:"events"`
@@ -76,40 +78,72 @@ func queryOf(r *http.Request) query {
 	}
 }
 
-// search reads the log backwards until it has found maxEvents events or ctx is done. It reads only
-// the current file, not rotated files.
+// search reads the log backwards, and then its rotated files from the newest to the oldest, until it
+// has found maxEvents events or ctx is done. It does not read compressed files.
 func search(ctx context.Context, path string, q query) (Result, error) {
 	result := Result{Enabled: path != "", Events: []Event{}}
 	if path == "" {
 		return result, nil
 	}
+	for _, name := range append([]string{path}, rotated(path)...) {
+		complete, err := q.read(ctx, name, &result)
+		if err != nil {
+			return result, fmt.Errorf("read audit log: %w", err)
+		}
+		if !complete {
+			return result, nil
+		}
+	}
+	result.Complete = true
+	return result, nil
+}
+
+// rotated returns the rotated files of a log, newest first. The API server adds a time to their
+// names, such as audit-2026-11-29T10-00-00.000.log.
+func rotated(path string) []string {
+	extension := filepath.Ext(path)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return nil // without the directory, there is no log
+	}
+	var names []string
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasPrefix(name, strings.TrimSuffix(filepath.Base(path), extension)+"-") && strings.HasSuffix(name, extension) {
+			names = append(names, filepath.Join(filepath.Dir(path), name))
+		}
+	}
+	slices.Reverse(names) // ReadDir sorts by name, and therefore by time
+	return names
+}
+
+// read adds the events of one file. complete means that it has read the whole file. A file that does
+// not exist, or that was removed in the meantime, is empty.
+func (q query) read(ctx context.Context, path string, result *Result) (complete bool, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		result.Complete = true
-		return result, nil
+		return true, nil
 	}
 	if err != nil {
-		return result, fmt.Errorf("read audit log: %w", err)
+		return false, err
 	}
 	defer file.Close()
 	lines, err := newReverse(file)
 	if err != nil {
-		return result, fmt.Errorf("read audit log: %w", err)
+		return false, err
 	}
 	for len(result.Events) < maxEvents && ctx.Err() == nil {
 		line, err := lines.next()
 		if err != nil {
-			return result, fmt.Errorf("read audit log: %w", err)
+			return false, err
 		}
 		if line == nil {
-			result.Complete = true
-			break
+			return true, nil
 		}
 		if event, ok := q.match(line); ok {
 			result.Events = append(result.Events, event)
 		}
 	}
-	return result, nil
+	return false, nil
 }
 
 // match returns the event on a log line if it matches the query. A long-running request is logged

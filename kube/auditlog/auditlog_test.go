@@ -61,6 +61,29 @@ func TestSearchReturnsNewestMatchesFirst(t *testing.T) {
 	}
 }
 
+func TestSearchReadsRotatedFiles(t *testing.T) {
+	file := logOf(t, line("anna", "delete", "deployments", "web", 200))
+	for name, verb := range map[string]string{
+		"audit-2026-11-28T10-00-00.000.log": "create", "audit-2026-11-29T10-00-00.000.log": "update", "audit-old.txt": "get", "other-2026-11-29T10-00-00.000.log": "get",
+	} {
+		content := strings.ReplaceAll(line("anna", verb, "deployments", "web", 200), "\n", "") + "\n"
+		if err := os.WriteFile(filepath.Join(filepath.Dir(file), name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := search(t.Context(), file, query{user: "anna"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, event := range result.Events {
+		got = append(got, event.Verb)
+	}
+	if want := "delete update create"; strings.Join(got, " ") != want || !result.Complete {
+		t.Errorf("got %q, complete %t, want %q", got, result.Complete, want)
+	}
+}
+
 func TestSearchEndsAtLimitOfEvents(t *testing.T) {
 	var lines []string
 	for range maxEvents + 1 {
