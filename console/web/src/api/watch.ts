@@ -42,7 +42,7 @@ interface WatchEvent {
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const pageSize = 500;
 const minBackoff = 250;
-const maxBackoff = 10_000;
+const maxBackoff = 5_000;
 /**
  * lingerPeriod is the time for which an unobserved watch continues, in case the user returns to its
  * page.

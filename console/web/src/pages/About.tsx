@@ -16,15 +16,20 @@ interface Version {
   buildDate: string;
 }
 
+/** known writes a value of the version. Builds for development have placeholders instead of values. */
+function known(value: string | undefined): string {
+  return value === undefined ? '-' : value === '' || /\$Format|^1970-/.test(value) ? t.development : value;
+}
+
 /** Component says which version runs, where, and who uses it. */
 export function Component() {
   useTitle(t.title);
   const { data, error } = useQuery({ queryKey: ['version'], queryFn: () => get<Version>('/version') });
   const user = useUser();
   const facts: [term: string, value: string][] = [
-    [t.version, data?.gitVersion ?? '-'],
-    [t.commit, data?.gitCommit || '-'],
-    [t.built, data?.buildDate || '-'],
+    [t.version, known(data?.gitVersion)],
+    [t.commit, known(data?.gitCommit)],
+    [t.built, known(data?.buildDate)],
     [t.address, useStore(config).masterURL],
     [t.account, user?.metadata.name ?? '-'],
     [t.groups, user?.groups?.join(', ') || text.none],

@@ -29,7 +29,9 @@ export function DataTable<T>({ label, columns, items, keyOf, empty }: DataTableP
       <Thead>
         <Tr>
           {columns.map(({ title }) => (
-            <Th key={title}>{title}</Th>
+            <Th key={title} modifier="wrap">
+              {title}
+            </Th>
           ))}
         </Tr>
       </Thead>

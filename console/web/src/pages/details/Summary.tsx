@@ -117,7 +117,7 @@ function Conditions({ conditions }: { conditions: Condition[] }) {
           <Th>{text.details.status}</Th>
           <Th>{text.details.reason}</Th>
           <Th>{text.details.message}</Th>
-          <Th>{text.details.changed}</Th>
+          <Th modifier="wrap">{text.details.changed}</Th>
         </Tr>
       </Thead>
       <Tbody>

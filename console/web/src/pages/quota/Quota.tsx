@@ -137,7 +137,7 @@ function Limits({ range }: { range: LimitRange }) {
           <Th>{text.details.type}</Th>
           <Th>{text.sections.resource}</Th>
           {limits.map((limit) => (
-            <Th key={limit}>{text.quota.columns[limit]}</Th>
+            <Th key={limit} modifier="wrap">{text.quota.columns[limit]}</Th>
           ))}
         </Tr>
       </Thead>
