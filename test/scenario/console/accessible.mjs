@@ -1,5 +1,5 @@
 // axe finds no violation on any page or dialog, in both themes, and all of them fit on a small screen.
-import { address, check, expect, logIn, open, travel } from './browser.mjs';
+import { address, check, expect, logIn, open, shoot, travel } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
 const root = `/project/${project}`;
@@ -130,6 +130,9 @@ const overlays = {
 /** nowhere is the path of no page. It is visited between pages, so that what is seen of a page is not of the one before. */
 const nowhere = '/project/none/of/these/pages';
 
+/** small is the size of the smallest window. */
+const small = { width: 360, height: 740 };
+
 /** visitTimeout limits the time in which a page or a dialog must be shown. */
 const visitTimeout = 20_000;
 
@@ -186,5 +189,27 @@ await open(async (page) => {
       await shown(page).first().waitFor();
     });
   }
+  // On a small screen, what a button opens is within the window.
+  await page.setViewportSize(small);
+  const isWithin = async (name, locator) => {
+    const box = await locator.boundingBox();
+    if (!box || box.x < 0 || box.x + box.width > small.width) {
+      missing.push(`${name} is not within a window of ${small.width} pixels: ${JSON.stringify(box)}`);
+    }
+  };
+  for (const [name, [path, button, item]] of Object.entries(menus)) {
+    await travel(page, path);
+    await page.getByRole('button', { name: button, exact: true }).click();
+    await page.getByRole('menuitem', { name: item, exact: true }).waitFor();
+    await isWithin(name, page.getByRole('menuitem', { name: item, exact: true }));
+    await page.keyboard.press('Escape');
+  }
+  const [drawerPath, openDrawer] = overlays['notification-drawer'];
+  await travel(page, drawerPath);
+  await openDrawer(page);
+  const drawer = page.getByRole('heading', { name: 'Notifications' });
+  await drawer.waitFor();
+  await isWithin('notification-drawer', drawer);
+  await shoot(page, 'notification-drawer-on-phone');
   expect(missing.length === 0, missing.join('\n'));
 });
