@@ -78,8 +78,8 @@ func queryOf(r *http.Request) query {
 	}
 }
 
-// search reads the log backwards, and then its rotated files from the newest to the oldest, until it
-// has found maxEvents events or ctx is done. It does not read compressed files.
+// search reads the log backwards, and then its rotated files from the newest to the oldest, until
+// it has found maxEvents events or ctx is done. It does not read compressed files.
 func search(ctx context.Context, path string, q query) (Result, error) {
 	result := Result{Enabled: path != "", Events: []Event{}}
 	if path == "" {
@@ -116,8 +116,8 @@ func rotated(path string) []string {
 	return names
 }
 
-// read adds the events of one file. complete means that it has read the whole file. A file that does
-// not exist, or that was removed in the meantime, is empty.
+// read adds the events of one file. complete means that it has read the whole file. A file that
+// does not exist, or that was removed in the meantime, is empty.
 func (q query) read(ctx context.Context, path string, result *Result) (complete bool, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -127,8 +127,8 @@ func (v *view) authorize(ctx context.Context, who user.Info, action authorizer.A
 }
 
 // credentials returns the login in a source secret that a user can read, and the authorities that
-// verify the server. A secret without a user and a password has no login, and one without ca.crt has
-// no authorities.
+// verify the server. A secret without a user and a password has no login, and one without ca.crt
+// has no authorities.
 func (v *view) credentials(ctx context.Context, who user.Info, project, name string) (*url.Userinfo, *x509.CertPool, error) {
 	if err := v.authorize(ctx, who, authorizer.AttributesRecord{Verb: "get", Namespace: project, APIVersion: "v1", Resource: "secrets", Name: name}); err != nil {
 		return nil, nil, err

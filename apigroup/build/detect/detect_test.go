@@ -101,7 +101,8 @@ func TestPrivateRepositoryIsReadWithSourceSecret(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	}))
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) // it logs handshakes that clients abort
+	// The server logs handshakes that clients abort.
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	secret := func(name string, data map[string]string) *corev1.Secret {
