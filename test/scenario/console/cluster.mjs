@@ -87,13 +87,18 @@ await open(async (page, context) => {
       [method, path, body && JSON.stringify(body)],
     );
   const pods = `/api/v1/namespaces/${project}/pods`;
-  const odd = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'odd' }, spec: { containers: [{ name: 'odd', image: 'No Name!' }] } };
+  const odd = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'odd' }, spec: { terminationGracePeriodSeconds: 0, containers: [{ name: 'odd', image: 'No Name!' }] } };
   expect((await request('POST', pods, odd)) === 201, 'the pod is not created');
   await page.reload();
   await page.getByText('Pruning removes nothing').waitFor();
   await page.getByText(`pod/odd namespace/${project}`).waitFor();
   expect((await removed.count()) === 0, 'the preview removes images');
   expect((await request('DELETE', `${pods}/odd`)) === 200, 'the pod is not deleted');
+  const gone = async (target) => {
+    const { csrf } = await (await fetch('/console/session')).json();
+    return (await fetch('/console/proxy' + target, { headers: { 'X-CSRF-Token': csrf } })).status === 404;
+  };
+  await page.waitForFunction(gone, `${pods}/odd`);
   await page.reload();
   await page.getByLabel('Keep images younger than (minutes)').fill('0');
   await page.getByLabel('Images to keep of each tag').fill('0');
