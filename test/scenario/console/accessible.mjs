@@ -191,6 +191,8 @@ await open(async (page) => {
   }
   // On a small screen, what a button opens is within the window.
   await page.setViewportSize(small);
+  await load(nowhere);
+  await heading('This does not exist').waitFor();
   const isWithin = async (name, locator) => {
     const box = await locator.boundingBox();
     if (!box || box.x < 0 || box.x + box.width > small.width) {
@@ -210,6 +212,7 @@ await open(async (page) => {
   const drawer = page.getByRole('heading', { name: 'Notifications' });
   await drawer.waitFor();
   await isWithin('notification-drawer', drawer);
+  await isWithin('the button that closes the notifications', page.getByRole('button', { name: 'Close', exact: true }));
   await shoot(page, 'notification-drawer-on-phone');
   expect(missing.length === 0, missing.join('\n'));
 });
