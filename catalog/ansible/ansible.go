@@ -26,13 +26,13 @@ import (
 
 	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-platform/slipway/apigroup/servicecatalog/catalogclient"
-	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 	"github.com/slipway-platform/slipway/apiserver"
 	"github.com/slipway-platform/slipway/internal/osbserver"
 	"github.com/slipway-platform/slipway/internal/registryclient"
@@ -59,6 +59,9 @@ type Options struct {
 	// operations.
 	KeepNamespace, KeepNamespaceOnError bool
 }
+
+// serviceInstances is the resource of the service catalog's instances.
+var serviceInstances = schema.GroupVersionResource{Group: "servicecatalog.k8s.io", Version: "v1beta1", Resource: "serviceinstances"}
 
 // broker serves requests from platforms.
 type broker struct {
@@ -90,16 +93,15 @@ func newBroker(deps apiserver.Deps, options Options) (*broker, error) {
 	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
 		return b, fmt.Errorf("create client of Ansible service broker: %w", err)
 	}
-	catalog, err := catalogclient.New(loopback)
-	if err != nil {
-		return b, err
-	}
 	b.ordered = func(ctx context.Context, project, id string) (bool, error) {
-		instances, err := catalog.Instances(project).List(ctx, metav1.ListOptions{})
+		instances, err := deps.Dynamic.Resource(serviceInstances).Namespace(project).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list instances of project %q: %w", project, err)
 		}
-		return slices.ContainsFunc(instances.Items, func(i v1beta1.ServiceInstance) bool { return i.Spec.ExternalID == id }), nil
+		return slices.ContainsFunc(instances.Items, func(instance unstructured.Unstructured) bool {
+			external, _, _ := unstructured.NestedString(instance.Object, "spec", "externalID")
+			return external == id
+		}), nil
 	}
 	b.origins, err = origins(options)
 	return b, err
