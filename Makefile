@@ -113,7 +113,8 @@ netpol: build ## run Kubernetes' own tests of network policies; FOCUS=expression
 	$(GO) test -v -count=1 -timeout 0 ./test/netpol $(if $(FOCUS),-args -focus '$(FOCUS)')
 
 samples: build ## build all images of the catalog that have tests, and run them
-	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 40m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application
+	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 90m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application
+	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 20m -run TestPipelineUsesSSH ./test/scenario/build
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -197,12 +198,24 @@ podTemplate(label: 'pod') {
   }
 }`
 
+// sshInBuilder is added to the pipeline if the builder image for Node.js is tested.
+const sshInBuilder = `
+node('nodejs') {
+  git url: other, branch: 'main', credentialsId: 'git'
+  sshagent(['git']) { sh 'cat text; ssh -p PORT -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null git@HOST hello' }
+}`
+
 func TestPipelineUsesSSH(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
+	jenkinsfile, agents := sshJenkinsfile, 1
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // set by make samples
+		p.BuildSample("nodejs", "")
+		jenkinsfile, agents = sshJenkinsfile+sshInBuilder, 2
+	}
 	dir := t.TempDir()
 	s := p.sshServer(dir)
-	file := strings.NewReplacer("SERVER", s.address, "HOST", s.host, "PORT", s.port).Replace(sshJenkinsfile)
+	file := strings.NewReplacer("SERVER", s.address, "HOST", s.host, "PORT", s.port).Replace(jenkinsfile)
 	p.commit(filepath.Join(dir, "app"), map[string]string{"Jenkinsfile": file, "file": "file of the source\n"})
 	p.commit(filepath.Join(dir, "other"), map[string]string{"text": "text of the other\n"})
 	secret := func(name string, literals ...string) {
@@ -225,7 +238,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	log := p.OC("start-build", "app", "--follow", "--wait")
 	// The shell also logs the command of "later".
 	for want, count := range map[string]int{
-		"file of the source\n": 1, "text of the other\n": 3, "forged: true\n": 1, "hello from the server\n": 2, "later: \n": 2, "wrong passphrase\n": 1, "unreachable": 0,
+		"file of the source\n": 1, "text of the other\n": 2 + agents, "forged: true\n": 1, "hello from the server\n": 1 + agents, "later: \n": 2, "wrong passphrase\n": 1, "unreachable": 0,
 	} {
 		if got := strings.Count(log, want); got != count {
 			t.Errorf("the log has %q %d times, want %d:\n%s", want, got, count, log)

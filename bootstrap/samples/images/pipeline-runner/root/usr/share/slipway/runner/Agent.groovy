@@ -2,6 +2,13 @@ package pipeline
 
 /** Where commands run: this container, or a container of an agent's pod. */
 class Agent {
+    static final String NAME = '''id -un >/dev/null 2>&1 && exit; line="pipeline:x:$(id -u):0::${HOME:-/}:/bin/sh"
+        if test -w /etc/passwd; then echo "$line" >>/etc/passwd; exit; fi
+        for library in /usr/lib/*/libnss_wrapper.so; do
+            if test -e "$library" && { cat /etc/passwd && echo "$line"; } >passwd; then
+                printf '%s\\n' "LD_PRELOAD=$library" "NSS_WRAPPER_PASSWD=$PWD/passwd" NSS_WRAPPER_GROUP=/etc/group
+            fi
+        done'''
     protected final Run run
     final String workspace
     String name = 'master'
@@ -65,11 +72,13 @@ class Agent {
     void forget(List<String> files) { beside { output(['rm', '-f', '--'] + files) } }
 
     /**
-     * Gives the user of the container a name if its image permits it. The cluster chooses the ID of the
-     * user, and ssh refuses to run without a name.
+     * Gives the user of the container a name, without which ssh refuses to run. The cluster chooses the ID
+     * of the user. If /etc/passwd is not writable, returns the variables with which libnss_wrapper, if the
+     * image contains it, reads the name from another file.
      */
-    void nameUser() {
-        beside { output(['sh', '-c', 'id -un >/dev/null 2>&1 || ! test -w /etc/passwd || echo "pipeline:x:$(id -u):0::${HOME:-/}:/bin/sh" >>/etc/passwd']) }
+    Map<String, String> nameUser() {
+        String text = beside { output(['sh', '-c', NAME]) }
+        text.readLines().collectEntries { String line -> line.split('=', 2) as List }
     }
 
     /** Runs a body in the directory of temporary files, next to the workspace. Nothing interrupts it. */

@@ -26,14 +26,15 @@ class SshAgent {
     }
 
     static SshAgent start(Agent place) {
+        Map<String, String> names
         String text
         try {
-            place.nameUser()
+            names = place.nameUser()
             text = place.output(['ssh-agent', '-s'])
         } catch (Failure e) {
             throw new Failure("start ssh-agent in the container of ${place.name}: $e.message", e.result)
         }
-        new SshAgent(place, (text =~ /(SSH_\w+)=([^;]+);/).collect { [it[1], it[2]] }.collectEntries())
+        new SshAgent(place, names + (text =~ /(SSH_\w+)=([^;]+);/).collect { [it[1], it[2]] }.collectEntries())
     }
 
     /** Adds the key ssh-privatekey of a secret, with its passphrase if it has one. */
