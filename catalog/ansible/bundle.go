@@ -99,6 +99,7 @@ func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 // bundles returns the offered bundles and the number of images that were read. Images with an
 // invalid specification are not offered; rejected contains the reasons.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
+	seen := map[string]bool{} // a stream can belong to several registries
 	for _, o := range b.origins {
 		streams, err := b.images.ImageStreams(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: o.selector})
 		if err != nil {
@@ -106,9 +107,11 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 		}
 		for i := range streams.Items {
 			name := streams.Items[i].Name
-			if !o.offers(cmp.Or(streams.Items[i].Annotations[imageAnnotation], name)) {
+			key := o.namespace + "/" + name
+			if seen[key] || !o.offers(cmp.Or(streams.Items[i].Annotations[imageAnnotation], name)) {
 				continue
 			}
+			seen[key] = true
 			tag, err := b.images.ImageStreamTags(o.namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
 				rejected = errors.Join(rejected, importFailure(&streams.Items[i]))
