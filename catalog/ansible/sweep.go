@@ -18,6 +18,10 @@ import (
 // platform's polls continue and complete operations.
 const sweepInterval = time.Minute
 
+// firstRetry is half of the delay after the first failed import, for example while the API server
+// starts. The delay doubles up to sweepInterval.
+const firstRetry = time.Second
+
 // sandboxLabel marks sandboxes.
 const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
 
@@ -28,16 +32,19 @@ func (b *broker) startSweeping(hook genericserver.PostStartHookContext) error {
 }
 
 func (b *broker) sweepRegularly(ctx context.Context) {
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
-	for {
-		if err := b.importRegistries(ctx); err != nil && ctx.Err() == nil {
+	for delay := firstRetry; ; {
+		err := b.importRegistries(ctx)
+		if err != nil && ctx.Err() == nil {
 			slog.Warn("cannot import bundles of registries", "error", err)
+			delay = min(2*delay, sweepInterval)
+		}
+		if err == nil {
+			delay = sweepInterval
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(delay):
 		}
 		if err := b.sweep(ctx); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot continue the operations of bundles that no platform polls", "error", err)

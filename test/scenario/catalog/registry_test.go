@@ -87,6 +87,18 @@ registries:
 - {name: hub, type: dockerhub, url: "https://%[1]s", org: hub, tag: stable, insecure: true, blackList: [^second-]}
 - {name: own, type: local_openshift, namespaces: [openshift], whiteList: [^own-apb$]}
 `, host))
+	const broker = "openshift-ansible-service-broker"
+	for _, tag := range []string{"listed-team-listed-apb:latest", "hub-hub-first-apb:latest"} {
+		c.WaitFor("the import of "+tag, func(context.Context) error {
+			_, err := c.TryOC("get", "istag", tag, "-n", broker)
+			if err != nil {
+				streams, _ := c.TryOC("get", "imagestreams", "-n", broker, "-o", `jsonpath={range .items[*]}{.metadata.name} {.status}{"\n"}{end}`)
+				warnings := c.Slipway("logs", "control-plane", "--tail=-1", "--grep=cannot import bundles").Stdout
+				err = fmt.Errorf("%w\n%s%s", err, streams, warnings)
+			}
+			return err
+		})
+	}
 	for _, class := range []string{"listed-apb", "first-apb", "own-apb"} {
 		relist(c, class)
 	}
@@ -97,7 +109,6 @@ registries:
 		}
 	}
 	// The cluster's registry serves the image.
-	const broker = "openshift-ansible-service-broker"
 	images := c.OC("get", "bundles.automationbroker.io", "-n", broker, "-o", `jsonpath={range .items[*]}{.spec.fqName} {.spec.image}{"\n"}{end}`)
 	if !strings.Contains(images, "listed-apb docker-registry.default.svc:5000/"+broker+"/listed-team-listed-apb@sha256:") {
 		t.Errorf("the images are\n%s", images)
