@@ -36,6 +36,7 @@ const (
 // instances in the control plane, and starts of pipelines.
 func TestCatalog(t *testing.T) {
 	r := newTable("catalog")
+	r.page = "benchmark-catalog.md"
 	c := kit.Start(t, kit.Options{})
 	var delay atomic.Int64
 	delay.Store(int64(brokerTime))
@@ -44,7 +45,7 @@ func TestCatalog(t *testing.T) {
 	for i := range ordered {
 		start := time.Now()
 		order(t, c, catalog, fmt.Sprintf("timed-%d", i))
-		waitReady(t, c, catalog, i+1)
+		waitInstances(t, c, catalog, i+1)
 		added = append(added, time.Since(start)-brokerTime)
 	}
 	r.aim("ordered until ready, in addition to the broker's time, median", median(added), catalogAim)
@@ -55,7 +56,7 @@ func TestCatalog(t *testing.T) {
 	for i := range idleInstances {
 		order(t, c, catalog, fmt.Sprintf("idle-%d", i))
 	}
-	waitReady(t, c, catalog, ordered+idleInstances)
+	waitInstances(t, c, catalog, ordered+idleInstances)
 	leaveAlone(*idle)
 	r.most(fmt.Sprintf("live heap of the control plane for %d idle instances", idleInstances), float64(heapOf(t, c)-before)/1e6, instancesAim, "%.1f MB")
 
@@ -113,8 +114,8 @@ func order(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instances, name 
 	}
 }
 
-// waitReady waits until a number of instances are ready.
-func waitReady(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instances, number int) {
+// waitInstances waits until a number of instances are ready.
+func waitInstances(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instances, number int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; leaveAlone(5 * time.Millisecond) {
 		instances, err := catalog.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -31,6 +32,7 @@ type table struct {
 	section markdown.Section
 	rows    [][4]string // name, value, aim, outcome
 	load    string      // load of the machine in the previous minute
+	page    string      // the document, in the folder of -markdown, or "" for that file
 }
 
 func newTable(name string) *table {
@@ -84,7 +86,11 @@ func (r *table) write(t *testing.T) {
 	if *markdownFile == "" {
 		return
 	}
-	if err := r.section.Write(*markdownFile, text.String()); err != nil {
+	file := *markdownFile
+	if r.page != "" {
+		file = filepath.Join(filepath.Dir(file), r.page)
+	}
+	if err := r.section.Write(file, text.String()); err != nil {
 		t.Error(err)
 	}
 }

@@ -91,7 +91,8 @@ func checkOrderedTemplate(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkBoundBundle orders a database from a bundle, and gives its credentials to a DeploymentConfig.
+// checkBoundBundle orders a database from a bundle, and gives its credentials to a
+// DeploymentConfig.
 func checkBoundBundle(t *testing.T, c *kit.Cluster) {
 	c.OC("policy", "add-role-to-user", "edit", "alice")
 	apply := func(manifest string) {
