@@ -1,12 +1,12 @@
 // Package ansible implements the Ansible service broker. It offers Ansible playbook bundles (APBs)
 // as services of the Open Service Broker API. A bundle is an image whose label contains its
-// specification, apb.yml. The image is in the cluster's registry, or in a registry from which the
-// cluster imports it. To provision, update, deprovision, bind or unbind, the broker runs the image
-// in a pod.
+// specification, apb.yml. It is in the cluster's registry, or in a registry from which the cluster
+// imports it. To provision, update, deprovision, bind or unbind, the broker runs the image in a
+// pod.
 //
-// The pod runs in a separate namespace, the sandbox. The pod's service account has a role in the
-// user's project for the duration of the operation. The user must have all permissions of this
-// role, unless the project is being deleted.
+// The pod runs in a separate namespace, the sandbox. Its service account has a role in the user's
+// project for the duration of the operation. The user must have all permissions of this role,
+// unless the project is being deleted.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
 // operation before it creates the pod, and derives all names from the operation. Requests for the
