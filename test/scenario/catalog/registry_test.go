@@ -22,7 +22,7 @@ import (
 // bundleRegistry starts a registry that contains bundles with the given names.
 func bundleRegistry(t *testing.T, c *kit.Cluster, names ...string) (host string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
+	listener, err := net.Listen("tcp", net.JoinHostPort(c.Distant.String(), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
