@@ -29,8 +29,8 @@ type TemplateServiceBrokerConfig struct {
 // AnsibleServiceBrokerConfig configures the Ansible service broker.
 type AnsibleServiceBrokerConfig struct {
 	// Namespaces lists the projects whose image streams the broker offers as services if their
-	// images are Ansible playbook bundles. The default is `openshift`. If both Namespaces and
-	// Registries are empty, the broker is disabled.
+	// images are Ansible playbook bundles. The default is `openshift`. An empty list disables the
+	// broker, unless there are Registries.
 	Namespaces []string `json:"namespaces"`
 	// WhiteList contains regular expressions. The name of a bundle's image stream must match at
 	// least one expression. The default is `-apb$`, or all names if there is a BlackList.

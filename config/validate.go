@@ -126,7 +126,8 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	return c.networks(m)
 }
 
-// tls validates the TLS version and ciphers for clients, and the named certificates.
+// tls validates the TLS version and ciphers for connections from clients, and the named
+// certificates.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))

@@ -4,9 +4,9 @@
 // imports it. To provision, update, deprovision, bind or unbind, the broker runs the image in a
 // pod.
 //
-// The pod runs in a separate namespace, the sandbox. Its service account has a role in the user's
-// project for the duration of the operation. The user must have all permissions of this role,
-// unless the project is being deleted.
+// The pod runs in a separate namespace, the sandbox. The pod's service account has a role in the
+// user's project for the duration of the operation. The user must have all permissions of this
+// role, unless the project is being deleted.
 //
 // The broker stores an instance in a secret, together with its last operation. It records an
 // operation before it creates the pod, and derives all names from the operation. Requests for the
