@@ -24,6 +24,9 @@ import (
 // a minute.
 const startTimeout = 5 * time.Minute
 
+// journal is the command that prints the log of the supervisor if systemd started it.
+const journal = "journalctl -u " + installation.Service
+
 // maxRestarts is the number of restarts of a process after which the start is considered failed.
 const maxRestarts = 3
 
@@ -83,7 +86,7 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	progress.printf("supervisor started, log %s", h.LogFile(platform.Supervisor))
+	progress.printf("supervisor started, log %s", supervisorLog(h, done == nil))
 	return watch(ctx, h, progress, done)
 }
 
@@ -98,6 +101,15 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 		return nil, err
 	}
 	return nil, nil // systemd restarts it
+}
+
+// supervisorLog returns where the supervisor writes its log: a file, or the journal if systemd
+// started it.
+func supervisorLog(h *platform.Host, service bool) string {
+	if service {
+		return journal
+	}
+	return h.LogFile(platform.Supervisor)
 }
 
 // spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
@@ -186,8 +198,13 @@ func slowest(status supervisor.Status) (name, process string) {
 	return "the supervisor", platform.Supervisor
 }
 
-// startFailure prints the last lines of a log and returns the error for the failed start.
+// startFailure prints the last lines of a log and returns the error for the failed start. systemd's
+// journal contains the log of the service, which has no file.
 func startFailure(out io.Writer, reason, log string) error {
+	if _, err := os.Stat(log); err != nil {
+		fmt.Fprintf(out, "\nTo see the log, run: %s\n\n", journal)
+		return fmt.Errorf("start failed: %s", reason)
+	}
 	fmt.Fprintf(out, "\nlast lines of %s:\n", log)
 	for _, line := range logfile.LastLines(log, 12) {
 		fmt.Fprintf(out, "    %s\n", clip(line, 200))
