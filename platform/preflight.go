@@ -65,9 +65,10 @@ func (h *Host) requirements() (preflight.Requirements, error) {
 		ports = append(ports, preflight.Port(binding))
 	}
 	requirements := preflight.Requirements{
-		NodeName: h.Node.NodeName,
-		Programs: preflight.Programs(),
-		Ports:    ports,
+		NodeName:      h.Node.NodeName,
+		Programs:      preflight.Programs(),
+		ImagePrograms: preflight.ImagePrograms(),
+		Ports:         ports,
 		Directories: []preflight.Directory{
 			{Path: h.DataDir, Free: minDiskBytes, Programs: true},
 			{Path: h.Node.Slipway.ContainerdDirectory, Free: minDiskBytes},

@@ -19,6 +19,8 @@ type Requirements struct {
 	NodeName string
 	// Programs lists the programs that must be in PATH.
 	Programs []Program
+	// ImagePrograms lists the programs from which the host creates images.
+	ImagePrograms []Program
 	// Ports lists the ports that the host's components bind.
 	Ports []Port
 	// Directories lists the directories that the host writes to. The first is the data directory.
@@ -42,6 +44,11 @@ func Programs() []Program {
 		{"losetup", "mount"},
 		{"mkfs.ext4", "e2fsprogs"},
 	}
+}
+
+// ImagePrograms returns the programs from which a host creates the image localhost/slipway-tools.
+func ImagePrograms() []Program {
+	return []Program{{"busybox", "busybox-static"}}
 }
 
 // Port is an address that a component binds to.
@@ -117,7 +124,7 @@ func ThisMachine() Machine {
 func Run(ctx context.Context, want Requirements, machine Machine) []Problem {
 	var errors, warnings []Problem
 	for _, check := range []func(context.Context, Requirements, Machine) []Problem{
-		checkUser, checkPrograms, checkKernel, checkCgroups, checkDirectories, checkSockets,
+		checkUser, checkPrograms, checkImagePrograms, checkKernel, checkCgroups, checkDirectories, checkSockets,
 		checkPorts, checkMemory, checkClock, checkNodeName, checkSwap, checkLimits,
 	} {
 		for _, problem := range check(ctx, want, machine) {

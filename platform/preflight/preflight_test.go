@@ -47,18 +47,19 @@ func healthy(t *testing.T) *host {
 	} {
 		h.write(t, path, content)
 	}
-	for _, program := range Programs() {
+	for _, program := range append(Programs(), ImagePrograms()...) {
 		if err := os.WriteFile(filepath.Join(h.Path, program.Name), nil, 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	h.want = Requirements{
-		NodeName:    "host1.example.com",
-		Programs:    Programs(),
-		Ports:       []Port{{"API", "tcp", netip.MustParseAddrPort("0.0.0.0:8443"), "servingInfo.bindAddress", "master-config.yaml"}},
-		Directories: []Directory{{Path: t.TempDir(), Free: 2e9, Programs: true}},
-		Sockets:     []string{"/var/lib/slipway/run/slipway.sock"},
-		Memory:      1.5e9,
+		NodeName:      "host1.example.com",
+		Programs:      Programs(),
+		ImagePrograms: ImagePrograms(),
+		Ports:         []Port{{"API", "tcp", netip.MustParseAddrPort("0.0.0.0:8443"), "servingInfo.bindAddress", "master-config.yaml"}},
+		Directories:   []Directory{{Path: t.TempDir(), Free: 2e9, Programs: true}},
+		Sockets:       []string{"/var/lib/slipway/run/slipway.sock"},
+		Memory:        1.5e9,
 	}
 	return h
 }
@@ -113,6 +114,8 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 			Problem{Error, "user", "only root can", "sudo"}},
 		{"program is missing", func(t *testing.T, h *host) { must(t, os.Remove(filepath.Join(h.Path, "nft"))) },
 			Problem{Error, "program nft", "is not installed", "apt-get install -y nftables"}},
+		{"program of an image is missing", func(t *testing.T, h *host) { must(t, os.Remove(filepath.Join(h.Path, "busybox"))) },
+			Problem{Warning, "program busybox", "slipway-tools", "apt-get install -y busybox-static"}},
 		{"program cannot be run", func(t *testing.T, h *host) { must(t, os.Chmod(filepath.Join(h.Path, "losetup"), 0o644)) },
 			Problem{Error, "program losetup", "is not installed", "apt-get install -y mount"}},
 		{"program is missing on Fedora", func(t *testing.T, h *host) {

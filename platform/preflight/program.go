@@ -35,6 +35,20 @@ func checkPrograms(_ context.Context, want Requirements, machine Machine) []Prob
 	return problems
 }
 
+// checkImagePrograms reports each program whose absence prevents the host from creating an image.
+func checkImagePrograms(_ context.Context, want Requirements, machine Machine) []Problem {
+	var problems []Problem
+	for _, program := range want.ImagePrograms {
+		if machine.program(program.Name) != "" {
+			continue
+		}
+		problems = append(problems, Problem{Warning, "program " + program.Name,
+			"is not installed: pods with the image localhost/slipway-tools, which templates and examples use, do not start",
+			machine.install([]string{program.Package})})
+	}
+	return problems
+}
+
 // program returns the path of a program in the machine's PATH, or "" if the program does not exist.
 func (m Machine) program(name string) string {
 	for _, dir := range filepath.SplitList(m.Path) {
