@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// The driver in this test supports every feature. A cache of all pods in a cluster would use most
-// of the process's memory.
+// No controller may cache pods, because a cache of all pods in a cluster would use most of the
+// process's memory. The driver in this test supports every feature, so all controllers run.
 func TestNoControllerCachesPods(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()

@@ -91,7 +91,7 @@ func (c *cluster) addNode(name, id string, labels map[string]string) {
 	}})
 }
 
-// create creates an object of one of the kinds that the tests need.
+// create creates an object. It supports the kinds that the tests need.
 func (c *cluster) create(object any) {
 	c.t.Helper()
 	ctx, options := context.Background(), metav1.CreateOptions{}

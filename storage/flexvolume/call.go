@@ -156,8 +156,9 @@ func (d *Driver) run(ctx context.Context, c call, release func()) (response, err
 	return d.interpret(c.op, out, redact)
 }
 
-// interpret converts the output and exit code to a response or an error. The response's status
-// takes precedence. The exit code matters only if it contradicts a success.
+// interpret converts the output and exit code to a response or an error. The status in the response
+// takes precedence over the exit code: a nonzero exit code is an error only if the response reports
+// success.
 func (d *Driver) interpret(op Operation, out output, redact func(string) string) (response, error) {
 	resp, respErr := parse(out, redact)
 	switch {

@@ -84,7 +84,7 @@ func (u Use) Combined(modes []corev1.PersistentVolumeAccessMode) (*csi.VolumeCap
 	return nil, fmt.Errorf("convert access modes %q: no supported access mode", modes)
 }
 
-// OfVolume returns the Use that the spec of a CSI PersistentVolume describes.
+// OfVolume returns the Use described by the spec of a CSI PersistentVolume.
 func OfVolume(spec *corev1.PersistentVolumeSpec, multiWriter bool) Use {
 	use := Use{MultiWriter: multiWriter, MountOptions: spec.MountOptions}
 	use.Block = spec.VolumeMode != nil && *spec.VolumeMode == corev1.PersistentVolumeBlock

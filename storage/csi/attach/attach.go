@@ -26,8 +26,8 @@ import (
 
 // Options configures the attach and detach controllers.
 type Options struct {
-	// Workers is the maximum number of concurrent attach calls, and also of concurrent detach
-	// calls. The default is 10 for each.
+	// Workers limits the number of concurrent attach calls. The same limit applies separately to
+	// detach calls. The default is 10.
 	Workers int
 	// FinalizerDelay is the time for which a detached PersistentVolume keeps its finalizer. The
 	// default is 5 minutes. If the PersistentVolume is being deleted, the finalizer is removed

@@ -12,8 +12,8 @@ import (
 // replaced it.
 const oldNodeIDAnnotation = "csi.volume.kubernetes.io/nodeid"
 
-// nodeID returns the driver's ID of a node, from the CSINode or from the deprecated annotation on
-// the Node.
+// nodeID returns the ID that the driver uses for a node. It reads the ID from the CSINode or, if
+// the CSINode does not contain it, from the deprecated annotation on the Node.
 func (a *attacher) nodeID(nodeName string) (string, error) {
 	csiNode, err := a.csiNodes.Get(nodeName)
 	if err != nil && !apierrors.IsNotFound(err) {

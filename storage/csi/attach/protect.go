@@ -31,7 +31,8 @@ type protectedVolume struct {
 	detachedSince time.Time // zero if the PersistentVolume is attached
 }
 
-// protect adds the finalizer to a PersistentVolume before it is attached, because detaching
+// protect adds the finalizer to a PersistentVolume before the volume is attached. Without the
+// finalizer, the PersistentVolume could be deleted before the volume is detached, and detaching
 // requires the PersistentVolume.
 func (a *attacher) protect(ctx context.Context, pv *corev1.PersistentVolume) error {
 	defer a.protection.locks.Lock(pv.Name)()

@@ -12,8 +12,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// reconcileDetach detaches the volume of a VolumeAttachment that is being deleted. Without the
-// finalizer, the volume is already detached or was never attached.
+// reconcileDetach detaches the volume of a VolumeAttachment that is being deleted. If the
+// VolumeAttachment does not have the finalizer, reconcileDetach does nothing, because the volume is
+// already detached or was never attached.
 func (a *attacher) reconcileDetach(ctx context.Context, key controller.Key) error {
 	va, err := a.attachments.Get(key.Name)
 	if apierrors.IsNotFound(err) {

@@ -18,8 +18,8 @@ import (
 // attachment.
 type verifier struct {
 	*attacher
-	// listPublished returns a map from volume IDs to the IDs of the nodes to which the volumes are
-	// attached. The result may also contain volumes that were not requested.
+	// listPublished returns the IDs of the nodes to which each volume is attached, keyed by volume
+	// ID. The result may also contain volumes that were not requested.
 	listPublished func(ctx context.Context, volumes []string) (map[string][]string, error)
 	lastVerified  time.Time
 }

@@ -21,8 +21,8 @@ type Description struct {
 	// Plugin and Expansion are from GetPluginCapabilities. They are sorted.
 	Plugin    []csi.PluginCapability_Service_Type
 	Expansion []csi.PluginCapability_VolumeExpansion_Type
-	// Controller is from ControllerGetCapabilities. It is sorted, and empty for a driver without a
-	// controller service.
+	// Controller contains the capabilities from ControllerGetCapabilities, in sorted order. It is
+	// empty for a driver without a controller service.
 	Controller []csi.ControllerServiceCapability_RPC_Type
 }
 
@@ -136,8 +136,8 @@ func sortUnique[T cmp.Ordered](values []T) []T {
 	return slices.Compact(values)
 }
 
-// WaitChanged waits until the driver reports a description that differs from previous after a
-// reconnection, for example because the driver was upgraded, or until ctx is done.
+// WaitChanged waits until the driver's description differs from previous, for example because the
+// driver was upgraded, or until ctx is done. It checks the description after each reconnection.
 func (d *Driver) WaitChanged(ctx context.Context, previous *Description) {
 	for {
 		state := d.connection.GetState()

@@ -16,7 +16,7 @@ type Error struct {
 	Driver string
 	// Method is the name of the method, such as "CreateVolume".
 	Method string
-	// Code and Message are from the driver or from the connection.
+	// Code and Message come from the driver or, if the call did not reach it, from the connection.
 	Code    codes.Code
 	Message string
 }
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
 // CodeOf returns the gRPC status code of a failed call. It returns OK for nil, and Unknown for an
-// error that no call returned.
+// error that does not come from a call.
 func CodeOf(err error) codes.Code {
 	var e *Error
 	switch {
@@ -47,7 +47,7 @@ func CodeOf(err error) codes.Code {
 // Final reports whether the outcome of a failed call is known, so that the call need not be
 // repeated to determine its outcome. A call is not final if it timed out, if the connection was
 // lost, or if the driver is still processing an earlier call (CSI specification, "Error Scheme":
-// ABORTED, and the transport's codes). An error that no call returned is final.
+// ABORTED, and the transport's codes). An error that does not come from a call is final.
 func Final(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -60,8 +60,8 @@ func Final(err error) bool {
 	}
 }
 
-// HasNoEffect reports whether a final error has a code which means that a conforming driver has
-// changed nothing. With other codes, such as INTERNAL, the driver may have failed partway through
+// HasNoEffect reports whether the code of a final error guarantees that a conforming driver has
+// changed nothing. After other codes, such as INTERNAL, the driver may have failed partway through
 // the operation. RESOURCE_EXHAUSTED may be temporary.
 func HasNoEffect(err error) bool {
 	switch CodeOf(err) {

@@ -12,9 +12,9 @@ const maxName = 63
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
-// CheckName rejects names that are too long or contain characters that are unsafe in paths, labels
-// or annotations (document "CSI Volume Plugins in Kubernetes", Kubelet to CSI Driver Communication;
-// CSI specification, GetPluginInfoResponse).
+// CheckName returns an error if a name is too long or contains characters that are unsafe in paths,
+// labels or annotations (document "CSI Volume Plugins in Kubernetes", Kubelet to CSI Driver
+// Communication; CSI specification, GetPluginInfoResponse).
 func CheckName(name string) error {
 	switch {
 	case name == "":

@@ -32,8 +32,8 @@ func (rawCodec) Unmarshal(content []byte, message any) error {
 	return nil
 }
 
-// FuzzResponses checks that, for any bytes in the response, Describe accepts no invalid name and no
-// capability that the driver did not send.
+// FuzzResponses checks that Describe never accepts an invalid name, or a capability that the driver
+// did not send, regardless of the bytes in the response.
 func FuzzResponses(f *testing.F) {
 	message := func(m proto.Message) []byte {
 		content, err := proto.Marshal(m)

@@ -35,8 +35,8 @@ type Call struct {
 	Code    codes.Code // Canceled if there was no response
 }
 
-// Plan returns the fault for a call. nth is the number of the call among the calls to its method,
-// starting with 1. A Plan must be safe for concurrent use.
+// Plan returns the fault for a call. nth is 1 for the first call to a method, 2 for the second call
+// to the same method, and so on. A Plan must be safe for concurrent use.
 type Plan func(method string, nth int) Fault
 
 // Times returns a plan in which the first n calls to a method have a fault.
@@ -72,8 +72,8 @@ func Both(plans ...Plan) Plan {
 }
 
 // Random returns a plan in which each call has a random temporary fault with probability rate (0 to
-// 1). Only the given number of calls can have faults. The same seed produces the same faults for
-// the same order of calls.
+// 1). After the given number of calls, no call has a fault. The same seed produces the same faults
+// for the same order of calls.
 func Random(seed uint64, rate float64, calls int) Plan {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, seed))

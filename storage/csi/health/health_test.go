@@ -31,7 +31,8 @@ func TestHealthChangesAreReportedOnce(t *testing.T) {
 	}
 }
 
-// want checks the next event. A duplicate event would precede the expected event.
+// want checks the next event. It also detects a duplicate of an earlier event, because the
+// duplicate would precede the expected event.
 func want(t *testing.T, events *record.FakeRecorder, text string) {
 	t.Helper()
 	select {

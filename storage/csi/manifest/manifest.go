@@ -38,8 +38,8 @@ type Config struct {
 	Replicas int32
 	// NodeSelector selects the nodes on which the controllers run, such as infrastructure nodes.
 	NodeSelector map[string]string
-	// DisabledFeatures lists the features that are not used, and whose RBAC rules are therefore
-	// omitted: attach, provision, resize, snapshot, secrets.
+	// DisabledFeatures lists the features that are not used: attach, provision, resize, snapshot,
+	// secrets. Their RBAC rules are omitted.
 	DisabledFeatures []Feature
 	// SecretsNamespace restricts access to secrets to one namespace. If it is empty, secrets in all
 	// namespaces are accessible.
@@ -133,8 +133,8 @@ const (
 // share the socket through a volume of the pod.
 func (c Config) deployment() runtime.Object {
 	sidecar := c.sidecar("controller", "--csi-address=unix://"+socket, "--leader-election", "--leader-election-namespace="+c.Namespace,
-		// The manifest contains the CSIDriver object, which does not enable storage capacity
-		// tracking.
+		// The manifest contains the CSIDriver object, so the sidecar must not manage it. That
+		// object does not enable storage capacity tracking, so the sidecar must not track capacity.
 		"--driver-object=false", "--capacity-namespace=")
 	spec := corev1.PodSpec{
 		ServiceAccountName: c.name() + "-controller", NodeSelector: c.NodeSelector,

@@ -40,8 +40,9 @@ func (o Operation) key() key {
 	return key{prefix + string(o) + "-secret-name", prefix + string(o) + "-secret-namespace"}
 }
 
-// deprecatedKeys maps operations to the parameters defined in the document "CSI Volume Plugins in
-// Kubernetes" (CSI Credentials) and used by the provisioners of that time.
+// deprecatedKeys maps operations to the deprecated parameters that select their secrets. The
+// document "CSI Volume Plugins in Kubernetes" (CSI Credentials) defines these parameters, and early
+// provisioners used them.
 var deprecatedKeys = map[Operation]key{
 	Provisioner:       {"csiProvisionerSecretName", "csiProvisionerSecretNamespace"},
 	ControllerPublish: {"csiControllerPublishSecretName", "csiControllerPublishSecretNamespace"},

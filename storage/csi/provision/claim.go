@@ -39,7 +39,7 @@ func annotation(annotations map[string]string, key, older string) string {
 	return annotations[older]
 }
 
-// isPending reports whether a volume may exist for which there is no PersistentVolume.
+// isPending reports whether the claim may have a volume without a PersistentVolume.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(claim.Finalizers, pendingFinalizer)
 }

@@ -79,8 +79,8 @@ func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)
 }
 
-// sourceKeys returns the key of a claim that is being deleted and has the cloning finalizer, and
-// the key of the claim from which a claim is cloned.
+// sourceKeys returns the keys of claims whose cloning finalizer may need to be removed: the claim
+// itself, if it is being deleted and has the finalizer, and the claim from which it is cloned.
 func sourceKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok {

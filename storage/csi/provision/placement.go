@@ -62,7 +62,8 @@ func (p *provisioner) claimForNode(ctx context.Context, claim *corev1.Persistent
 	candidate.Annotations[nodeAnnotation] = p.Node
 	plan, err := p.plan(ctx, candidate, class)
 	if err != nil {
-		// Either the topology excludes this node, or the selected node will report the error.
+		// Do not claim the volume: either the topology excludes this node, or the selected node
+		// will report the error.
 		return nil
 	}
 	fits, err := p.hasCapacity(ctx, plan)

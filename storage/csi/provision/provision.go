@@ -44,8 +44,7 @@ type Options struct {
 }
 
 const (
-	// pendingFinalizer on a claim means that a volume may exist for which there is no
-	// PersistentVolume.
+	// pendingFinalizer marks a claim that may have a volume without a PersistentVolume.
 	pendingFinalizer = "csi.slipway.io/provisioning"
 	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the
 	// external-provisioner's finalizer, so that volumes created by the external-provisioner
@@ -128,7 +127,8 @@ func (p *provisioner) controllers() ([]controller.Controller, error) {
 		if err := p.IndexAttachments(); err != nil {
 			return nil, err
 		}
-		// A deletion may be waiting for the removal of the last attachment.
+		// Watch attachments, because a deletion may be waiting until the last attachment is
+		// removed.
 		deletes = append(deletes, controller.Watch{Informer: storage.VolumeAttachments().Informer(), Keys: p.VolumeKeys, Changed: session.IgnoreUpdates})
 	}
 	// Both controllers use volume names as keys and never process the same key concurrently, so a

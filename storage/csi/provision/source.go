@@ -17,7 +17,7 @@ import (
 // snapshotGroup is the API group of snapshots.
 const snapshotGroup = "snapshot.storage.k8s.io"
 
-// allowModeChange is the annotation on a snapshot's content with which an administrator allows
+// allowModeChange is an annotation on a snapshot's content. An administrator sets it to allow
 // restoring the snapshot to a volume with a different volume mode.
 const allowModeChange = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
@@ -81,7 +81,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err != nil {
 		return nil, err
 	}
-	// A claim with the finalizer remains until the clone is complete.
+	// A claim with the finalizer exists until the clone is complete.
 	started := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloningFinalizer)
 	if claim.DeletionTimestamp != nil && !started || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")

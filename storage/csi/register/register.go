@@ -206,8 +206,9 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 	}
 }
 
-// changed reports whether the driver's name or node info has changed. A driver that does not
-// respond counts as unchanged: it may be restarting, and the kubelet can use the same socket again.
+// changed reports whether the driver's name or node info has changed. If the driver does not
+// respond, changed returns false: the driver may be restarting, and the kubelet can use the same
+// socket again.
 func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
 	current, err := r.queryDriver(ctx)
 	return err == nil && current.node != nil && !current.equal(previous)

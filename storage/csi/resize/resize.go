@@ -3,9 +3,9 @@
 // expansion). It expands the volume in the storage system and updates the PersistentVolume. If the
 // claim's status is NodeResizePending, the kubelet performs the remaining steps on the node.
 //
-// The package does not cache pods to determine whether a volume is in use. A driver that expands
-// only detached volumes returns an error, and the deletion of a VolumeAttachment triggers the next
-// attempt.
+// The package does not determine whether a volume is in use, because this would require a cache of
+// pods. A driver that expands only detached volumes returns an error, and the deletion of a
+// VolumeAttachment triggers the next attempt.
 package resize
 
 import (

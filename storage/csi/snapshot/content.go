@@ -96,10 +96,9 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	return r.updateContent(ctx, content)
 }
 
-// create creates the content for a snapshot of a claim, with the annotation that records that
-// CreateSnapshot may have been called. The snapshot has its finalizers, and the API server has
-// confirmed that it is not being deleted, so the snapshot remains until this controller removes the
-// finalizers.
+// create creates the content for a snapshot of a claim. Its annotation records that CreateSnapshot
+// may have been called. The snapshot has its finalizers, and the API server has confirmed that it
+// is not being deleted. The snapshot therefore exists until this controller removes the finalizers.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	if !r.canCreate {
 		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)

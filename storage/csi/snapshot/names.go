@@ -1,6 +1,7 @@
 package snapshot
 
-// Names that the community's snapshotter uses, so that its objects and tools continue to work.
+// The community's snapshotter uses the same names, so that its objects and tools continue to work
+// with Slipway.
 const (
 	prefix = "snapshot.storage.kubernetes.io/"
 
@@ -14,8 +15,8 @@ const (
 	// claimFinalizer protects a claim while a snapshot of its volume is being created.
 	claimFinalizer = prefix + "pvc-as-source-protection"
 
-	// beingCreated marks a content for which CreateSnapshot may have been called and whose outcome
-	// is unknown.
+	// beingCreated marks a content if CreateSnapshot may have been called for it and the outcome is
+	// unknown.
 	beingCreated = prefix + "volumesnapshot-being-created"
 	// defaultClass marks the class for snapshots that do not specify a class.
 	defaultClass = prefix + "is-default-class"

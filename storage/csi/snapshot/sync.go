@@ -33,9 +33,10 @@ func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnaps
 	return r.recordState(ctx, c, response)
 }
 
-// prepareContent verifies that a content exists and is not being deleted, adds its finalizer, and
-// marks it if CreateSnapshot is called next. It also does this before retries: the cache may
-// contain a deleted content, and a snapshot created for a deleted content would be leaked.
+// prepareContent verifies that a content exists and is not being deleted, and adds its finalizer.
+// If CreateSnapshot is called next, prepareContent also adds the annotation beingCreated. These
+// steps are repeated before each retry: the cache may contain a deleted content, and a snapshot
+// created for a deleted content would be leaked.
 func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	desired := c.DeepCopy()
 	if !slices.Contains(desired.Finalizers, contentFinalizer) {
@@ -86,8 +87,8 @@ func (r *snapshotter) createSnapshot(ctx context.Context, c *snapshotv1.VolumeSn
 	}
 	var driverParams map[string]string
 	if c.Spec.VolumeSnapshotClassName != nil {
-		// The class may no longer exist if the call only queries the outcome of an earlier call:
-		// the snapshot is identified by name.
+		// If the class no longer exists, a call that only queries the outcome of an earlier call
+		// still works, because the snapshot is identified by name.
 		if class, err := r.classes.Get(*c.Spec.VolumeSnapshotClassName); err == nil {
 			if driverParams, err = parameters.ForDriver(class.Parameters); err != nil {
 				return nil, userError{err}

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// randomNodes creates random nodes: most nodes have the same keys, some have other keys, and for
-// some, a label is missing.
+// randomNodes creates random nodes. Most nodes have the same keys, some have other keys, and some
+// lack a label.
 func randomNodes(random *rand.Rand) []Node {
 	var nodes []Node
 	for i := range 1 + random.IntN(12) {

@@ -54,7 +54,8 @@ func (b *sandbox) workingDir() string { return filepath.Join(b.dir, "work") }
 // id returns the ID of this check.
 func (b *sandbox) id() string { return strings.TrimPrefix(filepath.Base(b.dir), "flexvolume-check-") }
 
-// env returns an environment variable that is set in all processes that the driver starts.
+// env returns the environment variable that identifies the driver's processes. The sandbox sets it
+// for the driver, and all processes that the driver starts inherit it.
 func (b *sandbox) env() string { return "SLIPWAY_FLEXVOLUME_CHECK=" + b.id() }
 
 // mountsAt returns the number of mounts at dir.
@@ -99,8 +100,8 @@ func loopDevices() map[string]string {
 	return files
 }
 
-// newDevices returns the new loop devices whose backing file path contains the sandbox's ID. This
-// is the case for files in the sandbox and for files named after a volume.
+// newDevices returns the new loop devices whose backing file path contains the sandbox's ID. The
+// path contains the ID if the file is in the sandbox or is named after a volume.
 func (b *sandbox) newDevices() []string {
 	var devices []string
 	for device, file := range loopDevices() {

@@ -94,7 +94,7 @@ func (c *checker) repeated(ctx context.Context) {
 	}
 }
 
-// repeat runs an operation again and checks that it returns the same name.
+// repeat runs an operation again and checks that the volume's name does not change.
 func (l *lifecycle) repeat(ctx context.Context, op flexvolume.Operation) error {
 	name := l.name
 	_, err := l.do(ctx, op)
