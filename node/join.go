@@ -54,8 +54,8 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 	return requests.Wait()
 }
 
-// requestClient requests a component's certificate. It replaces an existing one, which the cluster
-// might reject after the host has joined again.
+// requestClient requests a component's certificate. It replaces an existing certificate, because
+// the cluster might reject that certificate after the host has joined again.
 func requestClient(ctx context.Context, m pki.Member, client kubernetes.Interface, c pki.NodeClient) error {
 	store, err := storeOf(m, c)
 	if err != nil {

@@ -92,8 +92,9 @@ type Kubelet struct {
 	// drivers.
 	VolumePluginDir string
 	Prober          volume.DynamicPluginProber
-	// OtherNetwork means that an administrator's CNI plugin provides the pod network. Installing
-	// the plugin might require a running kubelet whose Node is not ready.
+	// OtherNetwork means that an administrator's CNI plugin provides the pod network. In this case,
+	// Run calls ready even if the Node is not ready, because installing the plugin might require a
+	// running kubelet.
 	OtherNetwork bool
 	// GroupQuota is the maximum number of bytes that the pods with the same FSGroup can store in
 	// emptyDir volumes. 0 means no limit.
@@ -308,8 +309,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// The API server's own permissions come from a role that does not exist during the first second
-	// of a new cluster.
+	// Cache denials only briefly: during the first second of a new cluster, requests can be denied,
+	// because the role with the API server's own permissions does not exist yet.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
 	c.ContainerRuntimeEndpoint, c.ImageServiceEndpoint = "unix://"+k.RuntimeSocket, "unix://"+k.ImageSocket

@@ -150,8 +150,8 @@ func TestPullsLeaveReserveForEviction(t *testing.T) {
 	}
 }
 
-// TestRestartsAreDelayedByAtMostFiveMinutes checks upstream's settings. The preceding delays are
-// 10, 20, 40, 80 and 160 seconds.
+// TestRestartsAreDelayedByAtMostFiveMinutes checks upstream's settings. Before the delay reaches
+// five minutes, the delays are 10, 20, 40, 80 and 160 seconds.
 func TestRestartsAreDelayedByAtMostFiveMinutes(t *testing.T) {
 	server, err := newKubelet(t, nil).server()
 	if err != nil {

@@ -71,8 +71,8 @@ type Agent struct {
 	StateDir          string // directory of the plugin's address leases
 	// PolicySocket is the path of package policy's socket; optional.
 	PolicySocket string
-	// MTU is in bytes. The default is the MTU of the default route's device, minus the VXLAN
-	// overhead.
+	// MTU is the MTU of the pod network, in bytes. The default is the MTU of the default route's
+	// device, minus the VXLAN overhead.
 	MTU int
 	// Transport is one of the transport constants; optional if Tunnel is nil.
 	Transport string

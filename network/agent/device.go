@@ -64,9 +64,9 @@ func (a *Agent) pathMTU() (int, error) {
 }
 
 // ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have IPv6 addresses.
-// The prefix of the bridge's address covers only as many addresses as the IPv4 subnet, because pods
-// use no other addresses. Otherwise, packets to the up to 2^64 unused addresses of the subnet would
-// fill the host's neighbor table.
+// The bridge's address has a prefix that contains only as many addresses as the IPv4 subnet,
+// because pods use no other addresses. With the prefix of the whole subnet, packets to its up to
+// 2^64 unused addresses would fill the host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil

@@ -39,8 +39,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// For IPv6, the kernel rejects a gateway that the replaced route reaches through
-			// another device.
+			// For IPv6, first remove the present route: the kernel rejects a new gateway if the
+			// present route reaches that gateway through another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}

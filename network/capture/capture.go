@@ -24,7 +24,8 @@ const maxFrame = 262144
 
 // Filter selects packets. Its zero value selects all packets.
 type Filter struct {
-	// Hosts contains addresses, each of which must be the source or the destination of a packet.
+	// Hosts contains addresses. A packet matches only if each address is the packet's source or
+	// destination.
 	Hosts []netip.Addr
 	// Port, if not 0, is the source or destination port of TCP, UDP or SCTP.
 	Port uint16

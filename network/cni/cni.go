@@ -11,9 +11,9 @@
 // bridged frames to its firewall (bridge-nf-call-iptables).
 //
 // A pod's address lease is recorded before anything is created, and deleted after everything is
-// removed. The lease names the device. The device's name is derived from the container, and the
-// kernel removes the device with the pod's namespace. So after a crash at any step, Reconcile finds
-// everything that is unused.
+// removed. The lease contains the device's name, which is derived from the container. The kernel
+// removes the device with the pod's namespace. Therefore, after a crash at any step, Reconcile
+// finds everything that is unused.
 package cni
 
 import (

@@ -64,7 +64,7 @@ func ListPods(dir string) ([]Pod, error) {
 // LeaseDir returns a network's lease directory.
 func LeaseDir(stateDir, network string) string { return filepath.Join(stateDir, network) }
 
-// podNameOf returns the pod that the container runtime names in CNI_ARGS.
+// podNameOf returns the name of the pod from CNI_ARGS, which the container runtime sets.
 func podNameOf(args *skel.CmdArgs) (podName, error) {
 	var pod struct {
 		types.CommonArgs

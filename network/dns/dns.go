@@ -138,8 +138,8 @@ func (s *Server) listen(server *dnsserver.Server) (listener net.Listener, packet
 }
 
 // maxDatagram is the maximum size, in bytes, of UDP responses on an address that any client can
-// reach. A client can forge its address and request up to 64 KiB. The value is the recommendation
-// of DNS Flag Day 2020.
+// reach. Without this limit, a client that forges its address could direct responses of up to 64
+// KiB to a victim. The value is the recommendation of DNS Flag Day 2020.
 const maxDatagram = 1232
 
 // newServer returns a server whose handlers are in the order in which a query passes through them.

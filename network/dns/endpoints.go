@@ -115,8 +115,8 @@ func (e endpoints) matching(name, namespace string, f filter) []msg.Service {
 	return services
 }
 
-// filter contains the conditions that the labels before a service's name in a query express. The
-// zero value matches everything.
+// filter contains the conditions from the labels that precede a service's name in a query. The zero
+// value matches everything.
 type filter struct{ host, port, protocol string }
 
 func parseFilter(labels []string) (f filter, ok bool) {

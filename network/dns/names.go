@@ -112,7 +112,7 @@ func (n *names) hostOf(service *object.Service, label string) string {
 	return label
 }
 
-// hasAddresses reports whether labels name a service with addresses, or a name below it.
+// hasAddresses reports whether labels are the name of a service with addresses, or a name below it.
 func (n *names) hasAddresses(labels []string) bool {
 	if len(labels) < 3 {
 		return false

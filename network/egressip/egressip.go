@@ -37,7 +37,7 @@ type Exit struct {
 	HostAddress netip.Addr
 	// Held lists the project's usable addresses by host, in the order of the project's list.
 	Held map[string][]netip.Addr
-	// Problem names the addresses that cannot be used, with the reasons.
+	// Problem lists the addresses that cannot be used, with the reasons.
 	Problem string
 }
 
@@ -164,8 +164,8 @@ func names(list []string) string { return strings.Join(slices.Sorted(slices.Valu
 const (
 	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000
-	// MarkRemote means that the packet leaves through another host, to which it is sent through
-	// VXLAN.
+	// MarkRemote means that the packet is sent through VXLAN to another host, and leaves the
+	// cluster there.
 	MarkRemote uint32 = 0x10000000
 	// MarkLocal means that the packet leaves with an address of this host. The remaining bits
 	// contain the network ID.

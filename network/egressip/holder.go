@@ -22,7 +22,7 @@ const announceDelay = 2 * time.Second
 
 // Hold assigns exactly the given egress addresses to a host's device, in addition to the device's
 // own addresses. node is the node's address on this device. Other hosts on the network segment
-// learn new addresses from gratuitous ARP messages. Hold returns an error that names each address
+// learn new addresses from gratuitous ARP messages. Hold returns an error that lists each address
 // that the device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
 	links, err := netlinksafe.LinkList()

@@ -85,7 +85,8 @@ func (r rule) hasName(host string) bool {
 
 func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// label matches a label of a DNS name. Host names must not contain underscores, but some do.
+// label matches a label of a DNS name. It accepts underscores: they are not allowed in host names,
+// but some host names contain them.
 var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
 // isName reports whether a canonical name is a DNS name. Its last label must not be a number, so

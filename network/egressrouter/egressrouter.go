@@ -45,8 +45,8 @@ const httpProxyAddress = ":8080"
 // terminationFile is the file whose content Kubernetes shows as the reason why a container exited.
 const terminationFile = "/dev/termination-log"
 
-// Main runs the command named by the arguments until the process receives a termination signal. It
-// exits with status 1 if a setting is invalid.
+// Main runs the command that the arguments specify until the process receives a termination signal.
+// It exits with status 1 if a setting is invalid.
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

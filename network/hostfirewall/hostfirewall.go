@@ -77,7 +77,8 @@ func (e Exceptions) rules(family ipfamily.Family) map[string][]string {
 }
 
 // write makes rules the only rules of this package in chains with the policy drop, and removes them
-// from all other chains. It changes nothing if the chains already have as many rules.
+// from all other chains. If the chains already have the same number of rules, write changes
+// nothing.
 func write(ctx context.Context, family ipfamily.Family, rules map[string][]string) error {
 	nft, err := knftables.New(family.Table(), table)
 	if err != nil {

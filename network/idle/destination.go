@@ -66,7 +66,7 @@ func idleDestinations(services cache.Store) map[destination]target {
 }
 
 // addresses returns a service's addresses, or nil if it has no cluster IP. As in the service proxy,
-// other addresses have no effect in an IP family in which the service has no cluster IP.
+// the other addresses have an effect only in the IP families of the service's cluster IPs.
 func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	texts, families := slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs), map[ipfamily.Family]bool{}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {

@@ -12,8 +12,9 @@
 // is unidled, clients connect directly to its pods; these connections are not affected. While the
 // process is not running, new packets are dropped instead of rejected, so clients retransmit them.
 //
-// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications; the
-// annotations and the event are the same as for its unidling proxy.
+// The annotations and the event are the same as for OpenShift's unidling proxy.
+//
+// Source: OpenShift Container Platform 3.11 Cluster Administration, idling applications.
 package idle
 
 import (

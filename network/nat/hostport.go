@@ -46,7 +46,7 @@ var ErrTaken = errors.New("host port is taken by another pod")
 // address's IP family. If one of the ports is in use by a live owner, it returns ErrTaken and
 // changes nothing.
 //
-// Calls of Publish and Unpublish for the same table must not overlap, so callers must hold a lock.
+// Calls to Publish and Unpublish for the same table must not overlap, so callers must hold a lock.
 func Publish(ctx context.Context, table, owner string, pod netip.Addr, ports []Port, alive func(owner string) bool) error {
 	ports = slices.DeleteFunc(slices.Clone(ports), func(p Port) bool { return !p.LeadsTo(pod) })
 	if len(ports) == 0 {
@@ -122,8 +122,8 @@ func unpublish(ctx context.Context, family ipfamily.Family, table, owner string)
 	return nil
 }
 
-// Owners returns the number of host ports of each owner in the given IP families. A port in both
-// families counts twice. A table that does not exist has no owners.
+// Owners returns the number of host ports of each owner in the given IP families. A port that
+// exists in both families is counted twice. A table that does not exist has no owners.
 func Owners(ctx context.Context, table string, families ...ipfamily.Family) (map[string]int, error) {
 	owners := map[string]int{}
 	for _, family := range families {

@@ -100,8 +100,8 @@ func values(selector *metav1.LabelSelector) int {
 	return count
 }
 
-// valuesPerComparison is the number of selector values whose comparison takes as long as the rest
-// of the comparison with an object.
+// valuesPerComparison is the cost factor for selector values: comparing this many values takes as
+// long as the rest of the comparison with an object.
 const valuesPerComparison = 8
 
 // comparisons returns the work needed to compare a selector with count objects.

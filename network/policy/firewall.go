@@ -125,9 +125,9 @@ func (c *compiler) firewallChain(f firewall) chain {
 
 const denyRule = "counter drop"
 
-// firewallRules returns nftables rules with the effect of a firewall's rules, of which the first
-// match applies. The order within a run of consecutive rules of one type has no effect, so one
-// nftables rule with a set covers all networks of a run.
+// firewallRules returns nftables rules with the same effect as a firewall's rules: the first rule
+// that matches a packet applies. Within a run of consecutive rules of one type, the order has no
+// effect, so a single nftables rule with a set matches all networks in the run.
 func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	for len(egress) > 0 {
 		kind := egress[0].Type

@@ -12,7 +12,8 @@ import (
 )
 
 // FuzzPolicy verifies that a policy's rules contain only nft syntax that the compiler writes, even
-// if the API server accepted any text. The node passes the rules to nft as a script.
+// if the API server accepted any text. This is important because the node passes the rules to nft
+// as a script.
 func FuzzPolicy(f *testing.F) {
 	f.Add("10.0.0.0/8", "10.1.0.0/16", "http", "team", "blue", int32(80), int32(90), byte(0))
 	f.Add("0.0.0.0/0", "", "", "", "", int32(-1), int32(0), byte(1))

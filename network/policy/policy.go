@@ -2,8 +2,8 @@
 // firewalls (EgressNetworkPolicy in network.openshift.io/v1) on a node.
 //
 // A pod that a policy selects is isolated: its connections in the direction of the policy are
-// dropped unless a policy allows them. The rules are in an nftables table at the forward hook,
-// which all packets between pods, and between pods and other hosts, traverse:
+// dropped unless a policy allows them. The rules are in an nftables table at the forward hook.
+// Packets between pods, and between pods and other hosts, always traverse this hook:
 //
 //	packet ── egress chain ── ingress chain ── pod
 //	          map: source      map: destination
@@ -22,7 +22,7 @@
 //	packet ── external chain ── chain of the project ── first rule that matches
 //	          map: source
 //
-// The ClusterNetwork "default" names the network plugin, which determines what the component
+// The ClusterNetwork "default" specifies the network plugin, which determines what the component
 // enforces:
 //
 //   - redhat/openshift-ovs-networkpolicy: network policies and egress firewalls;
@@ -197,8 +197,8 @@ type enforcement struct {
 	plugin   string // the network plugin of the cluster
 }
 
-// loop writes the rules after each change and each request, until ctx is done. One write covers all
-// changes and requests that preceded it.
+// loop writes the rules after each change and each request, until ctx is done. A single write
+// applies all preceding changes and requests.
 func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 	ticker := time.NewTicker(cmp.Or(s.CheckInterval, defaultCheckInterval))
 	defer ticker.Stop()
@@ -288,8 +288,8 @@ func (s *enforcement) each(f func(t *table) error) error {
 
 // sync makes the kernel enforce the current policies.
 func (s *enforcement) sync(ctx context.Context) error {
-	// If an administrator deletes the object, it is missing until the control plane creates it
-	// again.
+	// Keep the last known plugin: if an administrator deletes the ClusterNetwork, it is missing
+	// until the control plane creates it again.
 	s.plugin = cmp.Or(s.objects.plugin(), s.plugin)
 	exits := s.objects.exits(s.monitor.Alive)
 	s.monitor.Watch(s.objects.hostsOf(exits))

@@ -288,8 +288,7 @@ func (f *fixture) receive(pod string) <-chan string {
 	return sources
 }
 
-// sendAs sends a datagram to port 90 of a pod with the given source address, which is first
-// assigned to the machine.
+// sendAs assigns a source address to the machine and sends a datagram from it to port 90 of a pod.
 func (f *fixture) sendAs(source, pod string) {
 	f.Helper()
 	f.outside.Do(f.T, func() error {

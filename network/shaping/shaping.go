@@ -48,8 +48,9 @@ type Pod struct {
 
 const (
 	etherHeaderBytes = 14
-	// burstPeriod is the period whose unused bandwidth a pod can use later. It is longer than the
-	// delay of the kernel's timers on a busy machine.
+	// burstPeriod determines the size of bursts: a pod can later use the bandwidth that it left
+	// unused during this period. The period is longer than the delay of the kernel's timers on a
+	// busy machine.
 	burstPeriod = 50 * time.Millisecond
 	// queuePeriod is the time for which a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host contains the host properties on which the configuration depends.
+// host contains the properties of a host that determine its configuration.
 type host struct {
 	// platform is the operating system and architecture in OCI notation.
 	platform string

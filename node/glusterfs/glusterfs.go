@@ -1,8 +1,8 @@
 // Package glusterfs implements the kubelet's plugin for GlusterFS volumes, which Kubernetes removed
-// in 1.26. It mounts them in user space with the program mount.glusterfs.
+// in 1.26. It mounts them in user space with the program mount.glusterfs. The mount options are the
+// same as in Kubernetes' former plugin.
 //
-// Source: OpenShift Container Platform 3.9 Architecture, persistent volumes; the mount options are
-// the same as in Kubernetes' former plugin.
+// Source: OpenShift Container Platform 3.9 Architecture, persistent volumes.
 package glusterfs
 
 import (

@@ -16,7 +16,8 @@ import (
 )
 
 // former matches the file names of all certificates that a node has requested, including the
-// current certificate, to which a symbolic link points.
+// current certificate. These files are skipped, because a symbolic link points to the current
+// certificate.
 var former = regexp.MustCompile(`-\d{4}(-\d{2}){5}\.pem$`)
 
 // certificatesIn returns the certificates in directories, sorted by name. It ignores files with

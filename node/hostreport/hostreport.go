@@ -103,7 +103,7 @@ func (r *Reporter) report(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// componentsOf returns the components of all processes. A process without components counts as
+// componentsOf returns the components of all processes. A process without components is reported as
 // one component.
 func componentsOf(status supervisor.Status) (all []Component) {
 	for _, process := range status.Processes {

@@ -16,7 +16,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// labelPulled is the label of image names that a pull has created.
+// labelPulled is the label on image names that were created by a pull.
 const labelPulled = "slipway.io/pulled"
 
 // localDomain is the domain in the names of images that were created or loaded on this host.

@@ -80,8 +80,8 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 }
 
 func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
-	// The lease keeps unreferenced blobs. It expires if this process cannot delete it. Deleting it
-	// removes blobs that are no longer needed.
+	// The lease keeps unreferenced blobs. Blobs that are no longer needed are removed when this
+	// process deletes the lease. If the process cannot delete the lease, the lease expires.
 	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leasePeriod))
 	if err != nil {
 		return err

@@ -39,8 +39,8 @@ type Loader struct {
 	// NodeReady is closed when the node has started. Loading large images waits for it, unless it
 	// is nil.
 	NodeReady <-chan struct{}
-	// HasDeployer, if not nil, is called after the deployer image has been loaded, until it returns
-	// no error.
+	// HasDeployer, if not nil, is called repeatedly after the deployer image has been loaded, until
+	// it succeeds.
 	HasDeployer func(context.Context) error
 }
 

@@ -123,9 +123,9 @@ func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	}
 }
 
-// TestHeadDoesNotProveAccess uses a registry that serves a layer in one repository, and only claims
-// to have the layer in another repository, like a registry that forwards requests to another
-// server.
+// TestHeadDoesNotProveAccess uses a registry that serves a layer in one repository. In another
+// repository, the registry only claims to have the layer, like a registry that forwards requests to
+// another server.
 func TestHeadDoesNotProveAccess(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)

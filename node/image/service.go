@@ -181,8 +181,8 @@ func (s *imageServer) pull(ctx context.Context, namespace string, ref reference.
 // pull assigns the name to a different image.
 const knownTimeout = time.Minute
 
-// waitKnown waits until the CRI plugin, which receives events about new images, finds the image
-// under its name.
+// waitKnown waits until the CRI plugin finds the image under its name. This takes a moment, because
+// the plugin learns about new images from events.
 func (s *imageServer) waitKnown(ctx context.Context, name, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, knownTimeout)
 	defer cancel()

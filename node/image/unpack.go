@@ -20,7 +20,8 @@ const (
 	// space.
 	minUnpackTime = 10 * time.Minute
 	// maxGrowth is the maximum memory, in bytes, that containerd may need to unpack all layers
-	// concurrently. containerd keeps an entry for each directory in a layer.
+	// concurrently. Layers with many directories need the most memory, because containerd keeps an
+	// entry for each directory.
 	maxGrowth = 512 << 20
 )
 

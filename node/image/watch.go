@@ -16,8 +16,8 @@ type rate struct {
 	period time.Duration
 }
 
-// minRate returns the default minimum rate, which is far below the rates of slow connections. Only
-// the time during which the registry is expected to send data counts.
+// minRate returns the default minimum rate, which is far below the rates of slow connections. The
+// rate is measured only while the registry is expected to send data.
 func minRate() rate { return rate{512 << 10, time.Minute} }
 
 // watchInterval is the interval between checks of a pull.

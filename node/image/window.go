@@ -13,8 +13,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// maxWindow is the maximum window size of a zstd frame in bytes. A decoder needs several times this
-// size. Decoders must support 8 MiB. containerd's decoder supports 512 MiB.
+// maxWindow is the maximum window size of a zstd frame, in bytes. A decoder needs several times
+// this amount of memory. Decoders must support at least 8 MiB, and containerd's decoder would
+// accept up to 512 MiB.
 const maxWindow = 16 << 20
 
 // checkWindow rejects a layer with a large zstd window.

@@ -60,9 +60,9 @@ func (d *Driver) Init(ctx context.Context) (Capabilities, error) {
 	return d.caps, nil
 }
 
-// VolumeName returns the volume's name in its storage, which is the argument of Detach. The name is
-// the same on every node. The interface requires that "/" in the name be replaced with "~". If the
-// driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name.
+// VolumeName returns the volume's name in its storage, for use as the argument of Detach. The name
+// is the same on every node. The interface requires that "/" in the name be replaced with "~". If
+// the driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name.
 func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) {
 	input, err := volume.json()
 	if err != nil {

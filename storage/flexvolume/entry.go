@@ -93,8 +93,8 @@ func (r *Registry) newEntry(driver string) *entry {
 	return e
 }
 
-// applyFile updates an entry according to its driver's executable. An executable whose content is
-// unchanged does not count as a change.
+// applyFile updates an entry according to its driver's executable. A replaced executable with the
+// same content is treated as unchanged.
 func (r *Registry) applyFile(e *entry, file *driverFile) {
 	switch {
 	case file.err != nil:

@@ -43,8 +43,8 @@ type PastCall struct {
 	Message string `json:"message,omitempty"`
 }
 
-// Concerns reports whether a call concerns a volume, which is given by its ID or by the name of its
-// PersistentVolume. The name is the last element of the volume's directory.
+// Concerns reports whether a call operates on a volume. The volume is given by its ID or by the
+// name of its PersistentVolume, which is the last element of the volume's directory.
 func (p PastCall) Concerns(volume string) bool {
 	return volume != "" && (p.Volume == volume || p.Path == volume || filepath.Base(p.Path) == volume)
 }
@@ -159,15 +159,18 @@ func RunningCalls(keepDir, driver string) (calls []PastCall) {
 
 const (
 	// releaseRetryPeriod exceeds the interval at which the kubelet and the attach-detach controller
-	// retry a failed call. If an older failure was not retried, the volume has been released.
+	// retry a failed call. Therefore, if a call failed longer ago than this and was not retried,
+	// the volume has been released.
 	releaseRetryPeriod = 10 * time.Minute
-	// stuckPeriod is the time after which a running call that releases a volume counts as stuck.
+	// stuckPeriod is the time after which a running call that releases a volume is considered
+	// stuck.
 	stuckPeriod = time.Minute
 )
 
 // FailedReleases returns the calls that failed to release a volume or are stuck, as recorded by the
-// Registry with this KeepDir. For each volume path, only the last release call counts, and only if
-// it failed within releaseRetryPeriod or has been running for at least stuckPeriod.
+// Registry with this KeepDir. For each volume path, it considers only the last release call. It
+// returns the call if the call failed within releaseRetryPeriod or has been running for at least
+// stuckPeriod.
 func FailedReleases(keepDir string) ([]PastCall, error) {
 	now := time.Now()
 	calls, err := historySince(keepDir, "", now.Add(-releaseRetryPeriod))

@@ -98,8 +98,8 @@ func encode(v Volume, extra map[string]string) (string, error) {
 	return string(encoded), nil
 }
 
-// checkOptions rejects options whose keys are reserved by Kubernetes. The API server also rejects
-// them, but not all options come from the API server.
+// checkOptions returns an error for options whose keys are reserved by Kubernetes. The API server
+// performs the same check, but not all options come from the API server.
 func (v Volume) checkOptions() error {
 	var reserved []string
 	for key := range v.Options {

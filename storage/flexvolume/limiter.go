@@ -7,7 +7,7 @@ import (
 )
 
 // callLimiter limits the concurrent calls to one driver: one call per volume, and a maximum in
-// total. It belongs to the driver's name, so all versions of the driver share it.
+// total. There is one callLimiter per driver name, which all versions of the driver share.
 type callLimiter struct {
 	slots chan struct{}
 

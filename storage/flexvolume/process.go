@@ -147,8 +147,8 @@ func (p *process) waitForGroup() {
 	close(p.groupDone)
 }
 
-// groupAlive reports whether any process in the group is running. Zombies are harmless and do not
-// count.
+// groupAlive reports whether any process in the group is running. It ignores zombies, because they
+// are harmless.
 func groupAlive(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return false

@@ -162,7 +162,8 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	if _, err := r.Ready(context.Background(), "x/y"); err == nil || !strings.Contains(err.Error(), "no jq") {
 		t.Errorf("an older version is used without an error: %v", err)
 	}
-	// Volumes in use are unmounted with the older version. Its path has the same last elements.
+	// Volumes in use are unmounted with the older version. The path of its copy ends with the same
+	// elements as the path of the installed driver.
 	if err := e.Driver.Unmount(context.Background(), "/m"); err != nil {
 		t.Error(err)
 	}

@@ -167,8 +167,8 @@ func TestLinkedDriverDirectoryIsFollowed(t *testing.T) {
 	eventually.True(t, "the driver is removed with the link", hasState(r, "x/y", StateRemoved))
 }
 
-// A link to a directory outside the plugin directory is followed only if it is a driver's
-// directory, as the design for dynamic discovery warns.
+// The design for dynamic discovery warns about links to directories outside the plugin directory.
+// Such a link is followed only if it is a driver's directory.
 func TestLinkToOtherDirectoryIsNotWatched(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()

@@ -196,7 +196,7 @@ func write(path string, size int) error {
 }
 
 // onXFS returns a directory on an xfs file system, which can share blocks between files. t.TempDir
-// is on the machine's own file system.
+// is on the machine's own file system, which might not support this.
 func onXFS(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -34,10 +34,11 @@ func (h *host) remove(address netip.Addr) {
 // allocate returns the addresses of all hosts with egressCIDRs, by host name.
 //
 // A host keeps the addresses that a project still requests. If a host is lost, its addresses move
-// to another host, or remain if there is no other host. A requested address without a host is
-// assigned to the host with the fewest addresses. Finally, addresses are moved until the number of
-// addresses differs by at most one between any two hosts that can have the same address. If no host
-// responds, all hosts are considered alive, because the cause is probably on this host.
+// to another host. If there is no other host, the lost host keeps its addresses. A requested
+// address without a host is assigned to the host with the fewest addresses. Finally, addresses are
+// moved until the number of addresses differs by at most one between any two hosts that can have
+// the same address. If no host responds, all hosts are considered alive, because the cause is
+// probably on this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)

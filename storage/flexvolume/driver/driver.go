@@ -45,8 +45,8 @@ type Driver struct {
 	// operation.
 	Init func() error
 
-	// VolumeName returns the volume's name in its storage, which is unique and the same on every
-	// node. Detach receives the name with "~" instead of "/".
+	// VolumeName returns the volume's name in its storage. The name must be unique, and the same on
+	// every node. Detach receives the name with "~" instead of "/".
 	VolumeName func(o Options) (string, error)
 	// Attach attaches the volume to a node. It can run on another host, so it receives only the
 	// node's name. It returns the device on the node, or "" if the device is unknown.
@@ -90,8 +90,8 @@ type Driver struct {
 	ReportUsage bool
 }
 
-// Main runs the operation that the command line names, prints the response and exits: with 0 for
-// success, otherwise with 1.
+// Main runs the operation that is given on the command line, prints the response and exits: with 0
+// for success, otherwise with 1.
 func Main(d Driver) {
 	stdout := os.Stdout
 	os.Stdout = os.Stderr

@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/driver"
 )
 
-// The test executable is also the driver: it acts as the driver under whose name it is installed.
+// The test executable is also the driver: when it is installed under a driver's name, it acts as
+// that driver.
 func TestMain(m *testing.M) {
 	switch filepath.Base(os.Args[0]) {
 	case "directory":
@@ -48,8 +49,8 @@ func directory() driver.Driver {
 	}
 }
 
-// fullDriver returns a driver with all operations. It writes its input to the file that an option
-// or an environment variable names.
+// fullDriver returns a driver with all operations. The driver writes its input to the file that is
+// specified by an option or an environment variable.
 func fullDriver() driver.Driver {
 	note := func(values ...any) error {
 		fmt.Println("this is for standard error")

@@ -67,7 +67,7 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 		return err
 	}
 	code, err := run(ctx, "e2fsck", append(options, "-p", device)...)
-	// The bits in the exit code of e2fsck(8) for corrected errors. The bit "system should be
+	// e2fsck(8) sets these bits in its exit code for corrected errors. The bit "system should be
 	// rebooted" applies to a mounted root file system.
 	const corrected = 1 | 2
 	if err != nil && code&^corrected != 0 {

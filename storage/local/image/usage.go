@@ -22,8 +22,9 @@ func Allocated(path string) (int64, error) {
 	return stat.Blocks * 512, nil
 }
 
-// DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once. shares
-// must be true if files can share blocks. The call is then slower. Missing files count as empty.
+// DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once, and
+// missing files are treated as empty. shares must be true if files can share blocks, which makes
+// the call slower.
 func DiskUsage(paths []string, shares bool) (int64, error) {
 	total := int64(0)
 	var shared []extent
