@@ -106,9 +106,9 @@ func (c *collection) keepImages() {
 // removeUnused removes layers from repositories and then blobs from the storage, so that no
 // repository ever refers to a missing blob.
 //
-// It removes a blob that no repository links to, even if an Image object names the blob. A manifest
-// can name layers that its project never contained, such as another project's layers. No quota
-// counts such layers, and no client can pull them.
+// It removes a blob that no repository links to, even if an Image object refers to the blob. A
+// manifest can refer to layers that its project never contained, such as another project's layers.
+// No quota counts such layers, and no client can pull them.
 func (c *collection) removeUnused(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
@@ -178,8 +178,8 @@ func (c *collection) removeBlob(ctx context.Context, vacuum storage.Vacuum, id d
 	return nil
 }
 
-// removable reports whether an unused blob can be removed. If the request names images, the blob
-// must belong to a removed image. Otherwise, the blob must be older than uploadAge.
+// removable reports whether an unused blob can be removed. If the request specifies images, the
+// blob must belong to a removed image. Otherwise, the blob must be older than uploadAge.
 func (c *collection) removable(ctx context.Context, of link, file string) bool {
 	if c.candidates != nil {
 		return c.candidates[of.name.String()] || c.candidates[of.id.String()]

@@ -237,8 +237,8 @@ func TestImageDoesNotKeepLayersOfOtherProject(t *testing.T) {
 			g := newTestRegistry(t)
 			layer := g.layer()
 			old, evil := g.push("shop/app", layer), g.push("evil/app", g.layer())
-			// The Image object of mallory's image names alice's layer, because mallory's manifest
-			// refers to it.
+			// The Image object of mallory's image contains alice's layer, because mallory's
+			// manifest refers to it.
 			images := map[string][]string{evil: {digestOf(t, layer)}}
 			streams := map[string][]string{"evil/app": {evil}}
 			now := time.Now().Add(2 * uploadAge)

@@ -187,8 +187,8 @@ func (s *server) removeProjects(ctx context.Context, store *store, projects []st
 	return nil
 }
 
-// repositoryOf returns the repository that an image reference names, or "" if the reference names
-// another registry.
+// repositoryOf returns the repository in an image reference, or "" if the reference is to another
+// registry.
 func (s *server) repositoryOf(reference string) string {
 	parsed, err := record.ParseReference(reference)
 	if err != nil || parsed.Registry != registryname.Address && !slices.Contains(s.Hosts, parsed.Registry) {

@@ -66,8 +66,8 @@ func (p *promises) forget(ended func(repository string, promised time.Time) bool
 	}
 }
 
-// unless calls remove unless the blob is promised to a repository. If repository is empty, a
-// promise to any repository counts. promised reports whether such a promise exists.
+// unless calls remove unless the blob is promised to a repository. If repository is empty, unless
+// checks for a promise to any repository. promised reports whether such a promise exists.
 func (p *promises) unless(repository string, id digest.Digest, remove func() error) (promised bool, err error) {
 	if p == nil {
 		return false, remove()

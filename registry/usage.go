@@ -124,7 +124,7 @@ func (s *store) bytesOf(ctx context.Context, project string) (total int64, err e
 	return total, nil
 }
 
-// target returns the digest that a link refers to, or "" if it cannot be read.
+// target returns the digest that a link refers to, or "" if the link cannot be read.
 func (s *store) target(ctx context.Context, link string) digest.Digest {
 	content, err := s.driver.GetContent(ctx, link)
 	if err != nil {

@@ -60,8 +60,8 @@ func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) e
 		if err != nil {
 			return fmt.Errorf("accept connection: %w", err)
 		}
-		// Serve one measurement at a time, because concurrent measurements would affect its
-		// results.
+		// Serve one measurement at a time, because concurrent measurements would affect each
+		// other's results.
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		serve(conn, packets)
 		stop()
@@ -69,7 +69,8 @@ func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) e
 	}
 }
 
-// serve serves a connection. An error closes the connection, which the client notices.
+// serve serves a connection. If an error occurs, serve closes the connection, so the client notices
+// the error.
 func serve(conn net.Conn, packets net.PacketConn) {
 	buffer := make([]byte, bufferBytes)
 	kind := buffer[:1]

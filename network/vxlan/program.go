@@ -95,7 +95,8 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R0, 0, "drop"),
 			asm.Mov.Reg(asm.R9, asm.R0),
 			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
-			// The mark would also route the packet to the host through this device.
+			// Clear the mark, because it would also route the packet to the host through this
+			// device.
 			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
 		},
 		send(),

@@ -48,8 +48,9 @@ import (
 // Port is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
 const Port = 4789
 
-// NextHop returns the gateway of the routes that lead through the device to outside addresses: the
-// dummy address of RFC 7600. The device's program determines the host.
+// NextHop returns the gateway of the routes through the device to outside addresses: the dummy
+// address of RFC 7600. The address is only a placeholder, because the device's program determines
+// the host.
 func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
 
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.

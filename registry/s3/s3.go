@@ -66,7 +66,7 @@ type storage struct {
 
 // objectOptions returns the options for creating objects.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
-	// Request bodies are in memory, so requests carry the checksum of their body. See sum.
+	// Request bodies are in memory, so requests include the checksum of their body. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if s.storageClass != noStorageClass {
 		options.StorageClass = s.storageClass

@@ -129,7 +129,8 @@ func Nobody() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// strong rejects certificates that OpenSSL does not load at its default security level.
+// strong returns an error for certificates that OpenSSL does not load at its default security
+// level.
 func strong(certificate *x509.Certificate) error {
 	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < minRSABits {
 		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), minRSABits)

@@ -170,8 +170,8 @@ func hostProblems(host string) []string {
 	return nil
 }
 
-// badPath returns the reason why HAProxy's map files cannot contain a path. Request paths contain
-// none of the bytes that it rejects, because browsers escape them.
+// badPath returns the reason why HAProxy's map files cannot contain a path. Request paths never
+// contain the bytes that badPath reports, because browsers escape them.
 func badPath(path string) string {
 	for _, c := range []byte(path) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`?#"'\`, c) >= 0 {

@@ -16,8 +16,8 @@ const (
 )
 
 // readTunnel creates the tunnel and the appliance's address in the pod network, and reads the
-// tunnel's forwarding database. With network ID 0, the appliance can reach the pods in all
-// projects.
+// tunnel's forwarding database. The tunnel has network ID 0, so that the appliance can reach the
+// pods in all projects.
 func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) error {
 	partition := a.config.Partition
 	err := ensureObject(ctx, a.client, "net/tunnels/vxlan", partition, tunnelProfile, map[string]any{

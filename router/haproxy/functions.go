@@ -129,8 +129,8 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 	return append(lines, addresses)
 }
 
-// interval returns the interval between health checks of a route's servers. The number of servers
-// in the project limits how short an interval an annotation can set.
+// interval returns the interval between health checks of a route's servers. The shortest interval
+// that an annotation can set depends on the number of servers in the project.
 func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	usual, own := s.Text("ROUTER_BACKEND_CHECK_INTERVAL"), config.Annotations[annotationInterval]
 	requested, ok := settings.ParseDuration(own)

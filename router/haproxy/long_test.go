@@ -85,6 +85,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 }
 
 // A user who owns a route can cause repeated reloads and keep a connection open across each reload.
+// The number of previous processes must still be limited.
 func TestPreviousProcessesAreLimited(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
