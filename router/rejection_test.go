@@ -13,7 +13,7 @@ import (
 )
 
 // TestRejectedRouteIsExcludedUntilChanged checks that a route that HAProxy has rejected stays
-// excluded until a user changes the route. A status change does not count as a change.
+// excluded until a user changes the route. Changes to the route's status are ignored.
 func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	variables := read(t, map[string]string{"ROUTER_SUBDOMAIN": "${name}.example.com"})
 	d, err := newDecisions(&rest.Config{}, variables, "")

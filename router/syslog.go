@@ -15,8 +15,8 @@ import (
 const maxLineBytes = 64 << 10
 
 // RelayLog writes the messages that HAProxy sends to a log socket to out, without their priority,
-// until ctx is done. With RelayLog, HAProxy's log becomes part of the container log of a router in
-// a pod. RelayLog creates the socket at path and replaces an existing socket.
+// until ctx is done. For a router in a pod, this makes HAProxy's log part of the container log.
+// RelayLog creates the socket at path and replaces an existing socket.
 func RelayLog(ctx context.Context, path string, out io.Writer) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("create log socket: %w", err)

@@ -199,7 +199,8 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 }
 
 // gate accepts packets to outside addresses from projects that have an egress address on this node.
-// The sender does not set this node's MAC address as the destination.
+// It also sets the packet type to "addressed to this host", because the sender does not set this
+// node's MAC address as the destination.
 func gate(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{

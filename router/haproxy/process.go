@@ -51,7 +51,8 @@ func start(program, dir, file, socket string, outlive bool) (*process, error) {
 	start := make(chan error, 1)
 	go func() {
 		defer close(p.ended)
-		// A parent death signal is tied to the thread that started the program.
+		// Use thread.Run, because the kernel sends a parent death signal when the thread that
+		// started the program exits.
 		p.err = thread.Run(func() error {
 			err := command.Start()
 			if err == nil {

@@ -63,7 +63,7 @@ func (r *running) spare(config *Config, dir string) (names map[string][]string, 
 // spareTable is the table that maps spare backends to the external names of their cookies.
 const spareTable = "conf/spares.map"
 
-// namesCookie reports whether the backend's cookie is named after its key.
+// namesCookie reports whether the name of the backend's cookie is the backend's key.
 func (b *Backend) namesCookie() bool { return strings.Contains(b.Shape, "\n  cookie "+keyMark+" ") }
 
 // renameCookie returns the rules that translate between the internal and the external name of a

@@ -35,7 +35,7 @@ func (b *Builder) State() *State {
 }
 
 // Routes updates the state to the admitted routes. It returns the added, removed and changed
-// routes. A route counts as unchanged if it is the same object as before.
+// routes. A route is considered unchanged if it is the same object as before.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()
 	index, counts := make(map[ServiceAliasConfigKey]bool, len(admitted)), map[string]int{}

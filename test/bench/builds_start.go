@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pushBase pushes an image that contains a shell and as much random data as a small Linux
-// distribution contains.
+// pushBase pushes an image that contains a shell and random data. The amount of data is the same as
+// in a small Linux distribution.
 func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
@@ -172,8 +172,8 @@ func (y *buildFixture) measureStart(ctx context.Context) error {
 	return nil
 }
 
-// measureTriggers measures the time from the start of a base image push, whose layers the registry
-// already has, until the push triggers a build.
+// measureTriggers pushes a base image whose layers the registry already has. It measures the time
+// from the start of the push until the push triggers a build.
 func (y *buildFixture) measureTriggers(ctx context.Context) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {

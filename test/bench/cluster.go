@@ -60,8 +60,8 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 
 // waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
 // the start time of the processes. Without the lease check, a node that was ready when the cluster
-// stopped would count as ready. The condition's time cannot be used instead, because the kubelet
-// does not write an unchanged status.
+// stopped would be considered ready. The condition's time cannot be used instead, because the
+// kubelet does not write an unchanged status.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})

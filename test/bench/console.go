@@ -24,8 +24,8 @@ import (
 
 const (
 	consoleScript = "test/bench/console/measure.mjs"
-	// These are the projects for the web console's measurements, and the numbers of their pods,
-	// which no scheduler binds.
+	// These are the projects for the web console's measurements, and the number of pods in each
+	// project. No scheduler binds the pods.
 	fewProject, manyProject = "few", "many"
 	fewPods, manyPods       = 20, 5000
 	// watchSeconds is the duration, in seconds, of each measurement of changes.
@@ -173,7 +173,8 @@ func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project 
 	return nil
 }
 
-// change sets the reason of one pod after another to the time of the request, until ctx is done.
+// change updates one pod after another until ctx is done: it sets the reason in the pod's status to
+// the time of the request.
 func (f *consoleFixture) change(ctx context.Context, project string, pods int) error {
 	ticker := time.NewTicker(changesInterval)
 	defer ticker.Stop()

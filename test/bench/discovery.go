@@ -19,7 +19,7 @@ const (
 	// not change.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
-	// singleChanges is the number of consecutive changes, each of which starts after the previous
+	// singleChanges is the number of consecutive changes. Each change starts after the previous
 	// change has taken effect. burstChanges is the number of changes that follow each other as fast
 	// as possible.
 	singleChanges = 10

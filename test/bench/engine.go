@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// These are the targets for the FlexVolume engine, which has no upstream counterpart with which it
-// can be compared.
+// These are the targets for the FlexVolume engine. They are absolute, because there is no upstream
+// counterpart to compare it with.
 const (
 	mostAdded  = 1500 * time.Microsecond
 	mostChange = 1300 * time.Millisecond

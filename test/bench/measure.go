@@ -134,8 +134,9 @@ func timedStart(ctx context.Context, s side) (time.Duration, *cluster, error) {
 	return time.Since(start), c, err
 }
 
-// measureIdle leaves the cluster idle and returns its processes' resource usage. The CPU time
-// covers the last two thirds of the idle period, because work from the start continues for a while.
+// measureIdle leaves the cluster idle and returns its processes' resource usage. The CPU time is
+// measured over the last two thirds of the idle period, because work from the start continues for a
+// while.
 func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
 	if err := host.Pause(ctx, idle/3); err != nil {
 		return nil, err

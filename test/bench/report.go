@@ -86,7 +86,7 @@ func over(value func(round) float64) func([]round) float64 {
 	}
 }
 
-// upToLimit formats a time. A time that hangLimit may have cut off is marked as such.
+// upToLimit formats a time. It marks a time that hangLimit may have cut off.
 func upToLimit(v float64) string {
 	if v >= hangLimit.Seconds() {
 		return "> " + stats.InSeconds(hangLimit.Seconds())

@@ -43,7 +43,7 @@ type program struct {
 }
 
 // newStock writes all files that a stock cluster needs before its first start: certificates,
-// configuration files, the pod network and its cgroup. None of this counts toward the time until
+// configuration files, the pod network and its cgroup. This work is not included in the time until
 // the cluster is ready.
 func newStock(h *host.Host, programs string) (side, error) {
 	name, err := os.Hostname()
@@ -77,8 +77,8 @@ func newStock(h *host.Host, programs string) (side, error) {
 }
 
 // start starts the programs in the order that makes the cluster ready soonest: etcd, the API server
-// and containerd immediately, and the kubelet as soon as containerd accepts connections, without
-// which the kubelet exits. The other programs start when the API server is ready. If they started
+// and containerd immediately, and the kubelet as soon as containerd accepts connections, because it
+// would exit otherwise. The other programs start when the API server is ready. If they started
 // earlier, they would only compete with the API server for CPU time.
 func (s *stock) start(ctx context.Context) (*cluster, error) {
 	begin := time.Now()

@@ -126,7 +126,7 @@ func (s *stock) writeFiles() error {
 func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
 // lowersOOMScore reports whether this process, and therefore its children, can lower an
-// oom_score_adj. It tries to lower its own.
+// oom_score_adj. It tries to lower its own value.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)

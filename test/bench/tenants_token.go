@@ -131,7 +131,8 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 		_, err := client.CoreV1().Pods(project).Create(ctx, pausePod(fmt.Sprintf("pod-%d", i)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	// Admission reads the project and its service account from caches.
+	// Wait until admission accepts a pod, because admission reads the project and its service
+	// account from caches.
 	var refusal error
 	err = poll(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
 		refusal = create(0)

@@ -52,7 +52,7 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 	if _, err := installDriver(h.Path("drivers"), attachable, "attachable"); err != nil {
 		return err
 	}
-	// The first pod also waits until the driver is discovered.
+	// Do not measure the first pod, because it also waits until the driver is discovered.
 	if _, err := c.cycleVolume(ctx, "volume-first"); err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ func (f fault) String() string {
 }
 
 const (
-	// shortest and longest are the limits on a fault's duration. The duration of the leader
-	// election leases is between them.
+	// shortest and longest are the limits on a fault's duration. The lease duration of the leader
+	// election is between these limits.
 	shortest, longest = 2 * time.Second, 20 * time.Second
 	// One in secondShare faults coincides with another fault.
 	secondShare = 3

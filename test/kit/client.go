@@ -146,7 +146,7 @@ func waitFor(condition func(context.Context) error) error {
 		if err == nil {
 			return nil
 		}
-		// On a busy machine, on which condition takes longer, condition is called less often.
+		// condition takes longer on a busy machine, so call it less often there.
 		pause := min(max(100*time.Millisecond, 3*time.Since(start)), time.Second)
 		select {
 		case <-limit:

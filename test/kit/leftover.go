@@ -31,8 +31,8 @@ func (c *Cluster) dispose() []error {
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-// leftovers returns an error for each kind of leftover of a stopped cluster on the machine. The
-// data directory does not count.
+// leftovers returns an error for each kind of leftover of a stopped cluster on the machine. It
+// ignores the data directory.
 func (c *Cluster) leftovers() []error {
 	var problems []error
 	for _, kind := range []struct {

@@ -29,7 +29,7 @@ type Result struct {
 }
 
 // Slipway runs `bin/slipway` with args in the cluster's network. It sets the environment variable
-// that names the cluster's data directory.
+// SLIPWAY_DATA_DIR to the cluster's data directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)

@@ -58,7 +58,7 @@ func (s *segment) enableIPv6() (netip.Prefix, error) {
 	return gateway, errors.Join(skipAddressDetection(s.bridge), netnamespace.SetUp(s.bridge, gateway))
 }
 
-// remove removes the bridge, to which no machine may be connected.
+// remove removes the bridge. All machines must be disconnected from it first.
 func (s *segment) remove() error {
 	errs := []error{removeTable(s.bridge)}
 	if link, err := netlinksafe.LinkByName(s.bridge); err == nil {

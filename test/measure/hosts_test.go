@@ -75,7 +75,8 @@ func TestHosts(t *testing.T) {
 		r.aim("fail-over of "+lease+" after kill -9 of its host", failOver(t, masters, lease), leaderAim)
 	}
 	r.write(t)
-	// When the test ends, the masters end first, and nodes cannot leave without etcd's quorum.
+	// Remove the nodes now: when the test ends, the masters stop first, and nodes cannot leave
+	// without etcd's quorum.
 	for _, node := range nodes {
 		node.MustSlipway("leave")
 	}

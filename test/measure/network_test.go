@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// networkRounds is the number of rounds, in each of which all networks are measured.
+	// networkRounds is the number of rounds. Each round measures all networks.
 	networkRounds = 5
 	// streamTime is the time for which a round measures the throughput, and then the connection
 	// rate.

@@ -127,9 +127,9 @@ func (r *registry) pushTools(to string) {
 }
 
 // checkRollingUpgrade reboots three infrastructure nodes one after another, as administrators do
-// (3.11 Cluster Administration, 2.D). Each starts with a program of another version. The routers on
-// the other nodes must serve the route without a failed request. The registry on one of the other
-// nodes must receive an image and send it to a node.
+// (3.11 Cluster Administration, 2.D). Each node starts with a different version of the program. The
+// routers on the other nodes must serve the route without a failed request. The registry on one of
+// the other nodes must receive an image and send it to a node.
 func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Cluster, program, version string) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")

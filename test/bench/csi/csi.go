@@ -24,8 +24,8 @@ const (
 	// maxCalls is the number of concurrent driver calls. It is small, so that two cores do not
 	// limit the comparison.
 	maxCalls = 5
-	// manyVolumes is the number of a process's volumes in the larger memory measurement. They
-	// belong to driverCount drivers.
+	// manyVolumes is the number of volumes that a process serves in the larger memory measurement.
+	// The volumes belong to driverCount drivers.
 	driverCount  = 10
 	manyVolumes  = 5000
 	idleTime     = 20 * time.Second // delay until memory is read

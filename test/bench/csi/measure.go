@@ -28,7 +28,8 @@ func (p program) rates(ctx context.Context, provisions bool, idle time.Duration)
 	if err := c.warmUp(ctx); err != nil {
 		return r, usage, err
 	}
-	// The first volumes cover work that a process does only once.
+	// Create some volumes before the measurement, because a process does some work only for its
+	// first volumes.
 	if _, err := c.lives(ctx, "warm", warmUpCount, provisions); err != nil {
 		return r, usage, err
 	}

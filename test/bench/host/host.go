@@ -110,7 +110,7 @@ func (h *Host) Path(names ...string) string {
 }
 
 // Remove kills the side's processes and removes everything that remains of the side. The error
-// names the objects that the side's stop function did not remove.
+// lists the objects that the side's stop function did not remove.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()

@@ -194,7 +194,7 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 }
 
 // until sends requests to a route's host until holds accepts the response, which is a pod's address
-// or a status. If scale is set, responses that do not come from pods count as failures.
+// or a status. If scale is set, responses that do not come from pods are recorded as failures.
 func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (resp string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s does not get the expected response", name))
 	defer cancel()

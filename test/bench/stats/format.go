@@ -17,8 +17,8 @@ func Mebibytes(v float64) string { return fmt.Sprintf("%.0f MiB", v/(1<<20)) }
 // PerSecond formats a rate.
 func PerSecond(v float64) string { return fmt.Sprintf("%.2f/s", v) }
 
-// Percent rounds a ratio to the printed precision. The rounded number is compared: 0.604 counts as
-// 0.60.
+// Percent rounds a ratio to the printed precision. Targets are compared with the rounded number, so
+// 0.604 is treated as 0.60.
 func Percent(ratio float64) float64 { return math.Round(100 * ratio) }
 
 // Outcome returns the word for a target that was met or missed.

@@ -89,7 +89,7 @@ func (b blog) publish(t *testing.T, c *kit.Cluster) site {
 	})
 }
 
-// trusted returns the builds' environment variables without which pip rejects a mirror without TLS.
+// trusted returns environment variables for builds. They make pip accept a mirror without TLS.
 func (s site) trusted() map[string]string {
 	return map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(s.mirror, "http://"), ":")[0]}
 }

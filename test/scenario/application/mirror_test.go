@@ -86,7 +86,8 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	return url
 }
 
-// serve starts a server on the cluster's machine, which builds also reach without a network.
+// serve starts a server on the cluster's machine. Builds can reach the server even if the machine
+// has no network.
 func serve(t *testing.T, c *kit.Cluster, handler http.Handler) (url string) {
 	t.Helper()
 	var listener net.Listener

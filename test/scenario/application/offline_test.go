@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// offline are the images of the applications that run on a machine without a network.
+// offline lists the images of the applications that run on a machine without a network.
 var offline = []string{"postgresql", "ruby", "python", "nodejs", "pipeline-runner", "postgresql-apb"}
 
 // The machine has no network. It contains downloaded packages of images, and the sources and the

@@ -20,7 +20,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 
 	// Create applications in three languages in three ways: with builder and source on the command
 	// line, with a quickstart, and with a quickstart that stores data. If the command line does not
-	// name a language, new-app detects it.
+	// specify a language, new-app detects it.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("new-app did not select the builder of the language:\n%s", plan)
 	}
@@ -89,7 +89,7 @@ const persistent = "python-persistent-example"
 // phase.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
-// visits returns the number of visits that the page shows. This test's own requests also count.
+// visits returns the number of visits that the page shows. This test's own requests are included.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {

@@ -143,8 +143,8 @@ func (a actor) namespace(scope string) string {
 	return strings.TrimPrefix(scope, "in:") // a namespace of the platform, or "" for scope cluster
 }
 
-// platformScopes returns the scopes for those platform namespaces in which a RoleBinding names the
-// actor.
+// platformScopes returns the scopes for the platform namespaces in which a RoleBinding has the
+// actor as a subject.
 func platformScopes(a actor, bindings []rbacv1.RoleBinding) (scopes []string) {
 	for _, binding := range bindings {
 		if binding.Namespace == a.own || binding.Namespace == a.foreign || strings.HasPrefix(binding.Namespace, "matrix") {

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestReplicasCannotExhaustControlPlane creates sets of pods for which their controller would need
-// terabytes of memory.
+// TestReplicasCannotExhaustControlPlane creates sets of pods whose controllers would need terabytes
+// of memory.
 func TestReplicasCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	sets := kit.GroupPath("apps", s.evil, "statefulsets")

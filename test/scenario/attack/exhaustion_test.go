@@ -141,8 +141,8 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// Cgroup v1 counts in the container's cgroup. Cgroup v2 counts in the cgroup that has the
-	// limit.
+	// In cgroup v1, the event is counted in the container's cgroup. In cgroup v2, it is counted in
+	// the cgroup that has the limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	if err != nil {
 		return err
 	}
-	// Cgroup v1 counts in memory.oom_control, and v2 counts in memory.events.
+	// In cgroup v1, the count is in memory.oom_control. In cgroup v2, it is in memory.events.
 	files, err := filepath.Glob(filepath.Join(group, "*", "memory.*"))
 	if err != nil {
 		return err

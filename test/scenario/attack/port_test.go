@@ -98,7 +98,8 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 			continue // pods send DNS queries to it
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
-		// Only a refused connection counts. Other errors occur after the connection is established.
+		// Check only for a refused connection, because other errors occur after the connection is
+		// established.
 		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
 			t.Errorf("port %d (%s): a pod is rejected: %t (%v)", p.number, p.use, refused, err)

@@ -47,7 +47,7 @@ func TestPodsCannotUseReservedResources(t *testing.T) {
 			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
 		}
 	}
-	// The limits on all pods together. In cgroup v2, all files are in one directory.
+	// Check the limits on all pods together. In cgroup v2, all files are in one directory.
 	all := filepath.Dir(filepath.Dir(group))
 	maximum := number(t, "/proc/sys/kernel/pid_max")
 	if limit := number(t, filepath.Join(all, "pids.max")); limit >= maximum {

@@ -35,7 +35,7 @@ var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
 // TestResponsesFollowTheMatrix sends a real request for every verb on every resource. A resource
 // that filters or checks requests in its handler must reject the same actors as the matrix. The
-// named objects do not exist, and every request is a dry run.
+// objects in the requests do not exist, and every request is a dry run.
 func TestResponsesFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// reportingBundle is a bundle that reports each action to a server outside the cluster, such as the
-// owner of resources that are not in the project.
+// reportingBundle is a bundle that reports each action to a server outside the cluster. The server
+// represents the owner of resources that are not in the project.
 const reportingBundle = `FROM localhost/slipway-tools:current
 LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="2"
 ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE", "apb"]

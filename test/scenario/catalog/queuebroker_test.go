@@ -268,8 +268,8 @@ func (b *queueBroker) checkLifecycle(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkLostResponses checks that an object is deleted if it might have been created by a request
-// whose response was lost, and that the order then succeeds.
+// checkLostResponses checks what happens after the response to a request is lost: if the request
+// might have created an object, the object is deleted, and then the order succeeds.
 func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	b.lose(http.MethodPut, "instances")
 	id := b.order(t, c, "lost", "{}")

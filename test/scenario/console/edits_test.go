@@ -48,7 +48,8 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	if got := s.OC("get", "pvc/restored", "-o", "jsonpath={.spec.dataSource.kind} {.spec.dataSource.name}"); got != "VolumeSnapshot kept" {
 		t.Errorf("the data source of the claim is %q", got)
 	}
-	// The snapshot is kept until it has been restored to the claim, which no pod uses.
+	// The snapshot cannot be deleted until it has been restored to the claim. No pod uses the
+	// claim, so delete the claim first.
 	s.OC("delete", "pvc/restored", "--timeout=1m")
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }

@@ -30,7 +30,8 @@ func onlyPod(c *kit.Cluster, selector string) (name string) {
 	return name
 }
 
-// killDeployer kills a deployment's deployer process, which it identifies by the environment.
+// killDeployer kills a deployment's deployer process. It finds the process by its environment
+// variables.
 func killDeployer(deployment, namespace string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {

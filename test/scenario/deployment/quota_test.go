@@ -44,8 +44,8 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	waitOutput(c, "dc/over", `{.status.conditions[?(@.type=="ReplicaFailure")].status}`, "")
 }
 
-// waitReported waits until the condition, the events, the description and the project overview name
-// the quota and the rejected pod.
+// waitReported waits until the condition, the events, the description and the project overview
+// contain the names of the quota and the rejected pod.
 func waitReported(c *kit.Cluster, subject, pattern string) {
 	pod := regexp.MustCompile(pattern)
 	for place, command := range map[string][]string{

@@ -59,7 +59,7 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin starts every operation and waits until it reaches its point.
+// begin starts every operation and waits until each operation reaches its point.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
@@ -110,7 +110,7 @@ func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 		starting: []string{"attach"}, stopping: []string{"detach"}, growing: []string{"expandvolume"},
 	}
 	i.begin()
-	// When the controller is back, no pod uses this volume, and no status contains it.
+	// After the controller restarts, no pod uses this volume, and no status contains it.
 	const deleted = "forgotten"
 	i.holdOnce("attach", "end", deleted)
 	i.use(deleted)

@@ -16,8 +16,8 @@ var (
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a pod with one volume per operation, which has the operation's name, and injects the
-// operation's fault.
+// through runs a pod with one volume per operation. Each volume is named after its operation.
+// through also injects the operation's fault.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)
@@ -66,7 +66,7 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 }
 
 // TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a grandchild process
-// that keeps its output open, once in each operation.
+// that keeps its output open. The driver does this once in each operation.
 func TestDriverIsKilledAtDeadline(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -95,8 +95,8 @@ func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...st
 	}
 }
 
-// TestEventNamesDriverWithInvalidOutput uses invalid responses: binary data, too long, with extra
-// output, and without a status.
+// TestEventNamesDriverWithInvalidOutput uses invalid responses: binary data, a response that is too
+// long, a response with extra output, and a response without a status.
 func TestEventNamesDriverWithInvalidOutput(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

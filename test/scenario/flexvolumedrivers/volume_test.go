@@ -56,8 +56,8 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large selects a file system that can grow while it is mounted even on a machine without
-// CAP_SYS_RESOURCE, which ext4 requires.
+// large selects a file system that can grow while it is mounted. It does not use ext4, which can do
+// this only on a machine with CAP_SYS_RESOURCE.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
 	pv.Spec.FlexVolume.FSType = "xfs"

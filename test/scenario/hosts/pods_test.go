@@ -134,8 +134,8 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistry(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// The image differs from the images in other tests, because a node pulls an image again for
-	// pods without the pull secret with which the node first pulled it.
+	// The image differs from the images in other tests. A node pulls an image again for pods that
+	// do not have the pull secret that was used for the first pull.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {

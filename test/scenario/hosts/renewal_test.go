@@ -108,7 +108,7 @@ func checkPods(t *testing.T, c *kit.Cluster, name string) {
 }
 
 // checkExpiry tests hosts that were off until all certificates had expired. The master issues new
-// certificates to itself. The node needs a token for its name.
+// certificates to itself. The node needs a token that was issued for its name.
 func checkExpiry(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	host.MustSlipway("down")
@@ -157,8 +157,8 @@ func checkSettings(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	})
 }
 
-// checkMove tests a cluster that is restored from a backup at another address: the node finds it
-// there when an administrator names the address.
+// checkMove tests a cluster that is restored from a backup at another address. The node finds the
+// cluster after an administrator specifies the new address.
 func checkMove(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "host.tar.gz")

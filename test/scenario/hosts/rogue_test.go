@@ -94,8 +94,9 @@ func (r *rogue) ask(request joinRequest) (code int, text string) {
 	return response.StatusCode, string(data)
 }
 
-// request creates a CertificateSigningRequest as a user, which must succeed. It returns the name of
-// the CertificateSigningRequest and the key.
+// request creates a CertificateSigningRequest as a user, and returns the name of the
+// CertificateSigningRequest and the key. It fails the test if the user cannot create the
+// CertificateSigningRequest.
 func (r *rogue) request(user *kit.User, signer string, subject pkix.Name, hosts []string) (name string, key []byte) {
 	r.t.Helper()
 	name, key, err := r.tryRequest(user, signer, subject, hosts)

@@ -61,7 +61,8 @@ func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 		reader.Close()
 		close(released)
 	}()
-	// The bus sends a copy of the file descriptor after this method returns.
+	// Close the file later, because the bus sends a copy of the file descriptor only after this
+	// method returns.
 	time.AfterFunc(time.Second, func() { writer.Close() })
 	return dbus.UnixFD(writer.Fd()), nil
 }

@@ -158,7 +158,7 @@ func pluginAndNodeRestart(c *kit.Cluster, node string) {
 		}
 		return nil
 	})
-	// The Node's status might still have been written by the previous process.
+	// Do not rely on the Node's status, because the previous process might have written it.
 	c.WaitFor("second registration of the plugin", func(context.Context) error {
 		log, err := plugin.TryOC("logs", "daemonset/device-plugin")
 		if err == nil && strings.Count(log, "plugin is registered") != 2 {

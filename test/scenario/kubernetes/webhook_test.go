@@ -45,8 +45,8 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// reservations is the path of the webhook in Architecture 3.9, 4.6.2.3, which checks whether a
-// namespace name is reserved.
+// reservations is the path of the webhook that checks whether a namespace name is reserved
+// (Architecture 3.9, 4.6.2.3).
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
 // review responds to an admission review. At /label, it adds the label "checked" to an object. At
@@ -210,8 +210,8 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("a rejected object is stored")
 	}
-	// Webhooks are called concurrently. The message names one of the webhooks that rejected the
-	// request.
+	// Webhooks are called concurrently. The message contains the name of one of the webhooks that
+	// rejected the request.
 	c.WaitFor("two webhooks that are called concurrently", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})

@@ -155,7 +155,8 @@ func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is
 	})
 }
 
-// source returns an address from which clients reach the named master, which must serve requests.
+// source returns an address from which clients reach the named master. The master must be serving
+// requests.
 func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	c.WaitFor("client of master "+master, func(ctx context.Context) error {
 		var errs []error

@@ -9,7 +9,8 @@ import (
 )
 
 // checkExpiry tests three masters and a node that were off until all their certificates had
-// expired. The masters issue new ones to themselves. The node needs a token for its name.
+// expired. The masters issue new certificates to themselves. The node needs a token that was issued
+// for its name.
 func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster) {
 	t.Helper()
 	first := masters["first"]

@@ -72,8 +72,8 @@ func (m member) received() map[string]bool {
 	}
 }
 
-// exchange waits until each pod receives exactly the packets from pods with the same number in
-// groups, which maps tenants to numbers. Pods with the number 0 receive nothing.
+// exchange waits until each pod receives exactly the packets from the pods in its group. groups
+// maps each tenant to the number of its group. Pods with the number 0 receive nothing.
 func (s tenants) exchange(members []member, groups map[string]int) {
 	s.WaitFor(fmt.Sprintf("multicast in the groups %v", groups), func(context.Context) error {
 		for _, m := range members {

@@ -211,7 +211,8 @@ func (r request) String() string {
 	return fmt.Sprintf("%s of %s to %s", r.pod, r.from.Namespace, r.address)
 }
 
-// requestTimeout is the timeout for a request. Isolation drops the request's packets.
+// requestTimeout is the timeout for a request. If projects are isolated, the request's packets are
+// dropped, so the request times out.
 const requestTimeout = 2 * time.Second
 
 // send sends the request and returns an error unless it receives the expected response.

@@ -242,6 +242,7 @@ func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The browser also presents the certificate to a server that names other CAs.
+	// The browser also presents the certificate to a server that requests certificates from other
+	// CAs.
 	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 }

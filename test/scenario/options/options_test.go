@@ -186,7 +186,7 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 	}
 }
 
-// schedulerArguments names a ConfigMap that does not exist at startup.
+// schedulerArguments refers to a ConfigMap that does not exist at startup.
 const schedulerArguments = "kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy]}}"
 
 func TestMain(m *testing.M) {

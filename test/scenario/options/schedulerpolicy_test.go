@@ -40,8 +40,8 @@ spec:
 	})
 }
 
-// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap named by the
-// argument policy-configmap while the cluster runs.
+// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap that the argument
+// policy-configmap specifies while the cluster runs.
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
 	const missing = "ConfigMap kube-system/scheduler-policy does not exist"

@@ -11,7 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// witness is a pod with a page to which each start appends a line, so that restarts are visible.
+// witness is a pod with a page. Each start of the pod appends a line to the page, so restarts are
+// visible.
 var witness = fmt.Sprintf(`
 apiVersion: v1
 kind: Pod

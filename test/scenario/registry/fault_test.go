@@ -81,7 +81,8 @@ func TestPushesContinueDuringPruning(t *testing.T) {
 		removed, failures = removed+out, append(failures, err, registryErr)
 	}
 	close(stop)
-	// The pushes complete before a failure ends the test, which would interrupt them.
+	// Wait for the pushes before failing the test, because the end of the test would interrupt
+	// them.
 	if err := errors.Join(append(failures, pushes.Wait())...); err != nil {
 		t.Fatal(err)
 	}

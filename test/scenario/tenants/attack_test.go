@@ -48,7 +48,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
 	eve.MayNot("POST", kit.CorePath("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
 
-	// Through impersonation: an editor of a project can impersonate only the project's service
+	// Eve tries impersonation. An editor of a project can impersonate only the project's service
 	// accounts.
 	eve.May("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
 	token, _ := secretsOf(c.In("eve-shop"), "default")
@@ -66,14 +66,15 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		kit.NewUser(t, robot, user).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
-	// Through templates, which belong to the administrator, and through webhooks and policies,
+	// Eve tries to change templates, which belong to the administrator, and webhooks and policies,
 	// which receive the objects of all users.
 	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
 		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
 	}
 
-	// Through the project itself: its annotations control users, groups and nodes.
+	// Eve tries to change the project itself, because its annotations control users, groups and
+	// nodes.
 	for _, annotation := range []string{"openshift.io/sa.scc.uid-range", "openshift.io/node-selector", "openshift.io/requester"} {
 		body := `{"metadata":{"annotations":{"` + annotation + `":"0/1"}}}`
 		if response, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {

@@ -30,8 +30,8 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	c.ServiceAccount("bea-shop", "deployer").May("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "")
 	c.ServiceAccount("bea-shop", "default").MayNot("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "", "cannot list resource")
 
-	// The template belongs to the administrator. If the template is broken, the error names it, and
-	// nothing is created.
+	// The template belongs to the administrator. If the template is broken, the error contains its
+	// name, and nothing is created.
 	bea.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	admin := c.Administrator()
 	const path = "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request"
