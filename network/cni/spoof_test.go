@@ -119,7 +119,7 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 			return err
 		}
 		s.Cleanup(func() { _ = unix.Close(fd) })
-		// A passing test does not reach this timeout.
+		// The timeout applies only if the test fails.
 		if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10}); err != nil {
 			return err
 		}

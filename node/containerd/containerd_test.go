@@ -43,7 +43,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 // assertQuiet checks that containerd logged no error.
 func assertQuiet(t *testing.T, log string) {
 	t.Helper()
-	// containerd can be stopped during garbage collection.
+	// Ignore the error that containerd logs if it is stopped during garbage collection.
 	log = strings.ReplaceAll(log, `level=error msg="failed to finish collection context"`, "")
 	for _, complaint := range []string{"level=error", "level=fatal", "unknown key", "unknown plugin"} {
 		if strings.Contains(log, complaint) {

@@ -97,7 +97,7 @@ func (l Loader) loadPause(ctx context.Context) error {
 	}
 	connection, err := grpc.NewClient("unix://"+l.Store.Socket, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			// A busy machine responds slowly.
+			// Allow enough time for connecting, because a busy machine responds slowly.
 			Backoff:           backoff.Config{BaseDelay: pollInterval, Multiplier: 1, MaxDelay: pollInterval},
 			MinConnectTimeout: 5 * time.Second,
 		}))

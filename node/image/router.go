@@ -28,7 +28,7 @@ func Router(haproxy string) (Image, error) {
 	entries := append(programs,
 		file("etc/passwd", 0o644, "root:x:0:0:root:/root:/bin/sh\nhaproxy:x:99:99::/var/lib/haproxy:/bin/false\nnobody:x:65534:65534:nobody:/:/bin/false\n"),
 		file("etc/group", 0o644, "root:x:0:\nhaproxy:x:99:\nnogroup:x:65534:\n"),
-		// Any user in the pod belongs to group 0.
+		// The group can write to this directory, because any user in the pod belongs to group 0.
 		dir("var", 0o755), dir("var/lib", 0o755), dir("var/lib/haproxy", 0o775),
 	)
 	return Image{

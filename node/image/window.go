@@ -18,7 +18,7 @@ import (
 // accept up to 512 MiB.
 const maxWindow = 16 << 20
 
-// checkWindow rejects a layer with a large zstd window.
+// checkWindow returns an error for a layer with a large zstd window.
 func checkWindow(ctx context.Context, store content.Store, layer ocispec.Descriptor) error {
 	blob, err := store.ReaderAt(ctx, layer)
 	if err != nil {

@@ -21,7 +21,7 @@ func zstdFrame(t *testing.T, window int, data []byte) []byte {
 	if _, err := encoder.Write(data); err != nil {
 		t.Fatal(err)
 	}
-	// After a flush, the length is unknown.
+	// Flush the encoder, so that the length of the frame is unknown.
 	if err := encoder.Flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -230,7 +230,7 @@ func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 		}
 	}
 	if ok && hash == s.record.Hash && s.record.Refused != "" {
-		// The ConfigMap's previous content has been restored.
+		// The ConfigMap's previous content has been restored, so clear the rejection.
 		s.record.Refused, s.record.Reason, s.record.Reverted = "", "", false
 		if err := s.record.write(s.Record); err != nil {
 			return err

@@ -72,7 +72,7 @@ func newShop(t *testing.T) *shop {
 func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	t.Helper()
 	for range count {
-		// Like pods, the servers have their own addresses.
+		// Each server has its own address, like a pod.
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", s.servers+1))
 		if err != nil {
 			t.Fatal(err)

@@ -121,7 +121,7 @@ func TestRejectedCertificateDoesNotDelayOthers(t *testing.T) {
 // trusted.
 func TestUntrustedPodsGetNoRequests(t *testing.T) {
 	t.Parallel()
-	// This is also the delay between retries.
+	// Set a short timeout, because it is also the delay between retries.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	inside := b.authority.Issue(t, "pod")
 	b.pod("tls", "tls", &inside)

@@ -108,7 +108,7 @@ func TestReloadsLoseNoRequest(t *testing.T) {
 	stop := b.load("http://web.com")
 	for i := range 10 {
 		name := "extra" + strconv.Itoa(i)
-		// No spare backend has this shape.
+		// No spare backend has this shape, so HAProxy must reload.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", strconv.Itoa(i+20)+"s"))
 		b.apply()
 		b.until("http://"+name+".com", "web")

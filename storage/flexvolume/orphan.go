@@ -65,7 +65,7 @@ func (r *Registry) killOrphans() error {
 		}
 	}
 	killAll(orphans)
-	// This includes the records of earlier boots.
+	// Also remove the records of earlier boots.
 	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
 		return fmt.Errorf("remove records of running drivers: %w", err)
 	}

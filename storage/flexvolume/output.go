@@ -143,7 +143,7 @@ func parseOne(text []byte, redact func(string) string) (response, *responseError
 	return resp, nil
 }
 
-// check rejects responses with an invalid status or size.
+// check returns an error for a response with an invalid status or size.
 func check(a response, redact func(string) string) *responseError {
 	switch {
 	case a.Status != statusSuccess && a.Status != statusFailure && a.Status != statusNotSupported:

@@ -240,7 +240,7 @@ func TestWatchOverflowCausesScan(t *testing.T) {
 	componenttest.Run(t, r.Run)
 	eventually.True(t, "idle", r.idle)
 	first, _ := r.Lookup("x/y")
-	// The change to the driver is lost.
+	// Stop watching the directory, so that the change to the driver is lost.
 	watcher := r.watch.watcher
 	if err := watcher.Remove(filepath.Dir(path)); err != nil {
 		t.Fatal(err)

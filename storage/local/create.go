@@ -130,7 +130,7 @@ func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 // checkSame checks that an existing volume matches a repeated request.
 func checkSame(existing, vol volume, r *csi.CapacityRange) error {
 	size := existing.Size
-	// The size and the allocation can be changed later.
+	// Ignore the size and the allocation, because they can be changed after the volume is created.
 	existing.Size, vol.Size, vol.Allocation = 0, 0, existing.Allocation
 	if existing != vol || !within(size, r) {
 		return status.Errorf(codes.AlreadyExists, "volume %q exists with different properties: %s of %d bytes", existing.Name, describeContent(existing.Filesystem), size)

@@ -63,7 +63,7 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 	return "", nil
 }
 
-// checkMode rejects access modes for multiple nodes.
+// checkMode returns an error for access modes for multiple nodes.
 func checkMode(mode csi.VolumeCapability_AccessMode_Mode) error {
 	switch mode {
 	case csi.VolumeCapability_AccessMode_SINGLE_NODE_WRITER, csi.VolumeCapability_AccessMode_SINGLE_NODE_READER_ONLY,

@@ -80,7 +80,7 @@ func (s snapshot) check(file string) error {
 	return checkRecord(file, s.Name, s.State, s.Size, s.Filesystem)
 }
 
-// checkRecord rejects values that this package never writes.
+// checkRecord returns an error for values that this package never writes.
 func checkRecord(file, name string, s state, size int64, t filesystem.Type) error {
 	switch {
 	case fileName(name) != file:

@@ -107,7 +107,7 @@ func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	if r.aim.alone != nil {
 		of = " of alone"
 	}
-	// The rounded number is compared: 1.254 counts as 1.25.
+	// The rounded number is compared with the target, so 1.254 is treated as 1.25.
 	output := fmt.Sprintf("%.2f", ratio)
 	if r.aim.most != 0 {
 		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), output)

@@ -37,7 +37,7 @@ func newSegment(name string) (*segment, error) {
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 		return nil, fmt.Errorf("add bridge %q: %w", s.bridge, err)
 	}
-	// Packets between segments keep their source addresses.
+	// Do not masquerade packets between segments, so that they keep their source addresses.
 	match := "ip saddr " + s.prefix.String() + " ip daddr != 198.18.0.0/15"
 	err = errors.Join(netnamespace.SetUp(s.bridge, netip.PrefixFrom(s.gateway, 24)), letOut(s.bridge, match, s.bridge))
 	if err != nil {

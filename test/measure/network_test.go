@@ -213,7 +213,7 @@ func exchange(address string) error {
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		return err
 	}
-	// Otherwise, the client would run out of ports.
+	// Reset the connection when it is closed. Otherwise, the client would run out of ports.
 	return conn.(*net.TCPConn).SetLinger(0)
 }
 

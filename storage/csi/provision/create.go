@@ -139,7 +139,7 @@ func (p *provisioner) handleCreateError(ctx context.Context, claim *corev1.Persi
 	}
 	var annotations object
 	if reschedule {
-		// The pod may fit on another node.
+		// Let the scheduler select another node, because the pod may fit there.
 		annotations = object{nodeAnnotation: nil, oldNodeAnnotation: nil}
 	}
 	if err := p.clearPending(ctx, claim, annotations); err != nil {

@@ -50,7 +50,7 @@ const (
 	// external-provisioner's finalizer, so that volumes created by the external-provisioner
 	// continue to work.
 	volumeFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
-	// provisionedByAnnotation on a PersistentVolume names its provisioner.
+	// provisionedByAnnotation on a PersistentVolume contains the name of its provisioner.
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"
 	// byVolumeName is the index of claims by volume name.
 	byVolumeName = "volumeName"

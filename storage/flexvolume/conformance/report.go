@@ -46,7 +46,7 @@ type Report struct {
 	// Capabilities is set if init succeeded.
 	Capabilities flexvolume.Capabilities
 	Results      []Result
-	// Timings covers the calls that were not killed.
+	// Timings contains the durations of the calls that were not killed.
 	Timings []Timing
 	// Seed is Config.Seed or the generated seed.
 	Seed     uint64

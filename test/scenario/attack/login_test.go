@@ -393,7 +393,7 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 	for range requests {
 		s.alice.May("GET", kit.CorePath(s.shop, "serviceaccounts/default"), "")
 	}
-	// A user logs in from another address.
+	// A user can still log in from another address.
 	s.WaitFor("a login from another address", func(context.Context) error {
 		if got := web.logIn(web.browser(net.IPv4(127, 0, 0, 77))); got.Header.Get("Location") != "/oauth/token/request" {
 			return fmt.Errorf("%s, sent to %q", got.Status, got.Header.Get("Location"))

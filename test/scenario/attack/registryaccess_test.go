@@ -105,7 +105,7 @@ func TestInvalidTokensOfTenantDelayNoOtherTenant(t *testing.T) {
 			t.Fatalf("invalid token %d: %d", i, got)
 		}
 	}
-	// The address has not sent a valid token before.
+	// A valid token is accepted, although the address has not sent a valid token before.
 	if got := send(strings.TrimSpace(s.OC("create", "token", "builder", "-n", s.shop))); got != http.StatusNotFound {
 		t.Errorf("a valid token: %d", got)
 	}

@@ -23,7 +23,7 @@ type kind struct {
 	verbs      []string
 }
 
-// universe contains every permission that the matrix covers.
+// universe contains every permission in the matrix.
 type universe struct {
 	kinds []kind
 	paths []string

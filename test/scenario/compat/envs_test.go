@@ -37,7 +37,7 @@ func TestEnvironmentsAreResolved(t *testing.T) {
 		{"set env dc/web A=b --resource-version=1", "the object has been modified", true},
 		{"set env dc/web --list", "# USER from secret keys, key user\n", false},
 	})
-	// The controller can write the status concurrently.
+	// Retry, because the controller can write the status concurrently.
 	c.WaitFor("change of the current version", func(context.Context) error {
 		_, err := c.TryOC("set", "env", "dc/web", "A=b", "--resource-version="+c.OC("get", "dc/web", "-o", "jsonpath={.metadata.resourceVersion}"))
 		return err

@@ -64,7 +64,7 @@ func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
 	c.OC("adm", "policy", "reconcile-cluster-role-bindings", "--confirm")
 	c.OC("adm", "policy", "reconcile-sccs", "--confirm")
 	for resource, want := range before {
-		// A controller fills in the aggregated roles.
+		// Wait, because a controller fills in the aggregated roles.
 		c.WaitFor("defaults of "+resource, func(context.Context) error {
 			if diff := cmp.Diff(want, snapshot(t, c, resource)); diff != "" {
 				return fmt.Errorf("-new cluster +now:\n%s", diff)

@@ -114,7 +114,7 @@ func TestClaimInUseIsExpanded(t *testing.T) {
 	i.WaitPodRunning("data")
 	i.OC("patch", "pvc", "data", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	i.waitText("FileSystemResizePending", "pvc", "data", "-o", "jsonpath={.status.conditions[*].type}")
-	// The kubelet checks an unchanged pod once a minute.
+	// Change the pod, because the kubelet checks an unchanged pod only once a minute.
 	i.OC("annotate", "pod", "data", "look=again")
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {

@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestQuotaThatRejectsPodsIsReported covers the deployer pod and the deployment's pods.
+// TestQuotaThatRejectsPodsIsReported tests rejections of the deployer pod and of the deployment's
+// pods.
 func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	c := kit.Shared(t)
 	quota := func(pods int) {

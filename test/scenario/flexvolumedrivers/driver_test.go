@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Driver scripts. disk supports attach, mounts does not.
+// These are the driver scripts: disk supports attach, and mounts does not.
 var (
 	//go:embed testdata/disk
 	disk string

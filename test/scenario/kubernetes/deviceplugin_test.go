@@ -21,7 +21,7 @@ import (
 func card(t *testing.T, path string) {
 	t.Helper()
 	device := unix.Mkdev(1, 5)
-	// The test's umask would change the mode.
+	// Change the mode explicitly, because the test's umask affects the mode that mknod sets.
 	if err := errors.Join(unix.Mknod(path, unix.S_IFCHR, int(device)), os.Chmod(path, 0o666)); err != nil {
 		t.Fatal(err)
 	}

@@ -243,7 +243,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	if err := bind(); err == nil || !strings.Contains(err.Error(), "already assigned") {
 		t.Errorf("a bound pod was bound again: %v", err)
 	}
-	// A pod that names its node needs no scheduler.
+	// A pod that specifies its node needs no scheduler.
 	makePod(t, c, pod("named", sleeper(), "nodeName: "+machine(c)))
 	c.WaitPodRunning("named")
 }

@@ -104,7 +104,7 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 			w.counts[master]++
 			w.mu.Unlock()
 		}
-		// Ten writes per second leave most of the CPU time to the masters.
+		// Write only ten times per second, so that the masters get most of the CPU time.
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):

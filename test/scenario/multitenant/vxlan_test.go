@@ -121,7 +121,7 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	s := newTenants(t)
 	texts := s.receive(t, s.blue)
 	target := s.blue.address(distant)
-	// The source is a gateway address, which belongs to a node, and all projects accept packets
+	// node is a gateway address. Gateway addresses belong to nodes, and all projects accept packets
 	// from nodes.
 	octets := s.blue.address("near").As4()
 	octets[2], octets[3] = octets[2]&0xfe, 1

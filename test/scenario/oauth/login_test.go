@@ -23,8 +23,8 @@ func (s *server) client() *client {
 	return &client{s, filepath.Join(s.t.TempDir(), "kubeconfig")}
 }
 
-// try runs oc with additional environment variables. It simulates a user without access to the
-// administrator's kubeconfig: it sets SLIPWAY_DATA_DIR to a directory that does not exist.
+// try runs oc with additional environment variables. A test that simulates a user without access to
+// the administrator's kubeconfig sets SLIPWAY_DATA_DIR to a directory that does not exist.
 func (c *client) try(environment []string, args ...string) kit.Result {
 	c.s.t.Helper()
 	return c.s.SlipwayWith(append([]string{"KUBECONFIG=" + c.file}, environment...), append([]string{"oc"}, args...)...)

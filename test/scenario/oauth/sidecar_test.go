@@ -70,7 +70,7 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s.OnlyPod("app=proxy")
 	browser := s.browser()
 	transport := browser.Transport.(*http.Transport)
-	// The router uses its default certificate.
+	// Do not verify the router's certificate, because the router uses its default certificate.
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == host+":443" {

@@ -303,7 +303,7 @@ func TestProjectShowsQuotasThatApply(t *testing.T) {
 }
 
 func TestObjectsOutliveRestartAndAreDeletedWithNamespace(t *testing.T) {
-	// The encoding of an encrypted object is not visible.
+	// Disable encryption, because the encoding of an encrypted object is not visible.
 	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
 	file := filepath.Join(t.TempDir(), "route.yaml")

@@ -48,7 +48,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + b.GetName()}); err != nil {
 				t.Fatal(err)
 			}
-			// Objects are deleted only after their finalizers are removed.
+			// Wait, because objects are deleted only after their finalizers are removed.
 			c.WaitFor("deletion of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
 				if apierrors.IsNotFound(err) {

@@ -245,7 +245,7 @@ func TestServiceAccountTokenAuthenticates(t *testing.T) {
 	if want := "system:serviceaccount:" + c.Namespace + ":default"; review.Status.UserInfo.Username != want {
 		t.Errorf("the token's user is %q, want %q", review.Status.UserInfo.Username, want)
 	}
-	// busybox does not support a TLS version that the API server accepts. A TCP connection is
-	// sufficient.
+	// Only open a TCP connection, because busybox does not support a TLS version that the API
+	// server accepts.
 	c.Exec("task", "timeout", "5", "sh", "-c", "nc kubernetes.default.svc 443 </dev/null")
 }

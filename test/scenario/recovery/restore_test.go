@@ -295,7 +295,7 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	if status := c.MustSlipway("status"); !strings.Contains(status, "in "+dir+", the newest is ") {
 		t.Errorf("the status does not show the snapshots:\n%s", status)
 	}
-	// The scheduled cleanup can remove the file in the meantime.
+	// Retry, because the scheduled cleanup can remove the file in the meantime.
 	c.WaitFor("check of a snapshot", func(context.Context) error {
 		files, err := filepath.Glob(c.Path("snapshots", "etcd-*.db"))
 		if err != nil || len(files) == 0 {

@@ -194,7 +194,7 @@ func sign(t *testing.T, text string) (content []byte, key string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The directory is removed in any case.
+		// Ignore the error, because the directory is removed in any case.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})

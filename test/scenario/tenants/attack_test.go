@@ -26,7 +26,8 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	}
 	const extra = "is attempting to grant RBAC permissions not currently held"
 
-	// Through a new or an existing role in the project, under both names, and by applying it.
+	// Eve tries to create a role, and to change an existing role, in the project, through both API
+	// groups.
 	allRules := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
 	eve.MayNot("POST", roles, role("all", allRules), extra)
 	eve.May("POST", roles, role("pods", "{apiGroups: [''], resources: [pods], verbs: [get]}"))
@@ -34,7 +35,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	eve.MayNot("POST", kit.GroupPath("authorization.openshift.io", "eve-shop", "roles"), "{apiVersion: authorization.openshift.io/v1, kind: Role, metadata: {name: all}, rules: ["+allRules+"]}", extra)
 	eve.MayNot("POST", roles, role("constraint", "{apiGroups: [security.openshift.io], resources: [securitycontextconstraints], resourceNames: [privileged], verbs: [use]}"), extra)
 
-	// Through a binding.
+	// Eve tries to create bindings.
 	for _, name := range []string{"cluster-admin", "cluster-reader", "system:router"} {
 		eve.MayNot("POST", bindings, bind("more", name), extra)
 	}
@@ -42,7 +43,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		"{apiVersion: authorization.openshift.io/v1, kind: RoleBinding, metadata: {name: more}, roleRef: {name: cluster-admin}, subjects: [{kind: User, name: eve}]}", extra)
 	eve.MayNot("POST", "/apis/"+rbac+"/v1/clusterrolebindings", "{}", "cannot create resource")
 
-	// Through constraints.
+	// Eve tries to change and create constraints, and to create a privileged pod.
 	eve.MayNot("PATCH", "/apis/security.openshift.io/v1/securitycontextconstraints/privileged", `{"users":["eve"]}`, "cannot patch resource")
 	eve.MayNot("POST", "/apis/security.openshift.io/v1/securitycontextconstraints", "{}", "cannot create resource")
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
@@ -83,7 +84,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		eve.MayNot("PATCH", "/api/v1/namespaces/eve-shop", body, "cannot patch resource")
 	}
 
-	// Through other users' tokens, groups and quotas.
+	// Eve tries to access other users' tokens, groups and quotas.
 	for _, path := range []string{
 		"/apis/oauth.openshift.io/v1/oauthaccesstokens", "/apis/oauth.openshift.io/v1/oauthclients", "/apis/user.openshift.io/v1/users", "/apis/user.openshift.io/v1/groups",
 		"/apis/user.openshift.io/v1/identities", "/apis/security.openshift.io/v1/rangeallocations", kit.CorePath("openshift-infra", "secrets"), kit.CorePath("default", "serviceaccounts"),
