@@ -81,8 +81,8 @@ type Kubelet struct {
 	// pods. The kubelet reads the directory every ManifestInterval.
 	ManifestDirectory string
 	ManifestInterval  time.Duration
-	// AuthenticationTTL and AuthorizationTTL are the maximum times for which the kubelet caches
-	// authentication and authorization responses. nil means upstream's default.
+	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches authentication and
+	// authorization responses. nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
 	// CacheSizes limits the sizes of these caches.
 	CacheSizes CacheSizes
@@ -346,8 +346,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }
 
-// fillClients sets the time for which the kubelet caches the authentication and authorization of
-// its clients, and the format and limits of the kubelet's own requests to the API server.
+// fillClients sets how long the kubelet caches the authentication and authorization of its clients,
+// and the format and limits of the kubelet's own requests to the API server.
 func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	if k.AuthenticationTTL != nil {
 		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}

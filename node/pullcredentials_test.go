@@ -11,9 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/credentialprovider"
 )
 
-// rootVariable is the environment variable that makes the test print the registries for which a
-// kubelet with this root directory has credentials. A separate process is needed because upstream
-// reads the home directory when a process starts.
+// rootVariable is the environment variable that contains a kubelet's root directory. If it is set,
+// the test prints the registries for which this kubelet has credentials. A separate process is
+// needed because upstream reads the home directory when a process starts.
 const rootVariable = "TEST_KUBELET_ROOT"
 
 func TestPodsDoNotUseCredentialsInHomeOfRoot(t *testing.T) {

@@ -24,10 +24,10 @@ func NewPullRecords(rootDirectory string) (PullRecords, error) {
 	return PullRecords{records}, nil
 }
 
-// Has reports whether the kubelet has a record for an image, in which case it checks the
-// credentials of pods that use the image. Has also returns true if the record is invalid, because
-// the kubelet then pulls the image again, and if the kubelet is configured not to check
-// credentials.
+// Has reports whether the kubelet has a record for an image. If there is a record, the kubelet
+// checks the credentials of pods that use the image. Has also returns true if the record is
+// invalid, because the kubelet then pulls the image again, and if the kubelet is configured not to
+// check credentials.
 func (p PullRecords) Has(id string) bool {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 		return true

@@ -65,7 +65,7 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// lastWrite returns the time at which a client last wrote to an upload. It returns the zero time if
+// lastWrite returns the time when a client last wrote to an upload. It returns the zero time if
 // only the modification times of the upload's files show this time. Storage other than files does
 // not record the time. For such storage, if the upload is older than this process, lastWrite
 // returns the time at which this process started.

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// adminBlobsPath is the prefix of the paths with which `oc adm prune images` removes blobs.
+// adminBlobsPath is the prefix of the paths that `oc adm prune images` uses to remove blobs.
 const adminBlobsPath = "/admin/blobs/"
 
 // removeBlob removes a blob from the storage. The pruning client has checked that nothing refers to

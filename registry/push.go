@@ -115,8 +115,8 @@ func (s *server) tag(ctx context.Context, c caller, mapping *imagev1.ImageStream
 	return err
 }
 
-// mappingOf returns the object with which the API server adds a stored image to a stream. For a
-// push by digest, the object has no tag. It does not contain the manifest, which stays in the
+// mappingOf returns the ImageStreamMapping that adds a stored image to a stream. For a push by
+// digest, the ImageStreamMapping has no tag. It does not contain the manifest, which stays in the
 // registry.
 func mappingOf(ctx context.Context, store *store, t target,
 	content record.Content) (*imagev1.ImageStreamMapping, error) {

@@ -32,7 +32,7 @@ func (u *uploads) touch(id string) {
 	u.last[id] = time.Now()
 }
 
-// lastWrite returns the time at which a client last wrote to an upload. If no write is recorded, it
+// lastWrite returns the time when a client last wrote to an upload. If no write is recorded, it
 // returns the time at which this process started.
 func (u *uploads) lastWrite(id string) time.Time {
 	u.mu.Lock()

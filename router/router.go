@@ -44,8 +44,7 @@ type Router struct {
 	// Domain is the domain that completes a route's spec.subdomain if ROUTER_DOMAIN is not set. If
 	// both are empty, routes with spec.subdomain are rejected.
 	Domain string
-	// ShutdownTimeout is the maximum time for which open requests may continue when the router
-	// stops.
+	// ShutdownTimeout limits how long open requests may continue when the router stops.
 	ShutdownTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed, until the next router that uses Dir
 	// takes over.

@@ -19,8 +19,8 @@ type miss struct {
 	at     time.Time
 }
 
-// missPeriod is the time for which a watch error is considered current. The informer retries at
-// least twice in this period.
+// missPeriod is how long a watch error is considered current. The informer retries at least twice
+// in this period.
 const missPeriod = time.Minute
 
 // miss records that a resource could not be watched.

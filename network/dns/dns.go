@@ -142,7 +142,7 @@ func (s *Server) listen(server *dnsserver.Server) (listener net.Listener, packet
 // KiB to a victim. The value is the recommendation of DNS Flag Day 2020.
 const maxDatagram = 1232
 
-// newServer returns a server whose handlers are in the order in which a query passes through them.
+// newServer returns a server. Its handlers are listed in the order in which they process a query.
 func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Server, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
 // router is a pod with a macvlan device. The host is its gateway in the cluster. Through the
-// macvlan device, the pod reaches two servers, one of which is the gateway to other networks.
+// macvlan device, the pod reaches two servers. One of them is the gateway to other networks.
 type router struct {
 	*testing.T
 	hosttest.Namespace

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Target is a server to which the DNS proxy connects the clients of a port.
+// Target maps a port of the DNS proxy to a server. The DNS proxy connects the port's clients to the
+// server.
 type Target struct {
 	Port uint16
 	Host string // IPv4 address or DNS name

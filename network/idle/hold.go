@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// holdTimeout is the maximum time for which a connection is held while its service has no
-	// endpoints.
+	// holdTimeout limits how long a connection is held while its service has no endpoints.
 	holdTimeout = 2 * time.Minute
 	// retryDelay is the delay between two attempts to connect to endpoints.
 	retryDelay = 500 * time.Millisecond

@@ -54,8 +54,8 @@ type Proxy struct {
 }
 
 const (
-	// drainPeriod is the time for which packets are still intercepted after a service has
-	// endpoints, because the service proxy receives the endpoints slightly later.
+	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
+	// the service proxy receives the endpoints slightly later.
 	drainPeriod = 10 * time.Second
 	// retryInterval is the delay after a failure to write the table.
 	retryInterval = 5 * time.Second

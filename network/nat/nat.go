@@ -157,7 +157,8 @@ func addChains(tx *knftables.Transaction, n Network) {
 		// Without masquerading, a pod that connects to itself through its host port would reply to
 		// itself directly, without address translation.
 		ip+" saddr . "+ip+" daddr @"+hairpinSet+" masquerade",
-		// The host connects to a host port through 127.0.0.1, to which the pod cannot reply.
+		// If the host connects to a host port through 127.0.0.1, the pod cannot reply to this
+		// source address.
 		fmt.Sprintf("oifname %q %s saddr %s masquerade", n.Bridge, ip, family.Loopback()),
 		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.ClusterCIDR.Masked(), insideSet),
 	)

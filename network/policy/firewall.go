@@ -186,7 +186,7 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 // correctedCIDRs maps networks to the networks that OpenShift 3.11 uses instead.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
-// canonicalName returns the form in which a firewall's DNS name is compared.
+// canonicalName returns the canonical form of a firewall's DNS name, which is used for comparisons.
 func canonicalName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
 // nameSet returns the name of the nftables set that contains a DNS name's addresses.

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
-	// that contains the address. Keeping the address protects open connections. Source: OpenShift
-	// 3.11 Cluster Administration, 7.3.3.1.
+	// keepPeriod is the minimum time that a name keeps an address after the last DNS response that
+	// contains the address. Keeping the address protects open connections. Source: OpenShift 3.11
+	// Cluster Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
 	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address with
 	// the oldest last response is removed.

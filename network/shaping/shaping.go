@@ -52,7 +52,7 @@ const (
 	// unused during this period. The period is longer than the delay of the kernel's timers on a
 	// busy machine.
 	burstPeriod = 50 * time.Millisecond
-	// queuePeriod is the time for which a packet waits in a full queue.
+	// queuePeriod is how long a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond
 	// The minimum size of a queue in frames, and the maximum size in bytes.
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
@@ -110,7 +110,7 @@ func setRate(link netlink.Link, bits uint64) error {
 	})
 }
 
-// rate returns the rate, in bits per second, to which setRate has limited a device. It is a
+// rate returns the limit that setRate has set for a device, in bits per second. The limit is a
 // multiple of 8.
 func rate(link netlink.Link) (uint64, error) {
 	qdiscs, err := netlink.QdiscList(link)

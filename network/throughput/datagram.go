@@ -23,7 +23,7 @@ const (
 	tokenBytes = 16
 	// After quietPeriod without datagrams, no datagram is considered to be in transit.
 	quietPeriod = 200 * time.Millisecond
-	// batchPeriod is the maximum time by which a client may be ahead of its rate.
+	// batchPeriod limits how far a client may be ahead of its rate.
 	batchPeriod = time.Millisecond
 )
 

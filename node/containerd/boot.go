@@ -11,7 +11,7 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// bootFile is the file in State that contains the ID of the boot to which State belongs.
+// bootFile is the file in State that contains the ID of the boot during which State was created.
 const bootFile = "boot"
 
 // cleanState empties dir if it belongs to an earlier boot, because the PIDs, sockets and mounts in

@@ -19,8 +19,8 @@ type blobRegistry struct {
 	host string
 
 	mutex sync.Mutex
-	// blobs contains manifests, configurations and layers. tag is the digest to which the tag "1"
-	// refers.
+	// blobs contains manifests, configurations and layers. tag is the digest of the content with
+	// the tag "1".
 	blobs map[digest.Digest]blob
 	tag   digest.Digest
 	// requests counts requests by method and digest.

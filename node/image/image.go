@@ -66,8 +66,8 @@ const (
 const namespace = "k8s.io"
 
 const (
-	// labelPinned, with the value pinned, is the label with which the CRI plugin marks images that
-	// the kubelet must keep.
+	// labelPinned is the CRI plugin's label for images that the kubelet must keep. Its value is
+	// pinned.
 	labelPinned, pinned = "io.cri-containerd.pinned", "pinned"
 	// labelContent contains the loaded Image's Content.
 	labelContent = "slipway.io/content"

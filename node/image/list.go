@@ -20,7 +20,7 @@ type Summary struct {
 	// Size is the size of the compressed layers and the configuration in bytes, or 0 if the image
 	// is not for this platform.
 	Size int64 `json:"size"`
-	// Loaded is the time at which this name was assigned to this content.
+	// Loaded is the time when this name was assigned to this content.
 	Loaded time.Time `json:"loaded"`
 	// Pinned means that the kubelet keeps the image.
 	Pinned bool `json:"pinned"`

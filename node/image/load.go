@@ -24,7 +24,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// leasePeriod is the time for which containerd keeps the blobs of an interrupted Load.
+// leasePeriod is how long containerd keeps the blobs of an interrupted Load.
 const leasePeriod = time.Hour
 
 // Load creates img in the store, pinned and unpacked, and replaces any image with the same name. If

@@ -18,10 +18,10 @@ type memory struct {
 	// increases only if no layer has been unpacked for idleTime, because containerd keeps the
 	// memory used by earlier layers for a while.
 	limit int64
-	// idle is the time at which the last layer was removed.
+	// idle is the time when the last layer was removed.
 	idle time.Time
-	// end is the time at which exceeds last canceled a layer. peak is the resident memory, in
-	// bytes, at that time.
+	// end is the time when the method exceeds last canceled a layer. peak is the resident memory,
+	// in bytes, at that time.
 	end  time.Time
 	peak int64
 }

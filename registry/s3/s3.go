@@ -163,7 +163,7 @@ func (s *storage) Stat(ctx context.Context, path string) (driver.FileInfo, error
 	return nil, driver.PathNotFoundError{Path: path}
 }
 
-// redirectPeriod is the time for which a URL returned by RedirectURL is valid.
+// redirectPeriod is how long a URL returned by RedirectURL is valid.
 const redirectPeriod = 20 * time.Minute
 
 // RedirectURL returns a signed URL from which the client can read the file. It returns "" for

@@ -29,8 +29,7 @@ type Engine struct {
 	MaxFormer int
 	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
 	Script string
-	// ShutdownTimeout is the maximum time for which open requests may continue when the engine
-	// stops.
+	// ShutdownTimeout limits how long open requests may continue when the engine stops.
 	ShutdownTimeout time.Duration
 	// StatsTimeout is the timeout for a statistics request. The default is 10 seconds.
 	StatsTimeout time.Duration

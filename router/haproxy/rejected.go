@@ -25,8 +25,8 @@ const (
 
 // findRejected returns the routes that cause HAProxy to reject a configuration. reason is HAProxy's
 // output. If reason contains the names of routes, findRejected returns these routes. Otherwise, it
-// searches for the routes without which HAProxy accepts the configuration. If the cause is not a
-// route, findRejected returns no routes.
+// searches for the routes whose removal makes HAProxy accept the configuration. If the cause is not
+// a route, findRejected returns no routes.
 func (e *Engine) findRejected(ctx context.Context, config *Config,
 	reason string) (routes []model.ServiceAliasConfigKey) {
 	var all []model.ServiceAliasConfigKey

@@ -33,7 +33,8 @@ type PastCall struct {
 	Volume string    `json:"volume,omitempty"`
 	Path   string    `json:"path,omitempty"`
 	Start  time.Time `json:"start"`
-	// Seconds is the duration of a completed call, or the time for which a call has been running.
+	// Seconds is the duration of a completed call, or how long a running call has been running so
+	// far.
 	Seconds float64 `json:"seconds"`
 	// PID is the process ID of a running call, or 0.
 	PID int `json:"pid,omitempty"`

@@ -39,8 +39,8 @@ type keyedLock struct {
 	keys map[string]bool
 }
 
-// acquire locks keys until release is called. If a key is already locked, the error has the code
-// for which the CSI specification requires callers to retry.
+// acquire locks keys until release is called. If a key is already locked, acquire returns an error
+// with a code that makes callers retry, as the CSI specification requires.
 func (b *keyedLock) acquire(keys ...string) (release func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

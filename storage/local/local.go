@@ -5,8 +5,8 @@
 // created with the volume. A volume's metadata is one JSON file, its record, which is written
 // before and after each step, so that the process can be killed at any time: the state in the
 // record identifies volumes that are partially created or deleted, and the next startup removes
-// them. If a record cannot be read, operations on its volume fail with an error that names the
-// file, and the image is not touched.
+// them. If a record cannot be read, operations on its volume fail with an error that contains the
+// file's path, and the image is not touched.
 //
 //	<Dir>/volumes/<name>.json, <name>.img     a volume
 //	<Dir>/snapshots/<name>.json, <name>.img   a snapshot
@@ -54,8 +54,8 @@ type Driver struct {
 	Socket string
 	// Reserve is the part of Dir's disk that is not available to volumes.
 	Reserve Reserve
-	// Overcommit is the factor by which the remaining disk space can be overcommitted. 0 means 1,
-	// in which case every volume can be filled.
+	// Overcommit is the factor by which the remaining disk space can be overcommitted. 0 means 1.
+	// With a factor of 1, every volume can be filled.
 	Overcommit float64
 
 	locks        keyedLock

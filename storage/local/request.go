@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// granularity is the multiple to which sizes are rounded up, in bytes, if the requested limit
-	// allows it.
+	// granularity is the unit for sizes, in bytes. Sizes are rounded up to a multiple of this unit
+	// if the requested limit allows it.
 	granularity = 1 << 20
 	// block is a divisor of all sizes, in bytes: the block size of the file systems and the largest
 	// sector size.

@@ -49,7 +49,7 @@ type volume struct {
 	Volume   string `json:"volume,omitempty"`
 	// Target is the path at which an ephemeral volume is published. It is empty for other volumes.
 	Target string `json:"target,omitempty"`
-	// Used is the time at which a cache was last published. It is zero for other volumes.
+	// Used is the time when a cache was last published. It is zero for other volumes.
 	Used time.Time `json:"used,omitzero"`
 }
 

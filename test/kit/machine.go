@@ -31,7 +31,7 @@ type Machine struct {
 	// address in the same network.
 	Second, SecondGateway netip.Addr
 	// Distant is another address of this machine. Like the address of a server on the internet, it
-	// is in none of the networks to which the cluster's machine is connected.
+	// is outside of the networks that the cluster's machine is connected to.
 	Distant netip.Addr
 
 	name    string   // of the devices and tables of this machine

@@ -19,8 +19,7 @@ import (
 const (
 	// metricsPods is the number of pods on the measured node.
 	metricsPods = 250
-	// metricsTime is the time for which the component runs. The component reads the usage every 15
-	// s.
+	// metricsTime is how long the component runs. The component reads the usage every 15 s.
 	metricsTime = 2 * time.Minute
 	// metricsMemory is the target for memory, in bytes. metricsShare is the target for CPU time, as
 	// a share of one CPU.

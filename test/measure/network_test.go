@@ -22,8 +22,7 @@ import (
 const (
 	// networkRounds is the number of rounds. Each round measures all networks.
 	networkRounds = 5
-	// streamTime is the time for which a round measures the throughput, and then the connection
-	// rate.
+	// streamTime is how long a round measures the throughput, and then the connection rate.
 	streamTime = time.Second
 	// connectionPort is the port on which the server counts connections.
 	connectionPort = throughput.Port + 1

@@ -29,9 +29,8 @@ type Options struct {
 	// Workers limits the number of concurrent attach calls. The same limit applies separately to
 	// detach calls. The default is 10.
 	Workers int
-	// FinalizerDelay is the time for which a detached PersistentVolume keeps its finalizer. The
-	// default is 5 minutes. If the PersistentVolume is being deleted, the finalizer is removed
-	// immediately.
+	// FinalizerDelay is how long a detached PersistentVolume keeps its finalizer. The default is 5
+	// minutes. If the PersistentVolume is being deleted, the finalizer is removed immediately.
 	FinalizerDelay time.Duration
 	// VerifyInterval is the interval at which attachments are compared with the driver's state. The
 	// default is 1 minute.

@@ -46,7 +46,7 @@ func (a *attacher) annotatedID(nodeName, text string) (string, error) {
 	return "", fmt.Errorf("find ID of node %q for CSI driver %q: the driver is not registered there", nodeName, a.name)
 }
 
-// attachedNodeID returns the node ID with which the volume was attached. The ID is available even
+// attachedNodeID returns the node ID that was used to attach the volume. The ID is available even
 // if the node no longer exists.
 func (a *attacher) attachedNodeID(va *storagev1.VolumeAttachment) (string, error) {
 	if id := va.Annotations[nodeIDAnnotation]; id != "" {

@@ -115,8 +115,7 @@ func (p *protection) setRemoved(pv *corev1.PersistentVolume, removed bool) {
 	p.update(pv, func(v *protectedVolume) { v.removed = removed })
 }
 
-// detachedFor returns the time for which the PersistentVolume has been detached, as observed by
-// this process.
+// detachedFor returns how long the PersistentVolume has been detached, as observed by this process.
 func (p *protection) detachedFor(pv *corev1.PersistentVolume) (duration time.Duration) {
 	p.update(pv, func(v *protectedVolume) {
 		if v.detachedSince.IsZero() {

@@ -34,7 +34,7 @@ type Config struct {
 	// Object contains the CSIDriver fields that the driver does not report: its lifecycle modes,
 	// whether it needs pod information on mount, and its policy for a pod's fsGroup.
 	Object storagev1.CSIDriverSpec
-	// Replicas is the number of controller replicas, one of which is the leader. The default is 2.
+	// Replicas is the number of controller replicas. One replica is the leader. The default is 2.
 	Replicas int32
 	// NodeSelector selects the nodes on which the controllers run, such as infrastructure nodes.
 	NodeSelector map[string]string

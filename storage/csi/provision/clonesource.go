@@ -13,8 +13,8 @@ import (
 )
 
 // cloningFinalizer protects a claim from deletion while its volume is being cloned. It is the
-// external-provisioner's finalizer. As in the external-provisioner, it remains until the claim is
-// deleted.
+// external-provisioner's finalizer. As in the external-provisioner, the finalizer stays on the
+// claim until the claim is deleted.
 const cloningFinalizer = "provisioner.storage.kubernetes.io/cloning-protection"
 
 // protectSource adds the finalizer to the claim whose volume is about to be cloned.

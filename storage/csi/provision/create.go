@@ -20,8 +20,7 @@ import (
 // cacheLagDelay is the delay after which a key is requeued if the cache is stale.
 const cacheLagDelay = 100 * time.Millisecond
 
-// cleanUpTimeout is the maximum time for which cleanUp retries a failing driver for a deleted
-// claim.
+// cleanUpTimeout limits how long cleanUp retries a failing driver for a deleted claim.
 const cleanUpTimeout = 10 * time.Minute
 
 // reconcileClaim creates the volume for a claim, or cleans up if the claim no longer needs it.

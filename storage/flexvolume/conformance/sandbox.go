@@ -134,8 +134,8 @@ func (b *sandbox) processes() map[int]string {
 	return commands
 }
 
-// settleTimeout is the maximum time for which cleanup, for example by a FUSE daemon, may continue
-// after the driver reports success.
+// settleTimeout limits how long cleanup, for example by a FUSE daemon, may continue after the
+// driver reports success.
 const settleTimeout = 3 * time.Second
 
 // settle waits up to settleTimeout for a condition.

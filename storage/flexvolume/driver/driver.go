@@ -22,7 +22,7 @@
 // Unmount handle this.
 //
 // Each operation executes the driver again, as root, in the directory "/", without standard input.
-// Output to os.Stdout is redirected to standard error, because standard output carries the
+// Output to os.Stdout is redirected to standard error, because standard output is reserved for the
 // response. Unlike Slipway, Kubernetes reads both streams as the response, so a driver for
 // Kubernetes must not print anything.
 package driver

@@ -76,7 +76,7 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 	return nil
 }
 
-// unusedTimeout is the maximum time for which a device may stay in use after its last unmount.
+// unusedTimeout limits how long a device may stay in use after its last unmount.
 const unusedTimeout = 10 * time.Second
 
 // waitUnused waits until no mount uses a device. A starting container has the host's mounts in its

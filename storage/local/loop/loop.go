@@ -76,7 +76,7 @@ func attach(image string, autoClear bool) (*os.File, error) {
 	return nil, errors.New("other processes took every free device")
 }
 
-// Open opens the device to which the file image is attached. It returns nil if there is no such
+// Open opens the device that is attached to the file image. It returns nil if there is no such
 // device. A device with autoClear remains attached while the returned file is open.
 func Open(image string) (*os.File, error) {
 	for {
@@ -96,8 +96,8 @@ func Open(image string) (*os.File, error) {
 	}
 }
 
-// Find returns the path of the device to which the file image is attached, or "" if there is no
-// such device.
+// Find returns the path of the device that is attached to the file image, or "" if there is no such
+// device.
 func Find(image string) (string, error) {
 	devices, err := List(filepath.Dir(image))
 	if err != nil {

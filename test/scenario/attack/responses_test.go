@@ -30,7 +30,7 @@ var methods = map[string]string{
 // senders contains the names of the actors that send real requests.
 var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
-// refusal matches the message with which the API server denies authorization.
+// refusal matches the message that the API server returns when it denies authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
 // TestResponsesFollowTheMatrix sends a real request for every verb on every resource. A resource

@@ -96,7 +96,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	if got := p.OC("get", "configmap/made", "-o", "jsonpath={.data.a}"); got != "d" {
 		t.Errorf("the object of the file has the value %q", got)
 	}
-	// Build pods remain. Agent pods are deleted when their block ends.
+	// Build pods are kept, but agent pods are deleted when their block ends.
 	waitUntilAgentsEnd := func() {
 		p.WaitFor("the end of the agents", func(context.Context) error {
 			if got := p.OC("get", "pods", "-o", "name"); strings.Contains(got, "-agent-") {

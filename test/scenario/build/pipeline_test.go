@@ -177,7 +177,7 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 	})
 }
 
-// A Jenkinsfile cannot read the secret with which its private libraries are fetched, and the secret
+// A Jenkinsfile cannot read the secret that is used to fetch its private libraries, and the secret
 // is not sent to any other server.
 func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	p := newProject(t)

@@ -96,7 +96,7 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 }
 
 // TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several
-// controller instances, one of which is the leader.
+// controller instances. One instance is the leader.
 func TestUpgradeAndLossOfLeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)

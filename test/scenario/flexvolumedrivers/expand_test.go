@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// largeSize is the size to which claims for large volumes grow. A file system of this size has at
-// least grownBytes for files.
+// largeSize is the size of large volumes after their claims have grown. A file system of this size
+// has at least grownBytes for files.
 const (
 	largeSize  = "400Mi"
 	grownBytes = 330 << 20

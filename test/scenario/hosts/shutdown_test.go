@@ -47,8 +47,8 @@ type logind struct {
 	released atomic.Pointer[chan struct{}]
 }
 
-// Inhibit is the D-Bus method with which the kubelet delays a shutdown until it closes the returned
-// file.
+// Inhibit is the D-Bus method that the kubelet calls to delay a shutdown. The delay ends when the
+// kubelet closes the returned file.
 func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -66,8 +66,8 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Cleanup(func() { c.OC("delete", "namespace", "device-plugin-example") })
 }
 
-// TestDevicePluginGivesDevicesToPods installs the example plugin with two devices, one of which
-// fails, and restarts the plugin and the node.
+// TestDevicePluginGivesDevicesToPods installs the example plugin with two devices. One device
+// fails, and the plugin and the node are restarted.
 func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c := kit.Shared(t)
 	name, cards := machine(c), t.TempDir()

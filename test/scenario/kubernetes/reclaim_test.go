@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// directory returns a directory on the machine to which pods can write, and a volume source for it.
+// directory returns a directory on the machine that pods can write to, and a volume source for it.
 func directory(t *testing.T) (path, source string) {
 	path = t.TempDir()
 	if err := os.Chmod(path, 0o777); err != nil {
