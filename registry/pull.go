@@ -177,7 +177,7 @@ const maxReturns = 3
 
 // isLoop reports whether a request has passed through this registry too often. If a stream refers
 // to this registry by an address that the registry does not recognize, each pull from the stream
-// would cause another pull from it, without end.
+// would cause another pull from the same stream, in an endless loop.
 func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }

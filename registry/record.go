@@ -17,9 +17,9 @@ import (
 )
 
 // serveRecorded serves a request. If the request has credentials, the API server's audit log
-// records it. An invalid token does not delay other requests from the same address: a node's
-// container runtime pulls for all projects, and no client can guess a token, which has 256 random
-// bits or a signature.
+// records it. An invalid token does not delay other requests from the same address, because a
+// node's container runtime pulls for all projects. A delay is not necessary, because no client can
+// guess a token: it has 256 random bits or a signature.
 func (s *server) serveRecorded(w http.ResponseWriter, r *http.Request) {
 	c := callerOf(r)
 	if !c.hasCredentials {

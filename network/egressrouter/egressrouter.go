@@ -9,9 +9,9 @@
 //	init                  redirects connections to EGRESS_DESTINATION, and exits
 //	http-proxy, dns-proxy exits, so that the pod's next container starts
 //
-// The other containers are unprivileged: an HTTP proxy that restricts its clients to the servers in
-// EGRESS_HTTP_PROXY_DESTINATION, and a TCP proxy to the servers in EGRESS_DNS_PROXY_DESTINATION,
-// whose names it resolves for each connection.
+// The other containers are unprivileged. One container is an HTTP proxy that restricts its clients
+// to the servers in EGRESS_HTTP_PROXY_DESTINATION. The other container is a TCP proxy to the
+// servers in EGRESS_DNS_PROXY_DESTINATION. It resolves the servers' names for each connection.
 //
 // Nothing outside of the cluster can open a connection through the macvlan device. The response to
 // a connection leaves the pod through the device on which the connection arrived, regardless of the

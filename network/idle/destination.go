@@ -87,9 +87,9 @@ func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	return addrs
 }
 
-// keepDraining adds to desired the destinations of services that are no longer idle, until a
-// service has had endpoints for drainPeriod, is deleted, or has no endpoints after holdTimeout. It
-// returns the delay until the next call, or 0 if no further call is needed.
+// keepDraining adds the destinations of services that are no longer idle to desired. It does so
+// until a service has had endpoints for drainPeriod, is deleted, or has no endpoints after
+// holdTimeout. It returns the delay until the next call, or 0 if no further call is needed.
 func keepDraining(desired, current map[destination]target, draining map[destination]time.Time, now time.Time, stateOf func(target) state) (delay time.Duration) {
 	for dest, tgt := range current {
 		if _, ok := desired[dest]; ok {

@@ -1,9 +1,9 @@
 // Package idle holds connections and datagrams to idle services until the services have pods. If a
-// service has the annotation of `oc idle`, packets to it are intercepted before the service proxy,
-// which would reject them: connections are redirected to a listener on this node, and datagrams are
-// copied to the component through the kernel's packet log and dropped. The component creates an
-// event that requests pods for the service, waits for the service's endpoints, and forwards the
-// held connections and datagrams. This applies to cluster IPs, external IPs and node ports.
+// service has the annotation of `oc idle`, packets to it are intercepted before the service proxy
+// can reject them. Connections are redirected to a listener on this node. Datagrams are copied to
+// the component through the kernel's packet log and dropped. The component creates an event that
+// requests pods for the service, waits for the service's endpoints, and forwards the held
+// connections and datagrams. This applies to cluster IPs, external IPs and node ports.
 //
 // hold.go holds connections and defines the timeouts, flow.go holds datagrams, and table.go
 // intercepts packets.

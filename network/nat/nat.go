@@ -64,8 +64,8 @@ const (
 	// exist.
 	maxClients = 1 << 16
 	// maxQueryRate is the maximum number of queries per second from a pod to this host's DNS
-	// server, and maxQueryBurst is the number of additional queries that a pod can send in a burst.
-	// A query needs many times more CPU time in the server than in the client, and the server has
+	// server. maxQueryBurst is the number of additional queries that a pod can send in a burst. A
+	// query needs many times more CPU time in the server than in the client, and the server has
 	// precedence over pods.
 	maxQueryRate, maxQueryBurst = 2_000, 4_000
 	// maxFlows is the maximum number of a pod's connections, of any protocol, that the kernel

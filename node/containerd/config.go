@@ -13,7 +13,7 @@ import (
 //go:embed config.toml.tmpl
 var configTemplate string
 
-// maxSocketDir is the maximum length of the path of the shim socket directory, in bytes: containerd
+// maxSocketDir is the maximum length of the shim socket directory's path, in bytes. containerd
 // appends names of 65 characters, and the path in a Unix socket address has at most 107 characters.
 const maxSocketDir = 42
 

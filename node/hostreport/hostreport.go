@@ -1,6 +1,6 @@
-// Package hostreport publishes the output of `slipway status` on a host in an annotation of its
-// Node, so that API clients can see the state of all hosts: the version, the state of the
-// components, and when the certificates expire.
+// Package hostreport publishes a host's `slipway status` output in an annotation of its Node. API
+// clients can therefore see the state of all hosts: the version, the state of the components, and
+// when the certificates expire.
 package hostreport
 
 import (

@@ -17,8 +17,8 @@ import (
 const authorities = "/etc/ssl/certs/ca-certificates.crt"
 
 // Builder returns the image for build pods. It contains the builder that is embedded in slipway,
-// the static runc at path, which runs the steps of a build, and the host's CA certificates, if the
-// host has any.
+// the static runc at path, and the host's CA certificates, if the host has any. runc runs the steps
+// of a build.
 func Builder(runc string) (Image, error) {
 	builder, content, err := payload.Open(manifest.Builder)
 	if err != nil {

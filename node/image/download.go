@@ -33,9 +33,9 @@ const (
 
 // download transfers an image's blobs from a registry to containerd's store.
 //
-// For each blob, the registry must prove that the caller may read it, even if the store already
-// contains the blob, because a manifest's author can refer to the blobs of any other image.
-// Manifests and configurations are downloaded each time. Layers are downloaded once per repository.
+// The registry must prove that the caller may read each blob, even if the store already contains
+// the blob. Otherwise, a manifest's author could refer to the blobs of any other image. Manifests
+// and configurations are downloaded each time. Layers are downloaded once per repository.
 type download struct {
 	store      content.Store
 	fetcher    remotes.Fetcher

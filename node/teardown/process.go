@@ -29,9 +29,9 @@ type Process struct {
 	Executable string
 }
 
-// Processes terminates all processes in cgroupRoot and its descendants, which are the containers,
-// and then the processes that run a program below dir, such as containerd and its shims. They
-// receive SIGTERM, and SIGKILL after five seconds. The current process and its ancestors are
+// Processes first terminates the containers: all processes in cgroupRoot and its descendants. It
+// then terminates the processes that run a program below dir, such as containerd and its shims.
+// They receive SIGTERM, and SIGKILL after five seconds. The current process and its ancestors are
 // excluded. An empty dir or cgroupRoot selects no processes.
 func Processes(ctx context.Context, dir, cgroupRoot string) error {
 	containers, err := InCgroup(cgroupRoot)

@@ -52,10 +52,10 @@ func (d *Driver) Unstage(ctx context.Context, dir, marker string) error {
 }
 
 // Publish mounts the volume at dir, for one pod. It calls mount. If the driver does not support
-// mount, Publish bind-mounts stagedDir, the directory at which Stage mounted the device, read-only
-// for a read-only volume. stagedDir is empty for a volume that is not staged. Publish then calls
-// prepare, if it is not nil, to set the owner of the files. The volume is published only if prepare
-// succeeds.
+// mount, Publish bind-mounts stagedDir, which is the directory at which Stage mounted the device.
+// The bind mount of a read-only volume is read-only. stagedDir is empty for a volume that is not
+// staged. Publish then calls prepare, if it is not nil, to set the owner of the files. The volume
+// is published only if prepare succeeds.
 func (d *Driver) Publish(ctx context.Context, mounting MountRequest, dir, stagedDir, marker string, prepare func() error) error {
 	complete, err := d.begin(ctx, dir, marker, d.Unmount)
 	if complete || err != nil {

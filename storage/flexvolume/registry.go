@@ -19,9 +19,9 @@ type Registry struct {
 	// KeepDir is a directory for copies and records of drivers. It contains a copy of the last
 	// version of each driver whose init succeeded. The copy allows unmounting volumes in use after
 	// their driver has been removed or has been replaced by a version that fails. KeepDir must not
-	// be mounted noexec. For each driver, it also contains records of the running calls, so that
-	// Run can kill the drivers of a process that crashed; of the last failed call (see
-	// LastFailure); and of recent calls (see History). If KeepDir is empty, nothing is stored.
+	// be mounted noexec. For each driver, it also records the last failed call (see LastFailure),
+	// recent calls (see History), and running calls, so that Run can kill the drivers of a process
+	// that crashed. If KeepDir is empty, nothing is stored.
 	KeepDir string
 	// Settings returns a driver's settings. If it is nil, all drivers use the defaults.
 	Settings func(driver string) Settings

@@ -48,9 +48,9 @@ func (r Release) All(ctx context.Context) (warnings []string, err error) {
 	return warnings, errors.Join(errs...)
 }
 
-// release undoes one mount. If the driver fails, release unmounts without the driver, and the
-// warning contains the driver's error: some of the driver's work might remain, such as a
-// device that it created.
+// release undoes one mount. If the driver fails, release unmounts without the driver. In this case,
+// the warning contains the driver's error, because some of the driver's work might not be undone,
+// such as a device that the driver created.
 func release(ctx context.Context, dir, driver string, undo func(context.Context) error) (warning string, err error) {
 	failure := undo(ctx)
 	if failure == nil {

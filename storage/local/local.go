@@ -2,11 +2,11 @@
 // enforced size on the node's own disk.
 //
 // A volume is a sparse file, its image, which is attached as a loop device. The file system is
-// created with the volume. A volume's metadata is one JSON file, its record, which is written
-// before and after each step, so that the process can be killed at any time: the state in the
+// created with the volume. A volume's metadata is one JSON file, its record. The record is written
+// before and after each step, so that the process can be killed at any time. The state in the
 // record identifies volumes that are partially created or deleted, and the next startup removes
-// them. If a record cannot be read, operations on its volume fail with an error that contains the
-// file's path, and the image is not touched.
+// these volumes. If a record cannot be read, operations on its volume fail with an error that
+// contains the file's path, and the image is not touched.
 //
 //	<Dir>/volumes/<name>.json, <name>.img     a volume
 //	<Dir>/snapshots/<name>.json, <name>.img   a snapshot

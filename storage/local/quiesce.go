@@ -9,10 +9,11 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// withQuiesced calls f, which copies a volume's image, so that the copy is consistent: it freezes
-// the file system of a mounted volume, and flushes the kernel's buffers for a raw block volume.
-// Writes to a raw block volume cannot be suspended, so a raw block volume in use can be copied only
-// if blocks can be shared, because such a copy is atomic. The caller must have locked the volume.
+// withQuiesced calls f, which copies a volume's image, and ensures that the copy is consistent. For
+// a mounted volume, withQuiesced freezes the file system. For a raw block volume, it flushes the
+// kernel's buffers. Writes to a raw block volume cannot be suspended. Therefore, a raw block volume
+// in use can be copied only if blocks can be shared, because such a copy is atomic. The caller must
+// have locked the volume.
 func (d *Driver) withQuiesced(file string, f func() error) error {
 	device, err := loop.Open(d.volumes.image(file))
 	if err != nil {

@@ -44,8 +44,8 @@ func disks(t *testing.T) map[string]string {
 	return map[string]string{"copied": t.TempDir(), "shared": onXFS(t)}
 }
 
-// count starts a program that writes 1, 2, 3, ... to a file, one number per line, and syncs the
-// file after each line, until the end of the test.
+// count starts a program that runs until the end of the test. The program writes 1, 2, 3, ... to a
+// file, one number per line, and syncs the file after each line.
 func count(t *testing.T, path string) {
 	t.Helper()
 	f := must[*os.File](t)(os.Create(path))

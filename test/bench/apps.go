@@ -29,8 +29,8 @@ const (
 )
 
 // apps contains the application measurements: rollouts of the same pods by a DeploymentConfig and
-// by a Deployment, the time from an image change to the new ReplicationController, template
-// processing, and the first request to an idle service.
+// by a Deployment, delays between an image change and the new ReplicationController, template
+// processing, and first requests to an idle service.
 type apps struct {
 	config, deployment    []time.Duration
 	image, template, wake []time.Duration

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace that acts as a machine's network: it has a device eth0 with an
-// address, through which it reaches the same networks as this machine.
+// Machine is a network namespace that acts as a machine's network. It has a device eth0 with an
+// address. Through this device, it reaches the same networks as this machine.
 type Machine struct {
 	*netnamespace.Namespace
 	// Address is eth0's address.

@@ -1,10 +1,10 @@
 // Package attach attaches and detaches a CSI driver's volumes according to VolumeAttachments
-// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). To attach and detach a
-// volume, the package sends three requests to the API server: the first adds the finalizer and the
-// node's ID to the VolumeAttachment, the second writes the result to its status, and the third
-// removes the finalizer. After the last detach, the PersistentVolume keeps its finalizer for a
-// while, because most volumes are soon attached to another node. The provisioner creates
-// PersistentVolumes with this finalizer.
+// (document "CSI Volume Plugins in Kubernetes", Attaching and Detaching). The package sends three
+// requests to the API server to attach and detach a volume. The first request adds the finalizer
+// and the node's ID to the VolumeAttachment. The second request writes the result to the status.
+// The third request removes the finalizer. After the last detach, the PersistentVolume keeps its
+// finalizer for a while, because most volumes are soon attached to another node. The provisioner
+// creates PersistentVolumes with this finalizer.
 package attach
 
 import (

@@ -1,7 +1,7 @@
-// Package manifest creates the objects that deploy a CSI driver as recommended by the document "CSI
-// Volume Plugins in Kubernetes": a Deployment that runs the driver's controller and a DaemonSet
-// that runs the driver on each node. Each pod has one Slipway sidecar instead of the separate
-// community sidecars. The RBAC rules cover only the features in use.
+// Package manifest creates the objects that deploy a CSI driver, as the document "CSI Volume
+// Plugins in Kubernetes" recommends. They include a Deployment that runs the driver's controller
+// and a DaemonSet that runs the driver on each node. Each pod has one Slipway sidecar instead of
+// the separate community sidecars. The RBAC rules cover only the features in use.
 package manifest
 
 import (

@@ -37,10 +37,10 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 	return patched, nil
 }
 
-// markPending adds the pending finalizer and returns the patched claim. The cache may be stale, and
-// a volume for a claim that no longer exists or has changed would never be deleted. markPending
-// therefore returns nil if the claim no longer exists, and a requeue error if the claim has
-// changed.
+// markPending adds the pending finalizer and returns the patched claim. The cache may be stale: the
+// claim may no longer exist or may have changed, and its volume would then never be deleted.
+// Therefore, markPending returns nil if the claim no longer exists, and a requeue error if the
+// claim has changed.
 func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	patched, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pendingFinalizer}, "resourceVersion": claim.ResourceVersion})
 	if apierrors.IsNotFound(err) {

@@ -1,8 +1,9 @@
-// Package register registers a CSI driver with the kubelet on a node, through the kubelet's plugin
-// registration in the directory plugins_registry, and with the cluster, through a CSIDriver object.
-// The driver itself does not depend on Kubernetes. The package replaces the community's
-// node-driver-registrar and the design document's cluster-driver-registrar (csi-in-kubernetes,
-// "Kubelet to CSI Driver Communication" and "Recommended Mechanism for Deploying CSI Drivers").
+// Package register registers a CSI driver with the kubelet on a node and with the cluster. It
+// registers the driver with the kubelet through the kubelet's plugin registration in the directory
+// plugins_registry, and with the cluster through a CSIDriver object. The driver itself does not
+// depend on Kubernetes. The package replaces the community's node-driver-registrar and the design
+// document's cluster-driver-registrar (csi-in-kubernetes, "Kubelet to CSI Driver Communication" and
+// "Recommended Mechanism for Deploying CSI Drivers").
 package register
 
 import (
@@ -157,9 +158,9 @@ func (r *Registrar) queryDriver(ctx context.Context) (driverInfo, error) {
 	return driverInfo{name: info.GetName(), node: node}, nil
 }
 
-// announce offers the driver to the kubelet. It returns nil if the driver or its socket has changed
-// or ctx is done, and an error if the kubelet does not query the driver or rejects it. accepted
-// reports whether the kubelet accepted the driver before announce returned.
+// announce offers the driver to the kubelet. It returns nil if the driver or its socket has
+// changed, or if ctx is done. It returns an error if the kubelet does not query the driver or does
+// not accept it. accepted reports whether the kubelet accepted the driver before announce returned.
 func (r *Registrar) announce(ctx context.Context, info driverInfo, attempt int) (accepted bool, err error) {
 	if err := removeStale(r.Dir, info.name); err != nil {
 		return false, err

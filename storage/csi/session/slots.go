@@ -3,7 +3,7 @@ package session
 import "context"
 
 // Slots limits the number of concurrent driver calls of one kind, independently of the number of
-// workers: while some workers wait for the driver, others call the API server.
+// workers. While some workers wait for the driver, other workers call the API server.
 type Slots chan struct{}
 
 // WorkersPerSlot is the number of workers per slot in a controller. Each volume also needs requests

@@ -1,7 +1,7 @@
 // Package snapshot creates and deletes volume snapshots according to VolumeSnapshots (group
 // snapshot.storage.k8s.io/v1 of the community's external-snapshotter 8.7). One controller does the
 // work of both the community's common controller and its per-driver sidecar: it reconciles a
-// VolumeSnapshot together with its VolumeSnapshotContent, which avoids races between the two
+// VolumeSnapshot together with its VolumeSnapshotContent. This avoids races between the two
 // objects.
 //
 // Snapshots are not leaked if the process is killed: the content exists before CreateSnapshot is

@@ -1,6 +1,6 @@
 // Package conformance checks whether a FlexVolume driver implements the interface correctly. It
 // calls the driver as the kubelet and the attach-detach controller do, with the same paths in a
-// temporary directory, and reads the kernel's mount table to verify the driver's actions. It checks
+// temporary directory. It verifies the driver's actions with the kernel's mount table. It checks
 // each documented sequence, repeated operations, concurrent volumes, unusual option values,
 // unsupported operations, and calls that are killed while they run.
 //

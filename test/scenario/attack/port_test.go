@@ -52,8 +52,8 @@ func ports() []port {
 }
 
 // anyPorts returns the ports whose numbers are chosen by the kernel: containerd's port for commands
-// in containers, whose URLs contain a secret, and the port for connections to idled services, which
-// closes all other connections.
+// in containers, and the port for connections to idled services. The URLs of containerd's port
+// contain a secret. The other port closes all connections except connections to idled services.
 func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel selected", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }

@@ -30,8 +30,9 @@ type installation struct {
 	node       *exec.Cmd // slipway csi node
 }
 
-// install serves a new driver, starts the programs that register and use it, with additional flags
-// for the controller, and creates a StorageClass and a VolumeSnapshotClass with the driver's name.
+// install serves a new driver, and starts the programs that register and use the driver. The
+// controller also receives the given flags. install then creates a StorageClass and a
+// VolumeSnapshotClass with the driver's name.
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)

@@ -5,9 +5,9 @@
 // output, `...` matches any text within a line. If the line contains nothing else, `...` matches
 // any number of lines. A command must succeed unless the page shows its whole output, such as an
 // error. A command that ends in a backslash continues on the next line. The prompt `node$ ` belongs
-// to a second machine. `master$ ` means the same as `$ `. The test replaces the data directory, the
-// master's address and the token in the page with its own data directory, its own master's address
-// and the last token that `slipway token create` printed.
+// to a second machine. `master$ ` means the same as `$ `. The test replaces the data directory and
+// the master's address in the page with its own. It replaces the token with the last token that
+// `slipway token create` printed.
 package docs
 
 import (

@@ -1,6 +1,6 @@
-// Package flexvolume tests Slipway's main purpose: an application that stores data on a FlexVolume
-// volume, with a driver installed from the examples, keeps the data when its pods are deleted and
-// rescheduled.
+// Package flexvolume tests Slipway's main purpose: an application stores data on a FlexVolume
+// volume, and keeps the data when its pods are deleted and rescheduled. The driver is installed
+// from the examples.
 package flexvolume
 
 import (

@@ -23,9 +23,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master lets services choose external addresses from a network that no machine uses, makes the
-// master's DNS server accept all clients, as OpenShift 3.11's installer does, and lets projects add
-// tolerations to their pods. The descheduler's policy file exists only in the descheduler's test.
+// master lets services choose external addresses from a network that no machine uses, and lets
+// projects add tolerations to their pods. It also makes the master's DNS server accept all clients,
+// as OpenShift 3.11's installer does. The descheduler's policy file exists only in the
+// descheduler's test.
 const master = `
 slipway: {descheduler: {policyConfigFile: descheduler.yaml, interval: 1s}}
 kubernetesMasterConfig:

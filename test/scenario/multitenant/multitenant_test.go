@@ -1,6 +1,6 @@
 // Package multitenant tests project isolation with network IDs (the network plugin
-// redhat/openshift-ovs-multitenant) in a cluster with three hosts whose pods have IPv4 and IPv6
-// addresses, and changes to the cluster's network mode. Two hosts share a network segment. The
+// redhat/openshift-ovs-multitenant), and changes to the cluster's network mode. The cluster has
+// three hosts, and its pods have IPv4 and IPv6 addresses. Two hosts share a network segment. The
 // third host is behind a router, so packets to and from it are encapsulated in VXLAN.
 package multitenant
 

@@ -1,6 +1,6 @@
-// Package oauth tests on a real cluster that users and programs receive tokens with the user's
-// permissions from the OAuth server, as described in the OpenShift 3.9 architecture guide (4.1.4),
-// and that attackers do not receive tokens.
+// Package oauth tests the OAuth server on a real cluster. Users and programs receive tokens with
+// the user's permissions, as described in the OpenShift 3.9 architecture guide (4.1.4). Attackers
+// do not receive tokens.
 package oauth
 
 import (
