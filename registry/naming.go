@@ -7,8 +7,8 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// naming is a response writer that replaces the sha256 digest that distribution uses with the
-// digest that the client uses.
+// naming is a response writer. It replaces distribution's sha256 digest with the digest that the
+// client uses.
 type naming struct {
 	http.ResponseWriter
 	name digest.Digest

@@ -7,9 +7,9 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// promises contains the repository blobs that a push relies on until its manifest arrives: the
-// registry reported that it has these blobs, or the client uploaded them. Garbage collection keeps
-// them for uploadAge. The zero value is empty.
+// promises contains the repository blobs that a push relies on until its manifest arrives: either
+// the registry has reported that the blobs exist, or the client has uploaded them. Garbage
+// collection keeps them for uploadAge. The zero value is empty.
 type promises struct {
 	mu    sync.Mutex
 	blobs map[digest.Digest]map[string]time.Time // by repository; the time of the promise

@@ -29,8 +29,8 @@ type access struct {
 // reviewTimeout is the timeout for the reviews of a request.
 const reviewTimeout = 10 * time.Second
 
-// guard requires the username and password of the statistics page. If they are not set, it rejects
-// every request, because every user on the machine can connect to its loopback addresses.
+// guard requires the username and password of the statistics page. If they are not set, guard
+// rejects every request, because every user on the machine can connect to the loopback addresses.
 func (a access) guard(next http.Handler) http.Handler {
 	user, password := a.settings.Text("STATS_USERNAME"), a.settings.Text("STATS_PASSWORD")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

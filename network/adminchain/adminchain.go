@@ -135,8 +135,8 @@ func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) err
 	return removeEmpty(ctx, nft, family)
 }
 
-// removeEmpty removes the table if it contains only chains that have no rules and accept all
-// packets. iptables creates them again when it needs them.
+// removeEmpty removes the table if all of its chains have no rules and accept all packets. iptables
+// creates the table and its chains again when it needs them.
 func removeEmpty(ctx context.Context, nft knftables.Interface, family ipfamily.Family) error {
 	chains, err := names(ctx, nft)
 	if err != nil || len(chains) == 0 {

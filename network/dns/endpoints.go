@@ -139,8 +139,8 @@ func (f filter) matches(host string, port object.EndpointPort) bool {
 		(f.protocol == "" || strings.EqualFold(f.protocol, port.Protocol))
 }
 
-// hostLabel returns an endpoint's label: its host name, or its address with dashes if it has no
-// host name.
+// hostLabel returns an endpoint's label: the endpoint's host name or, if there is none, the
+// endpoint's address with dashes.
 func hostLabel(address object.EndpointAddress) string {
 	if address.Hostname != "" {
 		return address.Hostname

@@ -86,8 +86,8 @@ func (h *holder) serve(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// hold keeps a connection open until its service has an endpoint that accepts it, and then forwards
-// it.
+// hold keeps a client's connection open until the service has an endpoint that accepts the
+// connection. It then forwards the connection.
 func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer client.Close()
 	address, err := originalDestination(client)

@@ -114,9 +114,8 @@ const (
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
 
-// Notes sets the function that reports policies that do not have the effect that users expect:
-// projects that are closed because their policies are too large, and egress firewalls that do not
-// apply.
+// Notes sets the function that reports policies without the effect that users expect: projects that
+// are closed because their policies are too large, and egress firewalls that do not apply.
 func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
 // Run enforces policies until ctx is done. The rules remain in effect after Run returns.

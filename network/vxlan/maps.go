@@ -74,9 +74,9 @@ const maxPairs = 1 << 12
 // kernelMaps contains the programs' maps.
 type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
-	// exits contains, as peers, the hosts at which packets from this node's pods leave the cluster.
-	// gates contains the marks of projects whose packets leave the cluster at this node, by network
-	// ID. owners contains the hosts that can send responses from machines outside of the cluster.
+	// exits contains the peers at which packets from this node's pods leave the cluster. gates
+	// contains the marks of projects whose packets leave the cluster at this node, by network ID.
+	// owners contains the hosts that can send responses from machines outside of the cluster.
 	exits, gates, owners *ebpf.Map
 	// replicas contains the hosts that receive multicast packets, by number.
 	replicas *ebpf.Map

@@ -46,8 +46,9 @@ func createOnDemand(name string) (img Image, ok bool, err error) {
 	return img, true, err
 }
 
-// aliases provides images that Slipway creates to pods that use OpenShift 3's names, or the names
-// of images that are created on demand. A reference with a digest never refers to a Slipway image.
+// aliases provides Slipway's own images to pods. A pod can use OpenShift 3's name for an image, or
+// the name of an image that the node creates on demand. A reference with a digest never refers to a
+// Slipway image.
 type aliases struct {
 	store  Store
 	client *client.Client

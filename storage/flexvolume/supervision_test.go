@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// frozen returns a file system on which each process that writes is blocked in the kernel, where it
-// cannot receive signals, until thaw is called.
+// frozen returns a file system that blocks each process that writes to it, until thaw is called.
+// Blocked processes are in the kernel and cannot receive signals.
 func frozen(t *testing.T) (dir string, thaw func()) {
 	t.Helper()
 	dir = filepath.Join(scratch(t), "frozen")

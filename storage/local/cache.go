@@ -145,10 +145,10 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// CollectCaches deletes caches that are not in use: caches unused for unusedCacheTTL, caches unused
-// for unnamedCacheTTL that are not in inUse, and, if all unused caches together exceed
-// maxCacheFraction, the least recently used caches. inUse contains the caches that pods on this
-// node reference.
+// CollectCaches deletes caches that no pod uses: caches unused for unusedCacheTTL, and caches
+// unused for unnamedCacheTTL that are not in inUse. If the remaining unused caches together exceed
+// maxCacheFraction, it also deletes the least recently used caches. inUse contains the caches that
+// pods on this node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()

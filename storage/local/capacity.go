@@ -31,8 +31,8 @@ func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*flo
 // capacity must hold d.capacityMu.
 //
 // The driver's capacity is the space occupied by its images plus the free space, minus the reserve.
-// A volume commits its size. A snapshot commits its allocated size: a snapshot never grows, but the
-// blocks that it shares with its volume become its own when the volume is overwritten.
+// A volume commits its size. A snapshot commits its allocated size: a snapshot never grows, but
+// when its volume is overwritten, blocks that both share become blocks of the snapshot alone.
 func (d *Driver) available() (int64, error) {
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {

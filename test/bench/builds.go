@@ -130,8 +130,8 @@ func (y *buildFixture) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget resets a build configuration: it deletes its builds and the images in its stream, and
-// empties buildah's storage.
+// forget deletes a build configuration's builds and the images in its stream, and empties buildah's
+// storage.
 func (y *buildFixture) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
 		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// unusualValues returns option values that break drivers that do not use a JSON parser, keyed by
-// description. touch returns a shell command that creates a file.
+// unusualValues returns option values, keyed by description. The values break drivers that do not
+// use a JSON parser. touch returns a shell command that creates a file.
 func unusualValues(touch func(name string) string) map[string]string {
 	return map[string]string{
 		"spaces":               "  a  b ",

@@ -42,9 +42,9 @@ func newSandbox() (*sandbox, error) {
 	return sandbox, nil
 }
 
-// kubelet is the kubelet's root directory. data is the value of {dir}. injected is the directory in
-// which a driver that executes option values creates files. workingDir is the directory in which
-// such a driver creates files with relative names.
+// kubelet is the kubelet's root directory. data is the value of {dir}. A driver that executes
+// option values creates files in the directories injected and workingDir. Files with relative names
+// are in workingDir.
 func (b *sandbox) kubelet() string    { return filepath.Join(b.dir, "kubelet") }
 func (b *sandbox) data() string       { return filepath.Join(b.dir, "data") }
 func (b *sandbox) injected() string   { return filepath.Join(b.dir, "injected") }

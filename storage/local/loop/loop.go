@@ -135,8 +135,8 @@ func List(dir string) ([]Device, error) {
 	return devices, nil
 }
 
-// Detach detaches a device. If the device is in use, the kernel detaches it when its last user
-// closes it. If the device is not attached, Detach is a no-op.
+// Detach detaches a device. If the device is in use, the kernel detaches the device when the last
+// user closes it. If the device is not attached, Detach is a no-op.
 func Detach(path string) error {
 	device, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

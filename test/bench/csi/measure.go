@@ -17,8 +17,8 @@ import (
 )
 
 // rates measures the rates at which the program attaches and detaches volumes. If provisions is
-// set, it also provisions and deletes them; otherwise, the benchmark creates them. usage is the
-// program's resource usage after it has been idle.
+// set, the program also provisions and deletes the volumes. Otherwise, the benchmark creates the
+// volumes. usage is the program's resource usage after it has been idle.
 func (p program) rates(ctx context.Context, provisions bool, idle time.Duration) (r throughput, usage host.Usage, err error) {
 	c, err := p.start(ctx, 1, 0)
 	if err != nil {

@@ -187,8 +187,8 @@ func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.
 	return clone
 }
 
-// checkWithoutBalancer checks that hosts do not need the load balancer: while it is stopped, they
-// renew their leases, and services keep their endpoints.
+// checkWithoutBalancer checks that hosts do not need the load balancer: while the load balancer is
+// stopped, the hosts renew their leases, and services keep their endpoints.
 func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 	t.Helper()
 	b.stop()

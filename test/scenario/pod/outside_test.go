@@ -25,8 +25,8 @@ import (
 const nameservers = "dnsNameservers: [198.51.100.2]"
 
 // outside is a machine outside the cluster that is connected to the cluster's machine. It has the
-// addresses in outsideAddresses, a web server on port 8080 that returns the address to which the
-// request was sent, a server that counts bytes on port 9000, and DNS servers.
+// addresses in outsideAddresses, a web server on port 8080, a server that counts bytes on port
+// 9000, and DNS servers. The web server returns the address that the request was sent to.
 type outside struct {
 	*netnamespace.Namespace
 	// bytes is the number of bytes that the server on port 9000 has received.
