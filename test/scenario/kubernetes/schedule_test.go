@@ -218,8 +218,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that uses its scheduler name.
-// The default scheduler ignores this pod.
+// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that uses its scheduler
+// name. The default scheduler ignores this pod.
 func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))
