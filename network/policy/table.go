@@ -150,9 +150,9 @@ func self(n Networks) string {
 	return ip + " saddr . " + ip + " daddr @" + selfSet + " accept"
 }
 
-// baseChains returns the chains at the hooks. Each chain costs every packet on the node time, so a
-// chain exists only while a pod on the node needs it, and looks up the pod first: a packet of other
-// pods passes one lookup.
+// baseChains returns the chains at the hooks. Each chain slows down every packet on the node.
+// Therefore, a chain exists only while a pod on the node needs it. The chain first looks up the
+// pod, so a packet of another pod needs only one lookup.
 //
 // The forward hook sees packets after service addresses are translated to pods, and before source
 // addresses are translated. It does not see packets between a pod and its node, which network

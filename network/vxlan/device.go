@@ -160,9 +160,9 @@ func (d Device) setSysctls() error {
 	return cni.SetIPv6(d.Name, d.SecondSubnet.IsValid())
 }
 
-// looseFilter returns the weakest rp_filter of a device with which the kernel accepts packets whose
-// responses take another path. The kernel uses the greater one of the values of the device and of
-// all devices. 0 saves a route lookup for each packet.
+// looseFilter returns the weakest value of a device's rp_filter with which the kernel accepts
+// packets whose responses take another path. The kernel uses the greater of two values: the
+// device's value and the value for all devices. The value 0 saves a route lookup for each packet.
 func looseFilter() string {
 	const off, loose = "0", "2"
 	all, err := os.ReadFile("/proc/sys/net/ipv4/conf/all/rp_filter")

@@ -18,23 +18,22 @@ import (
 // translation.
 //
 // A connection is direct if the packet that opens it is: a connection never changes from the stack
-// to the direct path, because the stack might translate its addresses. Packets in the direction in
-// which the connection was opened need the pod's rights, so a policy for the pod takes effect
-// immediately: they return to the stack, which checks them. Packets in the other direction are
-// replies, which policies do not restrict. They stay on the direct path; the stack would otherwise
-// consider the first packet that it sees the connection's first packet, and the opener's packets
-// replies.
+// to the direct path, because the stack might translate its addresses. The opener's packets need
+// the pod's rights. Therefore, a policy for the pod takes effect immediately: packets without
+// rights return to the stack, which checks them. Packets in the other direction are replies, which
+// policies do not restrict. They stay on the direct path. Otherwise, the first packet that the
+// stack sees would be a reply, and the stack would treat the opener's packets as replies.
 type Local struct {
 	// Device is the name of the host's end of the pod's device.
 	Device string
 	Rights Rights
 }
 
-// Rights are the packets that can bypass the stack.
+// Rights determine which packets can bypass the stack.
 type Rights uint32
 
-// The packets that can bypass the stack: those that open a connection, and the opener's later
-// packets.
+// The packets that can bypass the stack are packets that open a connection, and later packets from
+// the opener.
 const (
 	RightOpen         Rights = 1 << iota // new connections of the pod
 	RightKeepOpened                      // its existing connections
@@ -51,8 +50,8 @@ type attachedLocal struct {
 	index int
 }
 
-// Connect makes exactly the given pods have direct connections, by IPv4 address. It is a no-op
-// while there is no device, and takes effect when there is one.
+// Connect enables direct connections for exactly the given pods, keyed by IPv4 address. If there is
+// no device, Connect takes effect when there is one.
 func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +62,7 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	return t.programs.setLocals(t.locals)
 }
 
-// Restrict removes the rights that pods do not have in the given list, and adds none.
+// Restrict removes the rights that pods do not have in the given list. It does not add rights.
 func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +80,7 @@ func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 	return t.programs.restrict(pods)
 }
 
-// restrict removes rights, also those of the previous process's pods.
+// restrict removes rights, including the rights of the previous process's pods.
 func (p *programs) restrict(pods map[netip.Addr]Local) error {
 	var errs []error
 	for address, present := range maps.Clone(p.localsOf) {
@@ -166,16 +165,18 @@ func (p *programs) forget(address netip.Addr) error {
 	return p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) })
 }
 
-// Times, in seconds, after which connections without packets are removed: those that both sides
-// have closed, that nobody has answered, or whose packets pass the stack; those that a packet has
-// reset, which can be forged; and all others, after the service proxy's timeout.
+// Times, in seconds, after which connections without packets are removed. The first time applies to
+// connections that both sides have closed, that no side has answered, or whose packets pass the
+// stack. The second time applies to connections that a packet has reset, because the packet can be
+// forged. The third time, which is the service proxy's timeout, applies to all other connections.
 const (
 	closedTimeout = 60
 	resetTimeout  = 600
 	idleTimeout   = 86400
 )
 
-// Age removes connections that have ended. The time of a packet is that of the preceding call.
+// Age removes connections that have ended. A packet's time is the time of the preceding call to
+// Age.
 func (t *Tunnel) Age() error {
 	now, err := uptime()
 	if err != nil {
@@ -206,7 +207,8 @@ func (t *Tunnel) age(now uint32) error {
 	return p.eachFlow(func(key, value []byte) bool {
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
 		_, exists := p.localsOf[address]
-		// The program can have read the clock before the call.
+		// The difference can be negative, because the program can have read the clock before the
+		// call.
 		age := int32(now - binary.NativeEndian.Uint32(value[flowTime:]))
 		return !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
 	})
@@ -244,9 +246,9 @@ func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
 	return errors.Join(errs...)
 }
 
-// adopt continues to use the connections and the pods of a previous process's programs. Without its
-// state, an open connection would take the path through the stack, which would not know who opened
-// it.
+// adopt continues to use the connections and the pods of a previous process's programs. Without
+// this state, an open connection would take the path through the stack, and the stack would not
+// know which side opened the connection.
 func (p *programs) adopt(device string) error {
 	p.localsOf = map[netip.Addr]attachedLocal{}
 	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.clock} {
@@ -297,7 +299,7 @@ func nameOf(m *ebpf.Map) (string, error) {
 	return info.Name, nil
 }
 
-// formerMap returns a map of the program that the device has, or nil if there is none.
+// formerMap returns a map of the program that is attached to the device, or nil if there is none.
 func formerMap(device, name string) (*ebpf.Map, error) {
 	link, err := find(device)
 	if err != nil || link == nil {

@@ -124,8 +124,7 @@ func (p podHost) dial(to netip.Addr) (conn net.Conn, err error) {
 	return conn, err
 }
 
-// echoes reports whether the peer of a connection responds. Responses to earlier calls do not
-// count.
+// echoes reports whether the peer of a connection responds. It ignores responses to earlier calls.
 func echoes(conn net.Conn) bool {
 	_ = conn.SetDeadline(time.Now().Add(time.Second))
 	want := make([]byte, 8)
@@ -213,8 +212,8 @@ func TestOpenConnectionsLoseTheirRights(t *testing.T) {
 	}
 }
 
-// TestTranslatedConnectionsReturnThroughTheStack checks connections through a service, whose
-// responses need the translation of the host that opened them.
+// TestTranslatedConnectionsReturnThroughTheStack checks connections through a service. The host
+// that opened such a connection must translate the responses.
 func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {
 	one, two := newPodHosts(t)
 	two.rules()
@@ -223,7 +222,8 @@ func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {
 	if err != nil || !echoes(conn) {
 		t.Fatalf("connection to the service: %v", err)
 	}
-	// The pod opens no direct connections to this port now: their source ports could be the same.
+	// The pod no longer opens direct connections to this port, because their source ports could be
+	// the same.
 	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
 	if _, err := one.dial(two.podAddress); err == nil {
 		t.Error("a direct connection opens beside a connection through the service")

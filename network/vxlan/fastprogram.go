@@ -11,7 +11,7 @@ import (
 // does not use this bit.
 const fastMark = 1 << 26
 
-// skbVLAN is the offset of the field of skb that says whether the frame had a VLAN tag.
+// skbVLAN is the offset of the skb field that specifies whether the frame had a VLAN tag.
 const skbVLAN = 20
 
 // Offsets of stack fields from the top of the stack.
@@ -48,7 +48,8 @@ const (
 	flowSize                                             = 12
 )
 
-// Field offsets in a connection, and its size. The time is the clock's at its last packet.
+// Field offsets in a connection, and its size. The time is the clock's time at the connection's
+// last packet.
 const (
 	flowState, flowTime = 0, 4
 	flowValueSize       = 8
@@ -73,8 +74,8 @@ const (
 	localSize                = 8
 )
 
-// pairPeriod is how long, in nanoseconds, pods do not open direct connections to a port to which
-// they have opened a connection through a service.
+// pairPeriod is the time, in nanoseconds, during which a pod opens no direct connections to a port
+// after it has opened a connection to that port through a service.
 const pairPeriod = 600e9
 
 // podProgram returns the program for packets that a pod sends. It sends packets to pods on other
@@ -161,8 +162,9 @@ func podProgram(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// compatible passes the packet, in multitenant mode, unless the network ID of a pod on this node or
-// of a pod on another node is 0, or both are equal. It changes R7.
+// compatible passes the packet to the stack in multitenant mode if a pod's network ID is unknown, or
+// if the two pods' network IDs differ and neither of them is 0. One pod is on this node, and the
+// other pod is on another node. It changes R7.
 func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -196,7 +198,7 @@ func mapped(to, address int16) asm.Instructions {
 	}
 }
 
-// connection sets the state of a new connection, for which it continues at a label. At the label
+// connection sets the state of a new connection, and then continues at a label. At the label
 // "refuse", it sets the state of a new connection that takes the path through the stack. At the
 // label "open", it sets R2 to the state of an existing connection. R7 holds the packet's flags. If
 // a connection cannot be recorded or is unknown, it passes the packet.
@@ -299,10 +301,10 @@ func deliver(m *kernelMaps) asm.Instructions {
 }
 
 // recordStack records connections that a pod on this node opens through the stack, because their
-// responses must return through it. If the stack has translated the connection's addresses, the
-// connection can have the same key as one of the pod's direct connections, so the pod then opens no
-// more of them to this port. recordStack continues at the label "recorded". It does not change R6,
-// R7 and R8.
+// responses must return through the stack. If the stack has translated a connection's addresses,
+// the connection can have the same key as one of the pod's direct connections. Therefore, the pod
+// opens no more direct connections to this port. recordStack continues at the label "recorded". It
+// does not change R6, R7 and R8.
 func recordStack(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -357,8 +359,8 @@ func tcpFrame(other string) asm.Instructions {
 // cni.HardwareAddress.
 func macPrefix() int32 { return int32(binary.NativeEndian.Uint16([]byte{0x0a, 0x58})) }
 
-// sameHalf jumps to a label unless two bytes of the packet's headers are equal to two others, or to
-// macPrefix if the others' offset is -1.
+// sameHalf jumps to a label unless two bytes of the packet's headers are equal to two other bytes.
+// If the offset of the other bytes is -1, it compares the bytes with macPrefix.
 func sameHalf(field, other int16, missing string) asm.Instructions {
 	if other == -1 {
 		return asm.Instructions{asm.LoadMem(asm.R1, asm.RFP, field, asm.Half), asm.JNE.Imm(asm.R1, macPrefix(), missing)}

@@ -80,10 +80,11 @@ type kernelMaps struct {
 	exits, gates, owners *ebpf.Map
 	// replicas contains the hosts that receive multicast packets, by number.
 	replicas *ebpf.Map
-	// locals contains the pods on this node that have direct connections, flows the connections, and
-	// pairs the times at which pods opened connections through services. See Local.
+	// locals contains the pods on this node that have direct connections. flows contains the
+	// connections. pairs contains the times at which pods opened connections through services. See
+	// Local.
 	locals, flows, pairs *ebpf.Map
-	// clock contains the time of the last call of Age, in seconds.
+	// clock contains the time, in seconds, of the last call to Age.
 	clock *ebpf.Map
 	// remotes holds the network IDs of pods on other nodes in multitenant mode.
 	remotes *ebpf.Map
