@@ -161,8 +161,8 @@ func self(n Networks) string {
 func baseChains(n Networks, r *ruleset) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	pod := func(d direction) string { return d.own(family) + " vmap @" + d.podMap() }
-	// The kernel must know the direction of connections that are older than their policies. It calls
-	// chains for address translation only for the first packet of a connection.
+	// The kernel must know the direction of connections that are older than their policies. It
+	// calls chains for address translation only for the first packet of a connection.
 	chains := []baseChain{{name: "track", kind: knftables.NATType, hook: knftables.PreroutingHook, priority: "-149", rules: []string{"ct state new accept"}}}
 	if len(r.pods[external]) > 0 {
 		chains = append(chains,

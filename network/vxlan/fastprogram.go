@@ -162,8 +162,8 @@ func podProgram(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// compatible passes the packet to the stack in multitenant mode if a pod's network ID is unknown, or
-// if the two pods' network IDs differ and neither of them is 0. One pod is on this node, and the
+// compatible passes the packet to the stack in multitenant mode if a pod's network ID is unknown,
+// or if the two pods' network IDs differ and neither of them is 0. One pod is on this node, and the
 // other pod is on another node. It changes R7.
 func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
 	return join(

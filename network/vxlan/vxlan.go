@@ -96,8 +96,8 @@ type Networks struct {
 	// Pods contains the network IDs of the node's pods. It omits pods whose network ID is not
 	// known.
 	Pods map[netip.Addr]uint32
-	// Remotes contains the network IDs of pods on other nodes, by IPv4 address, in multitenant mode.
-	// It omits pods whose network ID is not known.
+	// Remotes contains the network IDs of pods on other nodes, by IPv4 address, in multitenant
+	// mode. It omits pods whose network ID is not known.
 	Remotes map[netip.Addr]uint32
 	// Exits maps the addresses of this node's pods to the other hosts at which their packets leave
 	// the cluster.

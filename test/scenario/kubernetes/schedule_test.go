@@ -113,8 +113,8 @@ func TestPodAffinityAndAntiAffinitySelectNode(t *testing.T) {
 			wantPlace(t, c, tt.app, tt.want)
 		})
 	}
-	// Two pods with anti-affinity, such as two registries on infrastructure nodes, never share a node:
-	// the second pod waits.
+	// Two pods with anti-affinity, such as two registries on infrastructure nodes, never share a
+	// node: the second pod waits.
 	registry := rule("podAntiAffinity", required, near("registry-1, registry-2", host))
 	for i, want := range []string{"three", ""} {
 		name := fmt.Sprintf("registry-%d", i+1)
