@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
-	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/network/vxlan"
 	"github.com/slipway-platform/slipway/pki"

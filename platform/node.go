@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/arguments"
-	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/network/vrrp"
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/disk"

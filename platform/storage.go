@@ -2,7 +2,7 @@ package platform
 
 import (
 	"github.com/slipway-platform/slipway/kube"
-	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )

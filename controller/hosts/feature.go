@@ -108,7 +108,7 @@ func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, b
 		}
 		joining := func(node string) bool { return !hosts[node].hasJoined(token.ID) }
 		if !slices.ContainsFunc(info.Nodes, joining) {
-			return nil, false, ErrUsedUp
+			return nil, false, join.ErrUsedUp
 		}
 	}
 	return &authenticator.Response{User: &user.DefaultInfo{
@@ -175,7 +175,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 		return nil, Refusal{fmt.Errorf("the token cannot be read: %w", err)}
 	}
 	secret, err := d.tokens.check(ctx, token)
-	if errors.Is(err, ErrUnknown) || errors.Is(err, ErrExpired) {
+	if errors.Is(err, join.ErrUnknown) || errors.Is(err, join.ErrExpired) {
 		return nil, Refusal{err}
 	}
 	if err != nil {
@@ -204,7 +204,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	if info.Node == "" && host.Token != token.ID && host.isJoining() {
 		return nil, refuseName(request.NodeName)
 	}
-	if err := d.tokens.claim(ctx, token, request, host.removed()); errors.Is(err, ErrUsedUp) {
+	if err := d.tokens.claim(ctx, token, request, host.removed()); errors.Is(err, join.ErrUsedUp) {
 		return nil, Refusal{err}
 	} else if err != nil {
 		return nil, err

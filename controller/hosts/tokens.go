@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,13 +39,6 @@ const (
 	// node's name to the name of the node's approved certificate signing request or, for a master,
 	// to the hash of the master's key.
 	nodesKey = "slipway-nodes"
-)
-
-// Token errors. Each error is a sentence for the administrator of the joining host.
-var (
-	ErrUnknown = errors.New("the token does not exist: it was revoked, or it expired long ago; create another one with `slipway token create` on a master")
-	ErrExpired = errors.New("the token has expired; create another one with `slipway token create` on a master")
-	ErrUsedUp  = errors.New("the token is used up: a host has joined with it, or is joining; create another one with `slipway token create` on a master")
 )
 
 // TokenInfo describes a token without its secret.
@@ -131,16 +123,16 @@ func (t Tokens) Revoke(ctx context.Context, id string) error {
 func (t Tokens) check(ctx context.Context, token join.Token) (*corev1.Secret, error) {
 	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(token.ID), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, ErrUnknown
+		return nil, join.ErrUnknown
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read token: %w", err)
 	}
 	if secret.Type != corev1.SecretTypeBootstrapToken || !token.Matches(secret.Data[hashKey]) {
-		return nil, ErrUnknown
+		return nil, join.ErrUnknown
 	}
 	if time.Now().After(infoOf(secret).Expiry) {
-		return nil, ErrExpired
+		return nil, join.ErrExpired
 	}
 	return secret, nil
 }
@@ -163,7 +155,7 @@ func (t Tokens) claim(ctx context.Context, token join.Token, request join.Reques
 		case exists && info.Role == join.RoleNode && (previous == "" || !removed):
 			return nil
 		case exists || len(nodes) >= info.Uses:
-			return ErrUsedUp
+			return join.ErrUsedUp
 		}
 		nodes[request.NodeName] = claim
 		return setNodes(secret, nodes)

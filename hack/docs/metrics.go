@@ -13,7 +13,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/build/buildcontroller"
 	"github.com/slipway-platform/slipway/cli/observe"
-	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/oauth/login"
 	"github.com/slipway-platform/slipway/router"
 	csimetrics "github.com/slipway-platform/slipway/storage/csi/metrics"
@@ -33,7 +33,7 @@ func metricSources() []metricSource {
 		}, {
 			"apigroup/build/buildcontroller", "Builds", "`/metrics` of the API server", registered(func() error { _, err := buildcontroller.NewMetrics(); return err }),
 		}, {
-			"kube/flexvolume", "FlexVolumes", "`/metrics` of the API server (attach, detach, expand) and of the kubelet (the other operations)",
+			"kube/volumeplugin", "FlexVolumes", "`/metrics` of the API server (attach, detach, expand) and of the kubelet (the other operations)",
 			registered(func() error { _, err := volumeplugin.NewMetrics(); return err }),
 		}, {
 			"storage/csi/metrics", "CSI drivers", "`/metrics` at the address of `--http-endpoint` of `slipway csi controller` and `slipway csi node`",

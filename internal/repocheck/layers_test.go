@@ -46,7 +46,7 @@ tool            hack/*                           plumbing                       
 
 // exceptions contains imports between units that the layers forbid.
 var exceptions = []exception{
-	{"kube/flexvolume", "storage/flexvolume", "passes the engine to upstream as a volume plugin"},
+	{"kube/volumeplugin", "storage/flexvolume", "passes the engine to upstream as a volume plugin"},
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and inspects, in addition to the cluster's own"},
 	{"test/s3", "registry/s3", "the storage driver alone, with a real server"},
 	{"hack/docs", "cli", "writes the reference of its commands"},

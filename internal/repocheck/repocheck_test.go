@@ -131,8 +131,8 @@ func TestRulesReportViolations(t *testing.T) {
 		{"test to a higher layer", checkImports, "pki/x_test.go", importOf("platform"), "pki (identity) imports platform (composition)"},
 		{"sibling", checkImports, "apigroup/user/x.go", importOf("apigroup/project"), "apigroup/user imports its sibling apigroup/project"},
 		{"node to kube", checkImports, "node/x.go", importOf("kube"), "node imports its sibling kube"},
-		{"node to the plugin of FlexVolume", checkImports, "node/x.go", importOf("kube/flexvolume"), "node imports its sibling kube/flexvolume"},
-		{"plugin to the engine of FlexVolume", checkImports, "kube/flexvolume/x.go", importOf("storage/flexvolume"), ""},
+		{"node to the plugin of FlexVolume", checkImports, "node/x.go", importOf("kube/volumeplugin"), "node imports its sibling kube/volumeplugin"},
+		{"plugin to the engine of FlexVolume", checkImports, "kube/volumeplugin/x.go", importOf("storage/flexvolume"), ""},
 		{"control plane to the engine of FlexVolume", checkImports, "kube/x.go", importOf("storage/flexvolume"), "kube (upstream) imports storage/flexvolume (feature)"},
 		{"pure package", checkImports, "node/x.go", importOf("network/hostaddr"), ""},
 		{"pure package in plumbing", checkImports, "internal/a/x.go", importOf("network/hostaddr"), "internal/a (plumbing) imports"},
@@ -230,12 +230,12 @@ func TestRulesReportViolations(t *testing.T) {
 }
 
 func TestUnneededExceptionIsReported(t *testing.T) {
-	texts := map[string]string{"kube/flexvolume/x.go": "package x\n", "storage/flexvolume/x.go": "package x\n"}
-	want := findings{"internal/repocheck/layers_test.go: nothing in kube/flexvolume imports storage/flexvolume: remove the exception"}
+	texts := map[string]string{"kube/volumeplugin/x.go": "package x\n", "storage/flexvolume/x.go": "package x\n"}
+	want := findings{"internal/repocheck/layers_test.go: nothing in kube/volumeplugin imports storage/flexvolume: remove the exception"}
 	if got := checkExceptions(newTree(texts)); !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
-	texts["kube/flexvolume/x.go"] += "\nimport _ \"" + module + "/storage/flexvolume\"\n"
+	texts["kube/volumeplugin/x.go"] += "\nimport _ \"" + module + "/storage/flexvolume\"\n"
 	if got := checkExceptions(newTree(texts)); got != nil {
 		t.Errorf("found %q, want nothing", got)
 	}

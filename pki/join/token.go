@@ -62,6 +62,13 @@ var format = regexp.MustCompile(`^sw1\.([0-9a-f]{64})\.([a-z2-7]{6})\.([0-9a-f]{
 // ErrFormat is the error for a text that is not a token.
 var ErrFormat = errors.New("it is not a complete token; copy the output of `slipway token create`")
 
+// Reasons for which a master rejects a token. The joining host prints them for its administrator.
+var (
+	ErrUnknown = errors.New("the token does not exist: it was revoked, or it expired long ago; create another one with `slipway token create` on a master")
+	ErrExpired = errors.New("the token has expired; create another one with `slipway token create` on a master")
+	ErrUsedUp  = errors.New("the token is used up: a host has joined with it, or is joining; create another one with `slipway token create` on a master")
+)
+
 // Parse parses a token's text. The error never contains the text.
 func Parse(text string) (Token, error) {
 	parts := format.FindStringSubmatch(strings.TrimSpace(text))

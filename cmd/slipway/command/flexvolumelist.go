@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/kubernetes"
 
-	volumeplugin "github.com/slipway-platform/slipway/kube/flexvolume"
+	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )

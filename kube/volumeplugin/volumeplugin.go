@@ -1,7 +1,7 @@
-// Package flexvolume connects the FlexVolume engine to Kubernetes. It contains a volume plugin for
-// each driver, and the dynamic prober that provides the plugins. The embedded kubelet and Slipway's
-// attach-detach controller each have a prober instead of the in-tree one, so that `flexVolume:`
-// works unchanged in PersistentVolumes and pods.
+// Package volumeplugin connects the FlexVolume engine to Kubernetes. It contains a volume plugin
+// for each driver, and the dynamic prober that provides the plugins. The embedded kubelet and
+// Slipway's attach-detach controller each have a prober instead of the in-tree one, so that
+// `flexVolume:` works unchanged in PersistentVolumes and pods.
 //
 // Differences from the in-tree plugin:
 //   - The prober never blocks: it returns the current content of the engine's registry.
@@ -20,7 +20,7 @@
 //     a slot.
 //   - scans_total{status}: scans of the plugin directory.
 //   - scan_seconds: histogram of scan durations.
-package flexvolume
+package volumeplugin
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package flexvolume
+package volumeplugin
 
 import (
 	"testing"
