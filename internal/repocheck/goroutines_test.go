@@ -19,7 +19,7 @@ var detached = map[start]string{
 	{"builder/source/silence.go", "watch"}:            "stop ends it",
 	{"builder/source/silence.go", "newSilenceReader"}: "ends with its reader or the process: nothing ends a read of standard input",
 	{"cli/build/binary.go", "pipeFrom"}:               "ends with its reader",
-	{"kube/volumeplugin/namecache.go", "start"}:         "ends at the deadline of the driver; callers wait for done",
+	{"kube/volumeplugin/namecache.go", "start"}:       "ends at the deadline of the driver; callers wait for done",
 	{"supervisor/server.go", "serve"}:                 "Run closes the server",
 	{"cmd/slipway/command/up.go", "spawn"}:            "ends with the supervisor; callers wait for the channel",
 	{"router/haproxy/orphans.go", "adopt"}:            "ends with the process that it watches",
