@@ -32,6 +32,9 @@ func failure(registry string, err error) error {
 		code, reason = codes.Canceled, "the pull was canceled"
 	case errors.Is(err, errInvalidName):
 		return status.Error(codes.InvalidArgument, "the name of the image is invalid")
+	case isRefused(err) && registry == "localhost":
+		return status.Error(codes.NotFound, "this node has no such image; the images named localhost/... are created on each node: "+
+			"see `slipway images list`, and `slipway logs images` for images of the platform")
 	case isRefused(err):
 		return status.Error(codes.PermissionDenied, (&outbound.Refused{Host: registry}).Error())
 	case errdefs.IsNotFound(err) || httpStatus == http.StatusNotFound:
