@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
@@ -62,6 +63,9 @@ func logsCommand(opts *options) *cobra.Command {
 					selection.Tail = -1
 				}
 			}
+			if _, isSelected := paths[platform.Supervisor]; isSelected && logsToJournal(h) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The log of %s is in systemd's journal; run: %s\n", platform.Supervisor, journal)
+			}
 			return logfile.Print(cmd.Context(), cmd.OutOrStdout(), paths, selection, follow)
 		},
 	}
@@ -95,4 +99,11 @@ func processOf(h *platform.Host, name string) (string, error) {
 	}
 	slices.Sort(names)
 	return "", fmt.Errorf("unknown component %q; choose one of: %s", name, strings.Join(slices.Compact(names), ", "))
+}
+
+// logsToJournal reports whether the supervisor writes its log to systemd's journal, because it is a
+// service.
+func logsToJournal(h *platform.Host) bool {
+	installed, err := installation.Host().Installed(h.DataDir)
+	return err == nil && installed
 }

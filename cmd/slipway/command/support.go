@@ -11,10 +11,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/internal/redact"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/kube"
@@ -125,6 +127,9 @@ func hostEvidence(h *platform.Host) []evidence {
 	}
 	for _, process := range processes {
 		list = append(list, evidence{"logs/" + process + ".log", func(ctx context.Context, out io.Writer) error {
+			if process == platform.Supervisor && logsToJournal(h) {
+				return printJournal(ctx, out)
+			}
 			return logfile.Print(ctx, out, map[string]string{process: h.LogFile(process)}, logfile.Selection{Tail: supportLines}, false)
 		}})
 	}
@@ -144,4 +149,14 @@ func hostEvidence(h *platform.Host) []evidence {
 		}})
 	}
 	return list
+}
+
+// printJournal prints the last lines of the service in systemd's journal.
+func printJournal(ctx context.Context, out io.Writer) error {
+	command := exec.CommandContext(ctx, "journalctl", "--unit="+installation.Service, "--no-pager", fmt.Sprintf("--lines=%d", supportLines))
+	command.Stdout = out
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("read systemd's journal: %w", err)
+	}
+	return nil
 }
