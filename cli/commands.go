@@ -34,8 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns the oc commands that kubectl does not have. The commands for each noun are in
-// a separate package.
+// ownCommands returns the oc commands that kubectl does not have. Each noun, such as
+// `policy` in `oc policy`, has a package with its subcommands.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{

@@ -40,10 +40,10 @@ const groupHead = `# The ConfigMap of the node's group in the project openshift-
 // that an earlier configuration added and that group omits. applied is the GroupFile.Applied of the
 // earlier configuration, or nil.
 //
-// A group can set only the keys in groupKeys. Any other key must have the host's value, or
-// OpenShift 3's default if each host sets the key itself. Otherwise, a user who can write the
-// ConfigMap could take over the host, because the keys include paths of key files, programs and pod
-// manifests.
+// A group can set only the keys in groupKeys. Any other key must have the host's value. A key whose
+// value is specific to each host can have OpenShift 3's default instead. Otherwise, a user who can
+// write the ConfigMap could take over the host, because the keys include paths of key files,
+// programs and pod manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err

@@ -57,7 +57,8 @@ type Spec struct {
 	// NodeHosts contains this machine's names and IP addresses, for the kubelet's and etcd's
 	// servers. Ensure adds NodeName for the kubelet and the loopback names for etcd.
 	NodeHosts []string
-	// RegistryHosts contains names of the image registry in addition to its service and NodeHosts.
+	// RegistryHosts contains host names of the image registry, in addition to its service's names
+	// and NodeHosts.
 	RegistryHosts []string
 	// ClusterDomain is the cluster's DNS domain. The default is `cluster.local`.
 	ClusterDomain string

@@ -247,7 +247,7 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// printFile prints a file name with --progress. It quotes the name, because the container can
+// printFile prints a file name if --progress is set. It quotes the name, because the container can
 // choose it.
 func (s *sync) printFile(text string) {
 	if s.progress {

@@ -121,7 +121,7 @@ func parse(text string) (metric, error) {
 // metricPage adds a page that lists all metrics.
 func metricPage(all pages) error {
 	page := &strings.Builder{}
-	page.WriteString("# Metrics\n\nSlipway adds these metrics, in the format of Prometheus, to those of Kubernetes' components." +
+	page.WriteString("# Metrics\n\nIn addition to the metrics of the Kubernetes components, Slipway exposes these metrics in Prometheus format." +
 		" Each endpoint also serves the type of each metric.\n")
 	for _, source := range metricSources() {
 		collectors, err := source.collectors()

@@ -69,8 +69,8 @@ func (e *Extractor) linkTarget(name, link string) (string, error) {
 		return Name(link)
 	}
 	target := path.Clean(link)
-	// Do not accept a hard link to a symbolic link, because the symbolic link could then have a
-	// name in another directory, where its relative target is different.
+	// Do not accept a hard link to a symbolic link: the symbolic link would then also have a name
+	// in another directory, from which its relative target could resolve to another path.
 	info, err := e.Root.Lstat(target)
 	if err != nil || !info.Mode().IsRegular() || target == name {
 		return "", nil

@@ -40,12 +40,12 @@ func Address(first, second netip.Prefix, address netip.Addr) netip.Addr {
 	return at(second, offset(first, address))
 }
 
-// offset returns an address's number in a network.
+// offset returns an address's distance from the first address of a network.
 func offset(network netip.Prefix, address netip.Addr) *big.Int {
 	return new(big.Int).Sub(number(address), number(network.Masked().Addr()))
 }
 
-// at returns the address with the given number in an IPv6 network.
+// at returns the address at the given offset in an IPv6 network.
 func at(network netip.Prefix, offset *big.Int) netip.Addr {
 	var octets [16]byte
 	new(big.Int).Add(number(network.Masked().Addr()), offset).FillBytes(octets[:])

@@ -27,8 +27,9 @@ type Policy struct {
 	// AllowedNetworks contains networks that the administrator allows. They take precedence over
 	// every other rule.
 	AllowedNetworks []netip.Prefix
-	// AllowedHosts contains servers, as host:port, that the administrator or the platform allows at
-	// any address. An entry without a port allows the host's ports 80 and 443.
+	// AllowedHosts contains servers, as host or host:port, that the administrator or the platform
+	// allows regardless of their IP addresses. An entry without a port allows the host's ports 80
+	// and 443.
 	AllowedHosts []string
 }
 

@@ -13,8 +13,8 @@ import (
 // writtenBySlipway is the first line of the files that Write creates and can replace.
 const writtenBySlipway = "# Written by slipway at each start: changes are lost.\n"
 
-// RegistryHosts configures containerd so that a node can pull images by the cluster registry's
-// names without resolving these names.
+// RegistryHosts configures containerd so that a node can pull images under any of the cluster
+// registry's host names without resolving the host name.
 type RegistryHosts struct {
 	// Dir is the directory that contains the registries' settings (containerd's config_path).
 	Dir string

@@ -17,8 +17,8 @@ const (
 	symbols = "~!@#$%^&*()-_+={}[]\\|<,>.?/\"';:`"
 )
 
-// maxGenerated limits the number of random characters of one range. maxValue limits their number in
-// all ranges of a pattern.
+// maxGenerated limits the number of random characters that are generated for one range. maxValue
+// limits the total for all ranges in a pattern.
 const (
 	maxGenerated = 255
 	maxValue     = 1 << 16

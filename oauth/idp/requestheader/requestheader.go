@@ -25,9 +25,9 @@ type Provider struct {
 	// CommonNames contains the allowed common names of the certificate. If it is empty, all names
 	// are allowed.
 	CommonNames []string
-	// Headers lists the headers that can contain the user name. The first header that a request has
-	// is used. The other fields list the headers for the preferred user name, the full name and the
-	// email address.
+	// Headers lists the headers that can contain the user name. The first listed header that is in
+	// the request is used. The other fields list the headers for the preferred user name, the full
+	// name and the email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }
 

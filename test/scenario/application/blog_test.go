@@ -30,7 +30,7 @@ type blog struct {
 	styled bool
 }
 
-// The dependencies come from Debian packages, which make setup installs.
+// The dependencies come from Debian packages that `make setup` installs.
 var blogs = []blog{
 	{
 		image: "ruby", source: "rails", template: "rails-pgsql-persistent", database: "postgresql", service: "postgresql", styled: true,

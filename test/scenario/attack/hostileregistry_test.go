@@ -40,7 +40,7 @@ func pour(w http.ResponseWriter, text string) {
 	}
 }
 
-// digestOf returns the digest of a text.
+// digestOf returns the SHA-256 digest of a string.
 func digestOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])

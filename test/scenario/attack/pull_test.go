@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pullFailure returns the reason that the kubelet reports for the image of Mallory's pod.
+// pullFailure creates a pod of Mallory's with the image, and returns the kubelet's reason for
+// failing to pull it.
 func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	t.Helper()
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(

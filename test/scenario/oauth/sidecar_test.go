@@ -13,8 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sidecar contains the sample's objects (OpenShift 3.9 Architecture, 4.1.4.3.1.1) with the current
-// API group for Deployments, the route's host and another application.
+// sidecar contains the objects of the sample in OpenShift 3.9 Architecture, 4.1.4.3.1.1. It differs
+// from the sample in three ways: the Deployment has the current API group, the route has a host,
+// and the application is a different one.
 const sidecar = `
 apiVersion: v1
 kind: ServiceAccount
