@@ -21,9 +21,15 @@ const (
 	headerTimeout = 32 * time.Second
 	// maxFrame is the maximum size of an HTTP/2 frame, in bytes. It is the protocol's minimum.
 	maxFrame = 16 << 10
-	// streamBuffer and connectionBuffer are the maximum sizes of data that no handler has read yet,
-	// in bytes, for each HTTP/2 stream and connection.
-	streamBuffer, connectionBuffer = 256 << 10, 1 << 20
+	// maxStreams is the maximum number of a connection's concurrent HTTP/2 streams. It is upstream's
+	// default.
+	maxStreams = 100
+	// streamBuffer is the maximum size of an HTTP/2 stream's data that no handler has read yet, in
+	// bytes.
+	streamBuffer = 128 << 10
+	// connectionBuffer is the same limit for a connection. All streams fit, because a stream whose
+	// handler waits must not delay the other streams.
+	connectionBuffer = maxStreams * streamBuffer
 )
 
 // Limiter limits the server that receives the requests. The zero value is ready for use.
@@ -48,7 +54,10 @@ func (l *Limiter) Apply(r *http.Request) {
 
 // HTTP2 returns the limits for HTTP/2 connections.
 func HTTP2() *http.HTTP2Config {
-	return &http.HTTP2Config{MaxReadFrameSize: maxFrame, MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer}
+	return &http.HTTP2Config{
+		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+	}
 }
 
 // Handler limits the server that calls it.

@@ -1,9 +1,14 @@
 package serverlimit
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -40,4 +45,50 @@ func TestServerRejectsLargeHeaders(t *testing.T) {
 			t.Errorf("clients have %s to send headers", server.Config.ReadHeaderTimeout)
 		}
 	}
+}
+
+// TestWaitingStreamsDoNotDelayOthers fills the buffers of streams whose handlers read nothing, and
+// sends another request on the same connection.
+func TestWaitingStreamsDoNotDelayOthers(t *testing.T) {
+	read := make(chan struct{})
+	var waiting sync.WaitGroup
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/wait" {
+			waiting.Done()
+			<-read
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	server.Config.HTTP2, server.EnableHTTP2 = HTTP2(), true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	body := make([]byte, 4*streamBuffer)
+	post := func(path string) error {
+		response, err := server.Client().Post(server.URL+path, "application/json", bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		if response.ProtoMajor != 2 {
+			err = fmt.Errorf("the protocol is %s", response.Proto)
+		}
+		return errors.Join(err, response.Body.Close())
+	}
+	if err := post("/"); err != nil { // opens the connection
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	waiting.Add(maxStreams / 2)
+	for range maxStreams / 2 {
+		clients.Go(func() {
+			if err := post("/wait"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waiting.Wait()
+	if err := post("/"); err != nil {
+		t.Error(err)
+	}
+	close(read)
+	clients.Wait()
 }
