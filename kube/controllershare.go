@@ -27,6 +27,9 @@ const (
 	controllerAccounts = "system:serviceaccount:kube-system:"
 	// namespaceController is the account of the controller that deletes the content of projects.
 	namespaceController = "namespace-controller"
+	// nodeController is the account of the controllers that evict pods from tainted nodes. Upstream
+	// does not repeat an eviction that has failed.
+	nodeController = "node-controller"
 )
 
 // controllerShares limits the requests of each upstream controller for each user's projects.
@@ -72,7 +75,7 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 // projects that are being deleted is limited.
 func (s *controllerShares) take(controller, project string) bool {
 	name := projectTenant(project)
-	if name == "" || controller == namespaceController {
+	if name == "" || controller == namespaceController || controller == nodeController {
 		return true
 	}
 	if owner := ownerOf(name, s.requester); owner != "" {

@@ -41,6 +41,7 @@ func TestControllerRejectsWorkAboveUsersShare(t *testing.T) {
 		"the user":                    {"alice", "requested-a"},
 		"a namespace of the platform": {collector, "openshift-infra"},
 		"the deletion of a project":   {controllerAccounts + namespaceController, "requested-a"},
+		"evictions from nodes":        {controllerAccounts + nodeController, "requested-a"},
 		"no namespace":                {collector, ""},
 	} {
 		if w := s.ask(t, other[0], other[1]); w.Code != http.StatusOK {

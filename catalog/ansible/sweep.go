@@ -22,6 +22,9 @@ const sweepInterval = time.Minute
 // starts. The delay doubles up to sweepInterval.
 const firstRetry = time.Second
 
+// importTimeout is the maximum duration of an import from all registries.
+const importTimeout = 5 * time.Minute
+
 // sandboxLabel marks sandboxes.
 const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
 
@@ -33,7 +36,7 @@ func (b *broker) startSweeping(hook genericserver.PostStartHookContext) error {
 
 func (b *broker) sweepRegularly(ctx context.Context) {
 	for delay := firstRetry; ; {
-		err := b.importRegistries(ctx)
+		err := b.importInTime(ctx)
 		if err != nil && ctx.Err() == nil {
 			slog.Warn("cannot import bundles of registries", "error", err)
 			delay = min(2*delay, sweepInterval)
@@ -50,6 +53,14 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 			slog.Warn("cannot continue the operations of bundles that no platform polls", "error", err)
 		}
 	}
+}
+
+// importInTime calls importRegistries with a time limit, because sweep must not wait for a registry
+// that never completes its responses.
+func (b *broker) importInTime(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, importTimeout)
+	defer cancel()
+	return b.importRegistries(ctx)
 }
 
 // sweep continues all operations in progress, and deletes the sandboxes of all other operations. If

@@ -129,6 +129,9 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	if err != nil {
 		return "", err
 	}
+	if isRenewal && hosts[node].removed() {
+		return "", nil // the host was removed after it claimed the token
+	}
 	approved, err := a.tokens.approve(ctx, id, node, request.Name, hosts[node].removed())
 	if err != nil || !approved {
 		return "", err

@@ -236,7 +236,9 @@ func (d *door) record(ctx context.Context, token join.Token, request join.Reques
 			return
 		}
 		h.Pending = h.Pending || h.Token != token.ID
-		h.Address, h.Group, h.Role, h.Token, h.NoRouter = request.Address, group, request.Role, token.ID, request.NoRouter
+		// A renewal gives a host no router credentials that it did not have before.
+		h.NoRouter = request.NoRouter || renewal && h.NoRouter
+		h.Address, h.Group, h.Role, h.Token = request.Address, group, request.Role, token.ID
 		// A master requests no certificate, so no approval records the join time. Record it here.
 		if request.Role == join.RoleMaster {
 			h.Joined, h.Pending = now(), false

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,7 +63,7 @@ func (g *guard) filter(next http.Handler) http.Handler {
 			case g.void(r.Context(), node, cert):
 				http.Error(w, "the host has been removed from the cluster; run `slipway leave` on it", http.StatusUnauthorized)
 				return
-			case strings.Contains(r.URL.RawQuery, "watch="):
+			case isWatch(r):
 				ctx, end := context.WithCancel(r.Context())
 				defer g.open(&watch{node, cert, end})()
 				r = r.WithContext(ctx)
@@ -70,6 +71,12 @@ func (g *guard) filter(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isWatch reports whether a request can start a watch: with the query parameter, or with the former
+// paths such as /api/v1/watch/pods.
+func isWatch(r *http.Request) bool {
+	return r.URL.Query().Has("watch") || slices.Contains(strings.Split(r.URL.Path, "/"), "watch")
 }
 
 // open adds an open watch, which ends when its host is removed. The returned function must be

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	configv1 "k8s.io/kube-scheduler/config/v1"
@@ -12,10 +13,14 @@ import (
 // newPodsFirstName is the name of the plugin newPodsFirst.
 const newPodsFirstName = "NewPodsFirst"
 
-// newPodsFirst orders the scheduler's queue: first by priority, as upstream does, then pods that
-// fit no node in an earlier attempt after all others, and then by time. With upstream's order, a
-// new pod waits until the scheduler has tried all of these pods again, which can be thousands of
-// pods of another project.
+// retryPenalty is the time for which a pod that fit no node lets new pods go first. Afterwards, it
+// goes before newer pods, so that a stream of new pods cannot delay it forever.
+const retryPenalty = 10 * time.Second
+
+// newPodsFirst orders the scheduler's queue: first by priority and then by time, as upstream does,
+// but as if pods that fit no node in an earlier attempt had been added retryPenalty later. With
+// upstream's order, a new pod waits until the scheduler has tried all of these pods again, which can
+// be thousands of pods of another project.
 type newPodsFirst struct{}
 
 var _ framework.QueueSortPlugin = newPodsFirst{}
@@ -32,10 +37,15 @@ func (newPodsFirst) Less(a, b framework.QueuedEntityInfo) bool {
 	if a.GetPriority() != b.GetPriority() {
 		return a.GetPriority() > b.GetPriority()
 	}
-	if retried := a.GetUnschedulableCount() > 0; retried != (b.GetUnschedulableCount() > 0) {
-		return !retried
+	return turn(a).Before(turn(b))
+}
+
+// turn returns the time by which the queue orders pods of the same priority.
+func turn(pod framework.QueuedEntityInfo) time.Time {
+	if pod.GetUnschedulableCount() > 0 {
+		return pod.GetTimestamp().Add(retryPenalty)
 	}
-	return a.GetTimestamp().Before(b.GetTimestamp())
+	return pod.GetTimestamp()
 }
 
 // sort makes all profiles use newPodsFirst, unless a profile selects its own order: upstream

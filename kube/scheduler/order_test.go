@@ -29,6 +29,7 @@ var _ framework.QueuedEntityInfo = &upstream.QueuedPodInfo{}
 func TestNewPodsPrecedePodsThatFitNoNode(t *testing.T) {
 	want := []queued{
 		{priority: 1, unschedulable: 3, second: 9}, {second: 5}, {second: 6}, {unschedulable: 7, second: 1}, {unschedulable: 1, second: 2},
+		{second: 13}, // the pods that fit no node have waited long enough
 	}
 	got := slices.Clone(want)
 	slices.Reverse(got)

@@ -63,7 +63,9 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 }
 
 // Restrict removes the rights that pods do not have in the given list. It does not add rights.
-func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
+// Until Ensure has loaded programs, it restricts the programs of a previous process, which are
+// attached to the device.
+func (t *Tunnel) Restrict(device string, pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for address, present := range maps.Clone(t.locals) {
@@ -75,9 +77,50 @@ func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 		}
 	}
 	if t.programs == nil {
-		return nil
+		return restrictFormer(device, pods)
 	}
 	return t.programs.restrict(pods)
+}
+
+// restrictFormer removes rights from the programs of a previous process.
+func restrictFormer(device string, pods map[netip.Addr]Local) error {
+	locals, err := formerMap(device, "locals")
+	if err != nil || locals == nil {
+		return err
+	}
+	defer locals.Close()
+	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
+	var key, value []byte
+	entries := locals.Iterate()
+	for entries.Next(&key, &value) {
+		address, ok := netip.AddrFromSlice(key)
+		if !ok || len(value) < localRights+4 {
+			continue
+		}
+		pod, exists := pods[address]
+		if !exists {
+			changed[address] = nil
+			continue
+		}
+		rights := binary.NativeEndian.Uint32(value[localRights:])
+		if restricted := rights & uint32(pod.Rights); restricted != rights {
+			changed[address] = append([]byte(nil), value...)
+			binary.NativeEndian.PutUint32(changed[address][localRights:], restricted)
+		}
+	}
+	errs := []error{entries.Err()}
+	for address, value := range changed {
+		var err error
+		if value == nil {
+			err = locals.Delete(address.AsSlice())
+		} else {
+			err = locals.Put(address.AsSlice(), value)
+		}
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("restrict pod %s: %w", address, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // restrict removes rights, including the rights of the previous process's pods.

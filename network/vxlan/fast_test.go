@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -206,7 +207,9 @@ func TestOpenConnectionsLoseTheirRights(t *testing.T) {
 		tt.pod.connect(AllRights)
 		eventually.True(t, "connection with all rights", func() bool { return echoes(conn) })
 	}
-	two.Do(t, func() error { return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice}}) })
+	two.Do(t, func() error {
+		return two.tunnel.Restrict(device, map[netip.Addr]Local{two.podAddress: {Device: podDevice}})
+	})
 	if echoes(conn) {
 		t.Error("a restricted pod's connection works")
 	}
@@ -248,21 +251,45 @@ func TestRestartedProcessKeepsConnections(t *testing.T) {
 			t.Errorf("host %s: the connection ends when the process starts", h.Name)
 		}
 		h.Do(t, func() error {
-			return h.tunnel.Restrict(map[netip.Addr]Local{h.podAddress: {Device: podDevice, Rights: AllRights}})
+			return h.tunnel.Restrict(device, map[netip.Addr]Local{h.podAddress: {Device: podDevice, Rights: AllRights}})
 		})
 		h.connect(AllRights)
 		if !echoes(conn) {
 			t.Errorf("host %s: the connection ends when its pod is connected again", h.Name)
 		}
 	}
-	two.tunnel = &Tunnel{}
-	two.follow()
-	two.ensure()
-	two.Do(t, func() error {
-		return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepAccepted}})
-	})
-	if echoes(conn) {
-		t.Error("a new process does not restrict the pods of the previous process")
+	for name, prepare := range map[string]func(){
+		"before it has programs": func() {},
+		"with its own programs":  func() { two.follow(); two.ensure() },
+	} {
+		two.connect(AllRights)
+		eventually.True(t, "connection with all rights", func() bool { return echoes(conn) })
+		two.tunnel = &Tunnel{}
+		prepare()
+		two.Do(t, func() error {
+			return two.tunnel.Restrict(device, map[netip.Addr]Local{two.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepAccepted}})
+		})
+		if echoes(conn) {
+			t.Errorf("a new process does not restrict the pods of the previous process %s", name)
+		}
+		two.follow()
+		two.ensure()
+	}
+}
+
+// TestOtherFiltersSeePacketsOfPods adds a filter behind the program, as package shaping does.
+func TestOtherFiltersSeePacketsOfPods(t *testing.T) {
+	one, two := newPodHosts(t)
+	one.run("tc", "filter", "add", "dev", podDevice, "ingress", "prio", "2", "u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", "lo")
+	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
+		t.Errorf("direct connection: %v", err)
+	}
+	one.connect(AllRights &^ RightOpen)
+	if _, err := one.dial(two.podAddress); err == nil {
+		t.Fatal("the pod opens a connection without the right")
+	}
+	if filters := one.run("tc", "-s", "filter", "show", "dev", podDevice, "ingress"); !regexp.MustCompile(`Sent [1-9]`).MatchString(filters) {
+		t.Errorf("the filter has seen no packet:\n%s", filters)
 	}
 }
 

@@ -158,7 +158,7 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R8, settingsDevice, asm.Word),
 			asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call(), asm.Return(),
 		},
-		ending(),
+		ending(verdictNext), // package shaping has a filter behind this program
 	)
 }
 

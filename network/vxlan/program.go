@@ -9,8 +9,9 @@ import (
 
 // Verdicts of programs at tc hooks.
 const (
-	verdictPass = 0 // TC_ACT_OK
-	verdictDrop = 2 // TC_ACT_SHOT
+	verdictNext = -1 // TC_ACT_UNSPEC: the next filter of the hook decides
+	verdictPass = 0  // TC_ACT_OK
+	verdictDrop = 2  // TC_ACT_SHOT
 )
 
 // Offsets of addresses from the start of a frame, and of fields in skb.
@@ -101,7 +102,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 		},
 		send(),
 		copies(m),
-		ending(),
+		ending(verdictPass),
 	)
 }
 
@@ -194,7 +195,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		gate(m),
 		response(m),
 		deliver(m),
-		ending(),
+		ending(verdictPass),
 	)
 }
 
@@ -357,10 +358,12 @@ func stackPointer(register asm.Register, offset int16) asm.Instructions {
 	return asm.Instructions{asm.Mov.Reg(register, asm.RFP), asm.Add.Imm(register, int32(offset))}
 }
 
-func ending() asm.Instructions {
+// ending returns the instructions at the labels drop and pass. pass is the verdict at the label
+// pass.
+func ending(pass int32) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R0, verdictDrop).WithSymbol("drop"), asm.Return(),
-		asm.Mov.Imm(asm.R0, verdictPass).WithSymbol("pass"), asm.Return(),
+		asm.Mov.Imm(asm.R0, pass).WithSymbol("pass"), asm.Return(),
 	}
 }
 

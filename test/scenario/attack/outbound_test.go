@@ -128,7 +128,7 @@ func TestDetectionOfSourceCannotReachHostAndCluster(t *testing.T) {
 		}
 	}
 	other := s.distant(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
-	if response := s.detect(t, s.shop, "http://"+other+"/app.git"); !strings.Contains(response, "cannot create build configurations") {
+	if response := s.detect(t, s.shop, "http://"+other+"/app.git"); !strings.Contains(response, "cannot create buildconfigs") {
 		t.Errorf("the project of another tenant: %s", response)
 	}
 	if n := requests.Load(); n > 0 {

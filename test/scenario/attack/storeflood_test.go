@@ -127,7 +127,7 @@ func TestUserCannotFillStoreWithTokens(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	browser := web.browser(nil)
 	web.logIn(browser)
-	long := strings.Repeat("x", 900<<10)
+	long := strings.Repeat("x", 48<<10)
 	for name, values := range map[string]url.Values{
 		"redirect URI": {"response_type": {"token"}, "redirect_uri": {web.url + "/oauth/token/display?x=" + long}},
 		"state":        {"response_type": {"code"}, "state": {long}},

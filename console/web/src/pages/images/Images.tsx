@@ -29,7 +29,7 @@ export function Component() {
   const mayPrune = useRights(undefined).may('delete', 'image.openshift.io', 'images');
   const number = (value: string) => Math.max(0, Math.floor(Number(value)) || 0);
   const retention = { revisions: number(revisions), minutes: number(minutes) };
-  const { data, error, refetch } = useQuery({ queryKey: ['image-usage', retention], queryFn: ({ signal }) => readUsage(retention, signal), staleTime: 0, placeholderData: keepPreviousData });
+  const { data, error, refetch, isPlaceholderData } = useQuery({ queryKey: ['image-usage', retention], queryFn: ({ signal }) => readUsage(retention, signal), staleTime: 0, placeholderData: keepPreviousData });
   const removable = data?.images.filter(({ prunable }) => prunable).length ?? 0;
   const remove = async () => {
     setPruned(undefined);
@@ -60,7 +60,8 @@ export function Component() {
         {data ? <Preview usage={data} /> : <Loading />}
         {removable > 0 && mayPrune && (
           <div>
-            <Button variant="danger" onClick={() => setAsked(removable)}>
+            {/* The dialog shows the number of images in the preview, so the preview must be of these settings. */}
+            <Button variant="danger" isDisabled={isPlaceholderData || !revisions || !minutes} onClick={() => setAsked(removable)}>
               {t.prune(removable)}
             </Button>
           </div>
