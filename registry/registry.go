@@ -114,7 +114,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 // is canceled.
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(),
+		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(serverlimit.UploadBuffer),
 		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

@@ -33,7 +33,7 @@ func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
 	server := func(handler http.Handler) *http.Server {
 		return &http.Server{
 			Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute, IdleTimeout: time.Minute,
-			MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(),
+			MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(serverlimit.RequestBuffer),
 		}
 	}
 	open := server(handler)

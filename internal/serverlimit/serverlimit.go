@@ -24,12 +24,11 @@ const (
 	// maxStreams is the maximum number of a connection's concurrent HTTP/2 streams. It is upstream's
 	// default.
 	maxStreams = 100
-	// streamBuffer is the maximum size of an HTTP/2 stream's data that no handler has read yet, in
-	// bytes.
-	streamBuffer = 128 << 10
-	// connectionBuffer is the same limit for a connection. All streams fit, because a stream whose
-	// handler waits must not delay the other streams.
-	connectionBuffer = maxStreams * streamBuffer
+	// RequestBuffer is a stream's buffer that suits requests with small bodies (see HTTP2).
+	RequestBuffer = 64 << 10
+	// UploadBuffer is a stream's buffer that suits large bodies from distant clients: a client can
+	// send one buffer in each round trip.
+	UploadBuffer = 256 << 10
 )
 
 // Limiter limits the server that receives the requests. The zero value is ready for use.
@@ -48,15 +47,17 @@ func (l *Limiter) Apply(r *http.Request) {
 		if server.ReadHeaderTimeout == 0 {
 			server.ReadHeaderTimeout = headerTimeout
 		}
-		server.HTTP2 = HTTP2()
+		server.HTTP2 = HTTP2(RequestBuffer)
 	})
 }
 
-// HTTP2 returns the limits for HTTP/2 connections.
-func HTTP2() *http.HTTP2Config {
+// HTTP2 returns the limits for HTTP/2 connections. buffer is the maximum size of a stream's data
+// that no handler has read yet, in bytes. The buffers of all streams fit into the connection's
+// buffer, because a stream whose handler waits must not delay the other streams.
+func HTTP2(buffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
-		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: connectionBuffer,
+		MaxReceiveBufferPerStream: buffer, MaxReceiveBufferPerConnection: maxStreams * buffer,
 	}
 }
 

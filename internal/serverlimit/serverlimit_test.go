@@ -59,10 +59,10 @@ func TestWaitingStreamsDoNotDelayOthers(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 	}))
-	server.Config.HTTP2, server.EnableHTTP2 = HTTP2(), true
+	server.Config.HTTP2, server.EnableHTTP2 = HTTP2(RequestBuffer), true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	body := make([]byte, 4*streamBuffer)
+	body := make([]byte, 4*RequestBuffer)
 	post := func(path string) error {
 		response, err := server.Client().Post(server.URL+path, "application/json", bytes.NewReader(body))
 		if err != nil {

@@ -19,8 +19,8 @@ const retryPenalty = 10 * time.Second
 
 // newPodsFirst orders the scheduler's queue: first by priority and then by time, as upstream does,
 // but as if pods that fit no node in an earlier attempt had been added retryPenalty later. With
-// upstream's order, a new pod waits until the scheduler has tried all of these pods again, which can
-// be thousands of pods of another project.
+// upstream's order, a new pod waits until the scheduler has tried all of these pods again, which
+// can be thousands of pods of another project.
 type newPodsFirst struct{}
 
 var _ framework.QueueSortPlugin = newPodsFirst{}
