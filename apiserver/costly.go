@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/slipway-platform/slipway/internal/ratelimit"
 )
 
 // Limits on a tenant's concurrent costly requests. Priority and fairness counts requests, but a
@@ -46,7 +48,7 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 		lasting:  shares{requests: maxLongRunning, timeout: costlyTimeout, remedy: "watches and connections at the same time; end some of them"},
 		bodies:   shares{requests: maxLargeBodies, waiting: maxWaitingBodies, timeout: costlyTimeout},
 		arrivals: newArrivals(),
-		commands: rates{perSecond: execRate, burst: execBurst, timeout: execTimeout},
+		commands: rates{limiters: ratelimit.Limiters[string]{Rate: execRate, Burst: execBurst}, timeout: execTimeout},
 	}
 }
 

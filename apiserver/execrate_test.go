@@ -3,13 +3,16 @@ package apiserver
 import (
 	"context"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-platform/slipway/internal/ratelimit"
 )
 
 func TestRateOfTenantIsLimited(t *testing.T) {
 	const burst = 3
-	r := &rates{perSecond: 1e-9, burst: burst, timeout: execTimeout}
+	r := &rates{limiters: ratelimit.Limiters[string]{Rate: 1e-9, Burst: burst}, timeout: execTimeout}
 	for range burst {
 		if err := r.wait(t.Context(), "mallory"); err != nil {
 			t.Fatal(err)
@@ -21,7 +24,7 @@ func TestRateOfTenantIsLimited(t *testing.T) {
 	if err := r.wait(t.Context(), "alice"); err != nil {
 		t.Errorf("an event of another tenant: %v", err)
 	}
-	r.perSecond = 1e9
+	r.limiters.Rate = 1e9
 	ctx, cancel := context.WithCancel(t.Context())
 	for range burst + 1 {
 		if err := r.wait(ctx, "bob"); err != nil {
@@ -29,10 +32,11 @@ func TestRateOfTenantIsLimited(t *testing.T) {
 		}
 	}
 	cancel()
-	for r.of("bob").Tokens() < burst {
+	for r.limiters.At("bob", time.Now()).Tokens() < burst {
 		continue // a billionth of a second
 	}
-	if err := r.wait(t.Context(), "carol"); err != nil || r.limiters["bob"] != nil || r.limiters["mallory"] == nil {
-		t.Errorf("error %v, limiters %v remain", err, r.limiters)
+	before := r.limiters.Len() // bob's limiter is removed, and carol's is added
+	if err := r.wait(t.Context(), "carol"); err != nil || r.limiters.Len() != before {
+		t.Errorf("error %v, %d limiters, want %d", err, r.limiters.Len(), before)
 	}
 }

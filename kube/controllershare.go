@@ -3,15 +3,15 @@ package kube
 import (
 	"net/http"
 	"strings"
-	"sync"
 
-	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/utils/clock"
+
+	"github.com/slipway-platform/slipway/internal/ratelimit"
 )
 
 const (
@@ -41,15 +41,13 @@ const (
 type controllerShares struct {
 	requester func(project string) string
 	clock     clock.PassiveClock
-
-	mu     sync.Mutex
-	shares map[controllerShare]*rate.Limiter
+	shares    ratelimit.Limiters[controllerShare]
 }
 
 type controllerShare struct{ controller, tenant string }
 
 func newControllerShares(requester func(project string) string) *controllerShares {
-	return &controllerShares{requester: requester, clock: clock.RealClock{}, shares: map[controllerShare]*rate.Limiter{}}
+	return &controllerShares{requester: requester, clock: clock.RealClock{}, shares: ratelimit.Limiters[controllerShare]{Rate: controllerRate, Burst: controllerBurst}}
 }
 
 // limit rejects requests above a share.
@@ -81,18 +79,6 @@ func (s *controllerShares) take(controller, project string) bool {
 	if owner := ownerOf(name, s.requester); owner != "" {
 		name = owner
 	}
-	key, now := controllerShare{controller, name}, s.clock.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	limiter, ok := s.shares[key]
-	if !ok {
-		for other, unused := range s.shares {
-			if unused.TokensAt(now) >= controllerBurst {
-				delete(s.shares, other)
-			}
-		}
-		limiter = rate.NewLimiter(controllerRate, controllerBurst)
-		s.shares[key] = limiter
-	}
-	return limiter.AllowN(now, 1)
+	now := s.clock.Now()
+	return s.shares.At(controllerShare{controller, name}, now).AllowN(now, 1)
 }

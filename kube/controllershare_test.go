@@ -53,7 +53,7 @@ func TestControllerRejectsWorkAboveUsersShare(t *testing.T) {
 		t.Errorf("status %d a second later", w.Code)
 	}
 	now.SetTime(now.Now().Add(time.Minute))
-	if s.ask(t, collector, "new"); len(s.shares) != 1 {
-		t.Errorf("%d shares are in memory, want 1", len(s.shares))
+	if s.ask(t, collector, "new"); s.shares.Len() != 1 {
+		t.Errorf("%d shares are in memory, want 1", s.shares.Len())
 	}
 }

@@ -2,7 +2,8 @@ package schedulinglimit
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/labelselector"
 )
 
 // freeConditions is the number of tolerations and node selector labels that are not added to a
@@ -15,7 +16,7 @@ func costOf(spec *corev1.PodSpec) int {
 	cost := max(0, len(spec.NodeSelector)+len(spec.Tolerations)-freeConditions)
 	for i := range spec.TopologySpreadConstraints {
 		constraint := &spec.TopologySpreadConstraints[i]
-		cost += 1 + selectorCost(constraint.LabelSelector) + len(constraint.MatchLabelKeys)
+		cost += 1 + labelselector.Size(constraint.LabelSelector) + len(constraint.MatchLabelKeys)
 	}
 	affinity := spec.Affinity
 	if affinity == nil {
@@ -44,7 +45,7 @@ func podTermsCost(required []corev1.PodAffinityTerm, preferred []corev1.Weighted
 }
 
 func podTermCost(term *corev1.PodAffinityTerm) int {
-	return 1 + selectorCost(term.LabelSelector) + selectorCost(term.NamespaceSelector) +
+	return 1 + labelselector.Size(term.LabelSelector) + labelselector.Size(term.NamespaceSelector) +
 		len(term.Namespaces) + len(term.MatchLabelKeys) + len(term.MismatchLabelKeys)
 }
 
@@ -66,17 +67,6 @@ func nodeTermCost(term *corev1.NodeSelectorTerm) int {
 		for i := range requirements {
 			cost += 1 + len(requirements[i].Values)
 		}
-	}
-	return cost
-}
-
-func selectorCost(selector *metav1.LabelSelector) int {
-	if selector == nil {
-		return 0
-	}
-	cost := len(selector.MatchLabels)
-	for i := range selector.MatchExpressions {
-		cost += 1 + len(selector.MatchExpressions[i].Values)
 	}
 	return cost
 }

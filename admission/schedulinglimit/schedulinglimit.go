@@ -11,15 +11,16 @@ import (
 	"fmt"
 	"io"
 
-	projectv1 "github.com/openshift/api/project/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/projectowner"
 )
 
 // Name is the name of the admission plugin in messages.
@@ -45,7 +46,8 @@ func Feature() apiserver.Feature {
 type plugin struct {
 	*admission.Handler
 	pods       corelisters.PodLister
-	namespaces corelisters.NamespaceLister
+	indexErr   error
+	namespaces cache.Indexer // with the index of package projectowner
 }
 
 var (
@@ -57,15 +59,21 @@ func newPlugin() *plugin {
 	return &plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetExternalKubeInformerFactory stores the listers.
+// SetExternalKubeInformerFactory stores the caches.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
-	pods, namespaces := factory.Core().V1().Pods(), factory.Core().V1().Namespaces()
-	p.pods, p.namespaces = pods.Lister(), namespaces.Lister()
-	p.SetReadyFunc(func() bool { return pods.Informer().HasSynced() && namespaces.Informer().HasSynced() })
+	pods, namespaces := factory.Core().V1().Pods(), factory.Core().V1().Namespaces().Informer()
+	if p.indexErr = projectowner.Index(namespaces); p.indexErr != nil {
+		return
+	}
+	p.pods, p.namespaces = pods.Lister(), namespaces.GetIndexer()
+	p.SetReadyFunc(func() bool { return pods.Informer().HasSynced() && namespaces.HasSynced() })
 }
 
-// ValidateInitialization returns an error if there are no listers.
+// ValidateInitialization returns an error if there are no caches.
 func (p *plugin) ValidateInitialization() error {
+	if p.indexErr != nil {
+		return fmt.Errorf("initialize admission plugin %s: %w", Name, p.indexErr)
+	}
 	if p.pods == nil {
 		return fmt.Errorf("initialize admission plugin %s: no informers", Name)
 	}
@@ -104,11 +112,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 // waiting returns the total cost of the pods that are not on a node, in all projects of a project's
 // owner. It excludes the pod with the given name.
 func (p *plugin) waiting(project, name string) (cost int, err error) {
-	projects, err := p.projectsOf(project)
-	if err != nil {
-		return 0, err
-	}
-	for _, owned := range projects {
+	for _, owned := range projectowner.Projects(p.namespaces, project) {
 		pods, err := p.pods.Pods(owned).List(labels.Everything())
 		if err != nil {
 			return 0, fmt.Errorf("list pods: %w", err)
@@ -124,28 +128,4 @@ func (p *plugin) waiting(project, name string) (cost int, err error) {
 
 func isFinished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// projectsOf returns all projects of the user who requested a project. For a project without a
-// requester, it returns only that project.
-func (p *plugin) projectsOf(project string) ([]string, error) {
-	namespace, err := p.namespaces.Get(project)
-	if err != nil || requesterOf(namespace) == "" {
-		return []string{project}, nil //nolint:nilerr // the project is newer than the cache
-	}
-	all, err := p.namespaces.List(labels.Everything())
-	if err != nil {
-		return nil, fmt.Errorf("list projects: %w", err)
-	}
-	var owned []string
-	for _, other := range all {
-		if requesterOf(other) == requesterOf(namespace) {
-			owned = append(owned, other.Name)
-		}
-	}
-	return owned, nil
-}
-
-func requesterOf(namespace *corev1.Namespace) string {
-	return namespace.Annotations[projectv1.ProjectRequesterAnnotation]
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/labelselector"
 )
 
 // Name is the name of the admission plugin in messages.
@@ -48,27 +49,14 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	if _, ok := a.GetObject().(*appsv1.ReplicaSet); ok {
 		limit += maxAdded
 	}
-	size := sizeOf(a.GetObject())
-	if size <= limit || size <= sizeOf(a.GetOldObject()) {
+	size := labelselector.Size(selectorOf(a.GetObject()))
+	if size <= limit || size <= labelselector.Size(selectorOf(a.GetOldObject())) {
 		return nil
 	}
 	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, the limit is %d: select the pods by one label", size, limit))
 }
 
-// sizeOf returns the number of labels, requirements and values in an object's selector. It returns
-// 0 for other objects.
-func sizeOf(object runtime.Object) int {
-	selector := selectorOf(object)
-	if selector == nil {
-		return 0
-	}
-	size := len(selector.MatchLabels)
-	for i := range selector.MatchExpressions {
-		size += 1 + len(selector.MatchExpressions[i].Values)
-	}
-	return size
-}
-
+// selectorOf returns an object's selector, or nil for other objects.
 func selectorOf(object runtime.Object) *metav1.LabelSelector {
 	switch object := object.(type) {
 	case *appsv1.ReplicaSet:

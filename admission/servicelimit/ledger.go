@@ -5,12 +5,12 @@ import (
 	"sync"
 	"time"
 
-	projectv1 "github.com/openshift/api/project/v1"
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/projectowner"
 )
 
 // key identifies a counted object. The name of an Endpoints object is the name of its service.
@@ -67,19 +67,14 @@ func newLedger(weigh func(any) int, perProject int) *ledger {
 	}
 }
 
-// byOwner indexes namespaces by their owner.
-const byOwner = "service-limit-owner"
-
 // use starts to count the objects in the API server's caches. Only the first call has an effect.
 func (l *ledger) use(factory informers.SharedInformerFactory) error {
 	if l.namespaces != nil {
 		return nil
 	}
 	namespaces := factory.Core().V1().Namespaces().Informer()
-	if namespaces.GetIndexer().GetIndexers()[byOwner] == nil { // another ledger might have added it
-		if err := namespaces.AddIndexers(cache.Indexers{byOwner: func(object any) ([]string, error) { return []string{ownerOf(object)}, nil }}); err != nil {
-			return fmt.Errorf("index projects by owner: %w", err)
-		}
+	if err := projectowner.Index(namespaces); err != nil {
+		return err
 	}
 	l.caches = []cache.InformerSynced{namespaces.HasSynced}
 	for _, informer := range []cache.SharedIndexInformer{factory.Core().V1().Services().Informer(), factory.Discovery().V1().EndpointSlices().Informer()} {
@@ -102,18 +97,6 @@ func (l *ledger) synced() bool {
 		}
 	}
 	return true
-}
-
-// ownerOf returns the user who requested a project. A project without a requester is its own owner.
-func ownerOf(object any) string {
-	namespace, ok := object.(*corev1.Namespace)
-	if !ok {
-		return ""
-	}
-	if requester := namespace.Annotations[projectv1.ProjectRequesterAnnotation]; requester != "" {
-		return "user " + requester
-	}
-	return "project " + namespace.Name
 }
 
 func (l *ledger) note(object any)   { l.set(object, l.weigh(object)) }
@@ -195,18 +178,6 @@ func (l *ledger) current(of key) int {
 
 // projects returns all projects of a project's owner and the limit on their total usage.
 func (l *ledger) projects(namespace string, limit int) (names []string, total int) {
-	object, exists, err := l.namespaces.GetIndexer().GetByKey(namespace)
-	if err != nil || !exists { // the namespace is newer than the cache
-		return []string{namespace}, limit + l.perProject
-	}
-	owned, err := l.namespaces.GetIndexer().ByIndex(byOwner, ownerOf(object))
-	if err != nil || len(owned) == 0 {
-		return []string{namespace}, limit + l.perProject
-	}
-	for _, project := range owned {
-		if meta, ok := project.(metav1.Object); ok {
-			names = append(names, meta.GetName())
-		}
-	}
+	names = projectowner.Projects(l.namespaces.GetIndexer(), namespace)
 	return names, limit + l.perProject*len(names)
 }

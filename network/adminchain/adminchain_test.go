@@ -12,15 +12,6 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-func run(t *testing.T, command string) string {
-	t.Helper()
-	output, err := exec.Command("sh", "-c", command).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", command, err, output)
-	}
-	return string(output)
-}
-
 func ensure(t *testing.T, bridge string) {
 	t.Helper()
 	if err := Ensure(t.Context(), bridge, netip.MustParsePrefix("10.128.0.0/14")); err != nil {
@@ -38,7 +29,7 @@ func remove(t *testing.T, withRules bool) {
 // rules returns the rules of FORWARD that jump to the chain, and the rules in the chain.
 func rules(t *testing.T) (forward, chain []string) {
 	t.Helper()
-	for line := range strings.Lines(run(t, "nft -s list table ip filter")) {
+	for line := range strings.Lines(hosttest.Run(t, "nft -s list table ip filter")) {
 		switch line = strings.TrimSpace(line); {
 		case strings.Contains(line, "jump "+Name):
 			forward = append(forward, line)
@@ -50,15 +41,15 @@ func rules(t *testing.T) (forward, chain []string) {
 }
 
 func TestRulesOfTheAdministratorStay(t *testing.T) {
-	t.Cleanup(func() { run(t, "nft delete table ip filter") })
+	t.Cleanup(func() { hosttest.Run(t, "nft delete table ip filter") })
 	ensure(t, "slipway0")
-	run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
+	hosttest.Run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
 	for name, damage := range map[string]string{
 		"nothing":       "true",
 		"flushed":       "nft flush chain ip filter FORWARD",
 		"flushed twice": "nft flush chain ip filter FORWARD; nft add rule ip filter FORWARD ip daddr 192.0.2.2 drop",
 	} {
-		run(t, damage)
+		hosttest.Run(t, damage)
 		for range 2 {
 			ensure(t, "slipway0")
 		}
@@ -77,7 +68,7 @@ func TestRulesOfTheAdministratorStay(t *testing.T) {
 }
 
 func TestRemoveKeepsRulesOfAdministrator(t *testing.T) {
-	tables := func() string { return run(t, "nft list tables") }
+	tables := func() string { return hosttest.Run(t, "nft list tables") }
 	ensure(t, "slipway0")
 	remove(t, false)
 	if got := tables(); got != "" {
@@ -86,18 +77,18 @@ func TestRemoveKeepsRulesOfAdministrator(t *testing.T) {
 	remove(t, false) // nothing exists
 
 	ensure(t, "slipway0")
-	run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
+	hosttest.Run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
 	remove(t, false)
 	if forward, chain := rules(t); len(forward) != 0 || len(chain) != 1 {
 		t.Errorf("rules of the administrator: %q %q", forward, chain)
 	}
 	ensure(t, "slipway0")
-	run(t, "nft add rule ip filter FORWARD ip daddr 192.0.2.2 drop")
+	hosttest.Run(t, "nft add rule ip filter FORWARD ip daddr 192.0.2.2 drop")
 	remove(t, true)
-	if content := run(t, "nft list table ip filter"); strings.Contains(content, Name) || !strings.Contains(content, "192.0.2.2") {
+	if content := hosttest.Run(t, "nft list table ip filter"); strings.Contains(content, Name) || !strings.Contains(content, "192.0.2.2") {
 		t.Errorf("table with rules of others:\n%s", content)
 	}
-	run(t, "nft flush chain ip filter FORWARD")
+	hosttest.Run(t, "nft flush chain ip filter FORWARD")
 	remove(t, true)
 	if got := tables(); got != "" {
 		t.Errorf("tables: %q", got)
@@ -113,9 +104,9 @@ func TestIptablesChangesTheChain(t *testing.T) {
 	}
 	t.Cleanup(func() { remove(t, true) })
 	ensure(t, "slipway0")
-	run(t, add)
+	hosttest.Run(t, add)
 	ensure(t, "slipway0")
-	if output := run(t, list); strings.Count(output, "192.0.2.1") != 1 || !strings.Contains(output, Name) {
+	if output := hosttest.Run(t, list); strings.Count(output, "192.0.2.1") != 1 || !strings.Contains(output, Name) {
 		t.Errorf("%s:\n%s", list, output)
 	}
 }

@@ -109,37 +109,30 @@ func write(ctx context.Context, family ipfamily.Family, rules map[string][]strin
 	return nil
 }
 
+// writeChain adds the changes of one chain to tx. Package knftables does not read policies, so
+// writeChain reads the chain as text first.
 func writeChain(ctx context.Context, nft knftables.Interface, tx *knftables.Transaction, family ipfamily.Family, chain string, rules []string) error {
+	content, err := exec.CommandContext(ctx, "nft", "list", "chain", family.Header(), table, chain).Output()
+	if err != nil {
+		return fmt.Errorf("list iptables chain %s: %w", chain, err)
+	}
+	if !strings.Contains(string(content), "policy drop;") {
+		rules = nil
+	}
+	if strings.Count(string(content), strconv.Quote(comment)) == len(rules) {
+		return nil
+	}
 	existing, err := nft.ListRules(ctx, chain)
 	if err != nil {
 		return fmt.Errorf("list rules of iptables chain %s: %w", chain, err)
 	}
-	existing = slices.DeleteFunc(existing, func(r *knftables.Rule) bool { return r.Comment == nil || *r.Comment != comment })
-	drops, err := dropsByDefault(ctx, family, chain)
-	if err != nil {
-		return err
-	}
-	if !drops {
-		rules = nil
-	}
-	if len(existing) == len(rules) {
-		return nil
-	}
 	for _, rule := range existing {
-		tx.Delete(rule)
+		if rule.Comment != nil && *rule.Comment == comment {
+			tx.Delete(rule)
+		}
 	}
 	for _, rule := range rules {
 		tx.Add(&knftables.Rule{Chain: chain, Rule: rule, Comment: knftables.PtrTo(comment)})
 	}
 	return nil
-}
-
-// dropsByDefault reports whether the policy of a chain is drop. Package knftables does not read
-// policies.
-func dropsByDefault(ctx context.Context, family ipfamily.Family, chain string) (bool, error) {
-	content, err := exec.CommandContext(ctx, "nft", "list", "chain", family.Header(), table, chain).Output()
-	if err != nil {
-		return false, fmt.Errorf("list iptables chain %s: %w", chain, err)
-	}
-	return strings.Contains(string(content), "policy drop;"), nil
 }

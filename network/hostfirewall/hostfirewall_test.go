@@ -2,7 +2,6 @@ package hostfirewall
 
 import (
 	"net/netip"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,15 +10,6 @@ import (
 )
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
-
-func run(t *testing.T, command string) string {
-	t.Helper()
-	output, err := exec.Command("sh", "-c", command).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v: %s", command, err, output)
-	}
-	return string(output)
-}
 
 func ensure(t *testing.T) {
 	t.Helper()
@@ -35,19 +25,19 @@ func ensure(t *testing.T) {
 func createFirewall(t *testing.T, policy string) {
 	t.Helper()
 	for _, family := range []string{"ip", "ip6"} {
-		run(t, "nft add table "+family+" filter")
-		run(t, "nft 'add chain "+family+" filter FORWARD { type filter hook forward priority 0; policy "+policy+"; }'")
-		run(t, "nft 'add chain "+family+" filter INPUT { type filter hook input priority 0; policy "+policy+"; }'")
-		run(t, "nft add rule "+family+" filter FORWARD tcp dport 25 drop")
+		hosttest.Run(t, "nft add table "+family+" filter")
+		hosttest.Run(t, "nft 'add chain "+family+" filter FORWARD { type filter hook forward priority 0; policy "+policy+"; }'")
+		hosttest.Run(t, "nft 'add chain "+family+" filter INPUT { type filter hook input priority 0; policy "+policy+"; }'")
+		hosttest.Run(t, "nft add rule "+family+" filter FORWARD tcp dport 25 drop")
 	}
-	t.Cleanup(func() { run(t, "nft delete table ip filter; nft delete table ip6 filter") })
+	t.Cleanup(func() { hosttest.Run(t, "nft delete table ip filter; nft delete table ip6 filter") })
 }
 
 // rules returns the rules of a chain, without counters.
 func rules(t *testing.T, family, chain string) []string {
 	t.Helper()
 	var lines []string
-	for line := range strings.Lines(run(t, "nft -s list chain "+family+" filter "+chain)) {
+	for line := range strings.Lines(hosttest.Run(t, "nft -s list chain "+family+" filter "+chain)) {
 		if strings.Contains(line, "accept comment") || strings.Contains(line, "dport 25") {
 			lines = append(lines, strings.TrimSuffix(strings.TrimSpace(line), ` comment "`+comment+`"`))
 		}
@@ -71,7 +61,7 @@ func TestPodTrafficPassesChainsThatDrop(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ensure(t)
-			run(t, damage)
+			hosttest.Run(t, damage)
 			ensure(t)
 			ensure(t)
 			for chain, lines := range want {
@@ -95,12 +85,12 @@ func TestPodTrafficPassesChainsThatDrop(t *testing.T) {
 
 func TestChainsThatAcceptGetNoRules(t *testing.T) {
 	ensure(t) // no table exists
-	if tables := run(t, "nft list tables"); tables != "" {
+	if tables := hosttest.Run(t, "nft list tables"); tables != "" {
 		t.Errorf("tables: %s", tables)
 	}
 	createFirewall(t, "drop")
 	ensure(t)
-	run(t, "nft 'chain ip filter FORWARD { policy accept; }'")
+	hosttest.Run(t, "nft 'chain ip filter FORWARD { policy accept; }'")
 	ensure(t)
 	if got := rules(t, "ip", forward); len(got) != 1 {
 		t.Errorf("rules of a chain that accepts: %q", got)

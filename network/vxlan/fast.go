@@ -388,24 +388,3 @@ func mapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
 	}
 	return nil, nil
 }
-
-// disconnect makes pods' programs pass all packets to the stack, before the device is removed.
-func disconnect(device string) error {
-	locals, err := formerMap(device, "locals")
-	if err != nil || locals == nil {
-		return err
-	}
-	defer locals.Close()
-	var keys [][]byte
-	var key, value []byte
-	for entries := locals.Iterate(); entries.Next(&key, &value); {
-		keys = append(keys, append([]byte(nil), key...))
-	}
-	var errs []error
-	for _, key := range keys {
-		if err := locals.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			errs = append(errs, fmt.Errorf("disconnect pod: %w", err))
-		}
-	}
-	return errors.Join(errs...)
-}

@@ -210,7 +210,8 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs.close()
 		t.programs = nil
 	}
-	return errors.Join(disconnect(name), removeDevice(name))
+	// Without rights, the programs at the pods' devices pass all packets to the stack.
+	return errors.Join(restrictFormer(name, nil), removeDevice(name))
 }
 
 // refresh writes the current networks to the programs' maps.

@@ -86,7 +86,7 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	if err != nil {
 		return err
 	}
-	progress.printf("supervisor started, log %s", supervisorLog(h, done == nil))
+	progress.printf("supervisor started, log %s", supervisorLog(h))
 	return watch(ctx, h, progress, done)
 }
 
@@ -105,8 +105,8 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 
 // supervisorLog returns where the supervisor writes its log: a file, or the journal if systemd
 // started it.
-func supervisorLog(h *platform.Host, service bool) string {
-	if service {
+func supervisorLog(h *platform.Host) string {
+	if logsToJournal(h) {
 		return journal
 	}
 	return h.LogFile(platform.Supervisor)

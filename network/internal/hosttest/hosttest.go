@@ -63,3 +63,14 @@ func prepare() error {
 	}
 	return nil
 }
+
+// Run runs a shell command on the host, and returns its output. It ends the test if the command
+// fails.
+func Run(t testing.TB, command string) string {
+	t.Helper()
+	output, err := exec.Command("sh", "-c", command).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v: %s", command, err, output)
+	}
+	return string(output)
+}
