@@ -48,7 +48,7 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 
 var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns", vxlanDevice}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
-// start runs the agent. The test stops it and cleans up.
+// start runs the agent until the test stops it. The test removes the agent's objects.
 func start(t *testing.T, a *Agent) *componenttest.Component {
 	t.Helper()
 	t.Cleanup(func() {

@@ -24,13 +24,13 @@ import (
 
 // CleanupConfig lists the objects that Cleanup removes. Cleanup skips empty fields.
 type CleanupConfig struct {
-	Bridge   string   // also removes the pod devices on it
+	Bridge   string   // Cleanup also removes the pods' devices on this bridge
 	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
-	NFTTable string   // in the families ip, ip6 and netdev
-	Tables   []string // of other components, in the same families
+	NFTTable string   // removed in the families ip, ip6 and netdev
+	Tables   []string // tables of other components, in the same families
 	// AdminRules means that Cleanup also removes the administrators' rules (package adminchain).
 	AdminRules bool
-	NetnsDir   string // where the container runtime creates network namespaces named cni-*
+	NetnsDir   string // directory of the container runtime's network namespaces, cni-*
 }
 
 // Cleanup removes the complete network from the host: the pods' network namespaces, the devices,

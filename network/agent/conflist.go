@@ -57,7 +57,7 @@ func (a *Agent) writeConfig(config cni.Config) error {
 		Name       string       `json:"name"`
 		Plugins    []cni.Config `json:"plugins"`
 	}{config.CNIVersion, config.Name, []cni.Config{config}}
-	list.Plugins[0].CNIVersion, list.Plugins[0].Name = "", "" // these two are fields of the list
+	list.Plugins[0].CNIVersion, list.Plugins[0].Name = "", "" // the list contains these fields
 	data, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode CNI configuration: %w", err)

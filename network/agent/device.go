@@ -202,7 +202,7 @@ func keepAnnouncedRoutes() error {
 		return err
 	}
 	if forwards, err := os.ReadFile(filepath.Join(ipv6Settings, "all", "forwarding")); err == nil && string(bytes.TrimSpace(forwards)) == "1" {
-		return nil // the device ignored announcements before, and continues to
+		return nil // a device that ignores announcements already continues to ignore them
 	}
 	for _, path := range paths {
 		value, err := os.ReadFile(path)

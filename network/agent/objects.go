@@ -15,7 +15,7 @@ import (
 // networkObjects contains caches of the pod network's objects. The caches are nil without VXLAN.
 type networkObjects struct {
 	subnets, networks cache.SharedIndexInformer
-	changes           chan struct{} // has a value after a change
+	changes           chan struct{} // receives a value after a change
 }
 
 // watchNetwork starts the caches, which run until ctx is done.

@@ -18,7 +18,7 @@ func TestMissingPartsOfPluginAreReported(t *testing.T) {
 	const list = `{"cniVersion": "1.0.0", "name": "n", "plugins": [{"type": "bridge"}, {"type": "flannel"}]}`
 	for name, tt := range map[string]struct {
 		files map[string]string
-		want  string // of the message; "" if nothing is missing
+		want  string // part of the message; "" if nothing is missing
 	}{
 		"no file":                {nil, "has no CNI configuration, so pods get no network: install a network plugin"},
 		"no program":             {map[string]string{"10.conflist": list}, `names the CNI plugin "flannel", which is not in `},

@@ -59,7 +59,7 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 // unreachable returns an unreachable route for the IPv6 addresses in the node's subnet that no pod
 // can have.
 func unreachable() netlink.Route {
-	const loopback = 1 // the kernel's device of such routes
+	const loopback = 1 // the kernel assigns unreachable routes to this device
 	return netlink.Route{Type: unix.RTN_UNREACHABLE, LinkIndex: loopback}
 }
 

@@ -160,7 +160,7 @@ func TestPacketsOfPodsAreAcceptedOnlyInVXLAN(t *testing.T) {
 				return
 			}
 			eventually.Equal(t, "response", func() string {
-				response, _ := machine.Ask("tcp4", "192.0.2.1:80") // empty without a response
+				response, _ := machine.Ask("tcp4", "192.0.2.1:80") // empty if there is no response
 				return response
 			}, "host 10.130.0.5")
 		})

@@ -173,5 +173,5 @@ func apply(pod *corev1.Pod, attachment shaping.Pod) error {
 	if err != nil || current == desired && desired.Egress == 0 {
 		return err
 	}
-	return shaping.Apply(attachment, desired) // also restores the filters if only some are missing
+	return shaping.Apply(attachment, desired) // also restores missing filters
 }

@@ -24,7 +24,7 @@ func limited(ingress, egress uint64) func(*Config) {
 // flow is a sender that never stops, and a receiver of its datagrams.
 type flow struct {
 	*bench
-	bytes atomic.Int64 // received, with the headers of the frames
+	bytes atomic.Int64 // number of bytes received, including frame headers
 }
 
 // flow sends datagrams to an address in another namespace, at about twice the given bits per

@@ -72,7 +72,7 @@ func deleteNeighbor(n *netlink.Neigh) error {
 	return nil
 }
 
-// source returns the addresses from which a pod is allowed to send.
+// source returns a pod's own addresses. The pod may only send from these addresses.
 func (c Config) source(l lease) spoofcheck.Pod {
 	gateway := Gateway(c.PodCIDR)
 	return spoofcheck.Pod{

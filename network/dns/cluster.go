@@ -74,7 +74,7 @@ func (c *cluster) hasNamespace(name string) bool {
 
 // fixedConfig passes an existing configuration to CoreDNS, which otherwise reads kubeconfig files.
 type fixedConfig struct {
-	kubeconfig // nil: only the method below is called
+	kubeconfig // nil, because CoreDNS calls only the method below
 	config     *rest.Config
 }
 

@@ -164,7 +164,7 @@ func TestNames(t *testing.T) {
 		for _, network := range []string{"udp", "tcp"} {
 			got := query(t, network, server.Address, test.kind, test.name)
 			if test.kind == "SOA" {
-				got = strings.Join(strings.Fields(got)[:3], " ") // without the numbers
+				got = strings.Join(strings.Fields(got)[:3], " ") // remove the serial number and the times
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s %s over %s (-want +got):\n%s", test.kind, test.name, network, diff)
@@ -216,7 +216,7 @@ func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Compress = true // unchanged
+	response.Compress = true // so that Len returns the size on the wire
 	if !response.Truncated || response.Len() > maxDatagram {
 		t.Errorf("the response has %d bytes", response.Len())
 	}

@@ -55,7 +55,7 @@ func TestServerRejectsFurtherQueriesOfBusyClient(t *testing.T) {
 	client := dns.Client{Net: "udp", Timeout: 20 * time.Second}
 	eventually.True(t, "the server to have a resolver", func() bool {
 		question := next()
-		_, _, _ = client.Exchange(question, server.Address) // fails
+		_, _, _ = client.Exchange(question, server.Address) // fails, because the resolver never responds
 		return isForwarded(question)
 	})
 	eventually.True(t, "a query that the server rejects without a resolver", func() bool {

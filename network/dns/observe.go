@@ -52,7 +52,7 @@ func (w *observedWriter) WriteMsg(m *dns.Msg) error {
 // not authoritative.
 func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Duration) {
 	targets := map[string]bool{strings.ToLower(name): true}
-	for range m.Answer { // at most as many steps as records, in any order
+	for range m.Answer { // the records of a chain can be in any order
 		before := len(targets)
 		for _, record := range m.Answer {
 			if alias, ok := record.(*dns.CNAME); ok && targets[strings.ToLower(alias.Hdr.Name)] {

@@ -121,6 +121,6 @@ func (u *upstreams) setServers(servers []string) {
 		}
 	}
 	if old := u.current.Swap(fwd); old != nil {
-		_ = old.OnShutdown() // never fails
+		_ = old.OnShutdown() // always returns nil
 	}
 }

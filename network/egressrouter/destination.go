@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Destination defines where the pod redirects connections to its cluster address. The pod itself
-// handles the connections that are not redirected.
+// Destination defines the servers to which the pod redirects connections to its cluster address.
+// The pod itself handles all other connections.
 type Destination struct {
 	Redirects []Redirect
 	// Fallback receives the connections to all other ports, on the same port. It is invalid if

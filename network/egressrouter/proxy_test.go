@@ -167,7 +167,7 @@ func TestDNSProxyConnectsToTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	component.Stop() // even with an open connection
+	component.Stop() // stops although a connection is open
 	for _, want := range []string{"connected client", "connection ended", "cannot connect client"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, log.String())

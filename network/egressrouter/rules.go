@@ -45,7 +45,7 @@ func (s Settings) rules() error {
 		return fmt.Errorf("open nftables: %w", err)
 	}
 	identity := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: tableName}
-	conn.AddTable(identity) // so that the next call finds one
+	conn.AddTable(identity) // because deleting a missing table is an error
 	conn.DelTable(identity)
 	t := &table{conn, conn.AddTable(identity)}
 	filter, nat := nftables.ChainTypeFilter, nftables.ChainTypeNAT

@@ -16,7 +16,7 @@ func redirect(protocol string, port uint16, to string) Redirect {
 	return Redirect{protocol, port, netip.MustParseAddrPort(to)}
 }
 
-// The values from the guide.
+// These values are from the guide.
 const guideDestination = `
 # Egress routes for Project "Test", version 3
 

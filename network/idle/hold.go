@@ -103,7 +103,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer stop()
 	source, err := netip.ParseAddrPort(client.RemoteAddr().String())
 	if err != nil {
-		return // TCP connections always have such addresses
+		return // not possible: TCP connections have IP addresses
 	}
 	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {

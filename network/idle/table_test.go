@@ -182,7 +182,7 @@ func testDatagramsWaitForService(t *testing.T, s stack) {
 	pod, client := s.idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.node, 30053)),
 		dial(t, hosttest.Host(), s.udp, join(s.service, 53)), dial(t, hosttest.Host(), s.udp, join(s.node, 30053))}
-	long := strings.Repeat("long ", 5000) // needs fragments
+	long := strings.Repeat("long ", 5000) // too long for a single packet
 	send := func() {
 		for i, conn := range conns {
 			for _, text := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
@@ -206,7 +206,7 @@ func testDatagramsWaitForService(t *testing.T, s stack) {
 	waitForEvent(t, client)
 	s.serve(t, client)
 	receive()
-	send() // sent during unidling
+	send() // these datagrams are sent during unidling
 	receive()
 }
 

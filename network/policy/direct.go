@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// direct returns those of this node's pods that can have direct connections to pods on other nodes,
-// which bypass the rules (see vxlan.Local).
+// direct returns this node's pods that can have direct connections to pods on other nodes. Direct
+// connections bypass the rules (see vxlan.Local).
 //
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
 // machines. In multitenant mode, the programs check the networks of both pods, as the rules do.

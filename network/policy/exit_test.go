@@ -73,7 +73,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	if _, err := f.pods["web"].Ask("tcp4", f.address["till"]+":80"); err != nil {
 		t.Errorf("a pod of the cluster: %v", err)
 	}
-	f.stop() // the kernel keeps the rules
+	f.stop() // the kernel keeps enforcing the rules
 	f.waitForSource("web", first)
 	f.start()
 

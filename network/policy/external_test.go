@@ -95,7 +95,7 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	f.external("web", everything)
 	f.firewall("default", "Allow 203.0.113.1/32", "Deny 0.0.0.0/0")
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
-	f.external("till", everything) // of another project
+	f.external("till", everything) // this pod is in another project
 	outside := netip.MustParseAddr("203.0.113.2")
 	for pod, want := range map[string]bool{"web": true, "till": false} {
 		isolated, err := Isolation(f.enforcer.Table, f.enforcer.Networks)(t.Context(), netip.MustParseAddr(f.address[pod]), outside)
@@ -111,10 +111,10 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	f.firewall("default", "Deny 203.0.113.2/32", "Deny 198.51.100.0/24")
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 
-	f.firewall("second", "Allow 0.0.0.0/0") // a project may have one policy
+	f.firewall("second", "Allow 0.0.0.0/0") // a project with two policies is closed
 	f.external("web", "198.51.100.1:53")
 	f.external("db", "198.51.100.1:53")
-	f.stop() // the kernel keeps the rules
+	f.stop() // the kernel keeps enforcing the rules
 	f.external("web", "198.51.100.1:53")
 	f.start()
 	f.must(f.network.NetworkV1().EgressNetworkPolicies("shop").Delete(t.Context(), "default", metav1.DeleteOptions{}))
@@ -186,7 +186,7 @@ func TestAddressesOfNamesAreAllowedBeforeTheResponse(t *testing.T) {
 		t.Helper()
 		f.must(f.enforcer.Names.Observe(t.Context(), name, []netip.Addr{netip.MustParseAddr(address)}, time.Minute))
 	}
-	for i := range 5 { // the response came after the rules, so there is no need to wait
+	for i := range 5 { // the rules precede the response, so the test does not wait
 		address := fmt.Sprintf("203.0.113.%d", 3+i)
 		observe("www.foo.com.", address)
 		if _, err := f.pods["web"].Ask("tcp4", address+":80"); err != nil {

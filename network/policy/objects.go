@@ -33,10 +33,10 @@ type objects struct {
 	firewalls, netNamespaces   cache.SharedIndexInformer
 	clusterNetworks            cache.SharedIndexInformer
 	hostSubnets                cache.SharedIndexInformer
-	services                   cache.SharedIndexInformer // of the platform
+	services                   cache.SharedIndexInformer // in platform namespaces
 
-	factory  informers.SharedInformerFactory // of pods, namespaces and policies
-	platform informers.SharedInformerFactory // of services
+	factory  informers.SharedInformerFactory // for pods, namespaces and policies
+	platform informers.SharedInformerFactory // for services
 	network  networkinformers.SharedInformerFactory
 
 	dualStack dualstack.Networks

@@ -190,10 +190,10 @@ type enforcement struct {
 	*Enforcer
 	objects  *objects
 	tables   []*table            // one for each IP family
-	delivery *multicast.Table    // of multicast
-	requests <-chan chan<- error // of the CNI plugin
+	delivery *multicast.Table    // table for multicast packets
+	requests <-chan chan<- error // requests from the CNI plugin
 	reporter *reporter
-	plugin   string // the network plugin of the cluster
+	plugin   string // the cluster's network plugin
 }
 
 // loop writes the rules after each change and each request, until ctx is done. A single write

@@ -45,7 +45,7 @@ type fixture struct {
 	network  *networkfake.Clientset
 	pods     map[string]hosttest.Namespace
 	address  map[string]string
-	outside  hosttest.Namespace // of newOutside
+	outside  hosttest.Namespace // the machine that newOutside connects
 	stop     func()
 }
 

@@ -92,7 +92,7 @@ func merge(ranges []portRange) (result []portRange) {
 func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 	key := []string{""}
 	if len(destinations) < len(c.pods) {
-		key[0] = destinations[0].namespace // those of one project
+		key[0] = destinations[0].namespace // all destinations are in one project
 	}
 	for name := range names {
 		key = append(key, name.protocol+" "+name.name)

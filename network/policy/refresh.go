@@ -60,7 +60,7 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 		group.Go(func() error {
 			ttl, err := resolve(ctx, name)
 			if err != nil {
-				ttl = resolveBackoff // the DNS server of the name, or of the node, is not ready
+				ttl = resolveBackoff // the name's or the node's DNS server is not ready
 			}
 			mutex.Lock()
 			defer mutex.Unlock()
@@ -68,7 +68,7 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 			return nil
 		})
 	}
-	_ = group.Wait() // always nil
+	_ = group.Wait() // the functions return no errors
 	return next
 }
 

@@ -21,8 +21,8 @@ type reporter struct {
 	node    string
 	note    func(text string)
 	current string               // the current note
-	events  chan []*corev1.Event // the latest ones, for run
-	written map[string]bool      // by the name of the event
+	events  chan []*corev1.Event // the latest events, which run creates
+	written map[string]bool      // by event name
 }
 
 // reason is the events' reason.

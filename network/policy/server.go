@@ -58,7 +58,7 @@ func (s *server) serve(ctx context.Context) {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
-			return // closed
+			return // the listener is closed
 		}
 		s.tasks.Go(func() {
 			defer conn.Close()

@@ -15,7 +15,7 @@ import (
 // snapshot is the cluster state that determines which packets a node forwards. A pod with two
 // addresses occurs twice.
 type snapshot struct {
-	family     ipfamily.Family       // of the addresses, in the result of of
+	family     ipfamily.Family       // IP family of all addresses; set only by the method of
 	namespaces map[string]labels.Set // labels by name
 	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // pods with an address of the pod network
@@ -29,7 +29,7 @@ type snapshot struct {
 	platform  []netip.Addr            // addresses of services that firewalls never restrict
 
 	node  string                   // name of this node
-	exits map[string]egressip.Exit // ways to the outside, by project
+	exits map[string]egressip.Exit // paths out of the cluster, by project
 }
 
 // pod is a pod with an address in the pod network.

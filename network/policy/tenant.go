@@ -142,7 +142,7 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 	}
 	pods, err := t.nft.ListElements(ctx, "map", source.podMap())
 	if knftables.IsNotFound(err) {
-		return false, nil // another mode
+		return false, nil // the node is not in multitenant mode
 	}
 	if err != nil {
 		return false, fmt.Errorf("list networks of pods: %w", err)

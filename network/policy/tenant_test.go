@@ -93,7 +93,7 @@ func TestHostsAreInAllNetworks(t *testing.T) {
 		"one":       {Subnet: "10.128.0.0/23", ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{networkv1.NodeUIDAnnotation: "x"}}},
 		"two":       {Subnet: "10.129.0.0/23", ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{networkv1.NodeUIDAnnotation: "y"}}},
 		"appliance": {Subnet: "10.130.0.0/23"},
-		"greedy":    {Subnet: "10.128.0.0/14"}, // has the pods of nodes
+		"greedy":    {Subnet: "10.128.0.0/14"}, // contains the pods of nodes
 		"thief":     {Subnet: "10.129.1.0/24"},
 		"pending":   {},
 	} {
@@ -200,7 +200,7 @@ func TestModeChangesWhileTheNodeRuns(t *testing.T) {
 	f.plugin(networkplugin.Multitenant)
 	f.reaches("web>db")
 	f.must(f.network.NetworkV1().ClusterNetworks().Delete(t.Context(), networkv1.ClusterNetworkDefault, metav1.DeleteOptions{}))
-	f.netID("bank", 12) // a change after which the rules are written
+	f.netID("bank", 12) // this change causes a write of the rules
 	f.reaches("db>till till>db web>db web>till")
 }
 
@@ -251,7 +251,7 @@ func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 			return err != nil == restricted
 		})
 		f.sendAs(f.address["db"], f.address["web"])
-		f.sendAs("203.0.113.1", f.address["web"]) // the last one
+		f.sendAs("203.0.113.1", f.address["web"]) // the last datagram
 		var got []string
 		for len(got) == 0 || got[len(got)-1] != "203.0.113.1" {
 			got = append(got, <-sources)
@@ -314,7 +314,7 @@ func TestPodOfAnotherNodeIsIsolated(t *testing.T) {
 	f := newTenants(t)
 	f.lease("bank", "far") // on another node, according to the API
 	f.must(os.Remove(filepath.Join(f.enforcer.LeaseDir, f.address["far"]+".json")))
-	f.reaches("db>web web>db") // unknown
+	f.reaches("db>web web>db") // the network of the pod "far" is unknown
 	far := object("bank", "far")
 	far.Spec.NodeName, far.Status = "two", corev1.PodStatus{Phase: corev1.PodRunning, PodIP: f.address["far"]}
 	_, err := f.client.CoreV1().Pods("bank").Create(t.Context(), far, metav1.CreateOptions{})

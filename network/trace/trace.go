@@ -142,7 +142,7 @@ func readLines(ctx context.Context, reader io.Reader, lines chan<- string) {
 
 // collect returns the steps of the first packet.
 func collect(ctx context.Context, lines <-chan string, comments map[string]string) (steps []Step) {
-	entered := map[string]bool{} // chains at hooks
+	entered := map[string]bool{} // base chains that the packet has entered
 	var quiet <-chan time.Time
 	for {
 		var line string
@@ -156,7 +156,7 @@ func collect(ctx context.Context, lines <-chan string, comments map[string]strin
 		}
 		event, ok := parse(line)
 		if !open || ok && event.enters && entered[event.chainID()] {
-			return steps // the next attempt
+			return steps // a packet of the next attempt
 		}
 		if !ok {
 			continue

@@ -56,7 +56,7 @@ func TestFollowReturnsDecidingRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range steps { // attempts before nft was ready
+		for i := range steps { // the counter includes attempts before nft was ready
 			if strings.HasPrefix(steps[i].Rule, "counter packets") {
 				steps[i].Rule = "counter packets 0 bytes 0 drop"
 			}

@@ -134,7 +134,7 @@ func (h *host) sharedAddresses() string {
 
 func TestFailover(t *testing.T) {
 	hosts := machines(t, 2)
-	hosts[0].Do(t, func() error { // a filter that must be changed to accept VRRP
+	hosts[0].Do(t, func() error { // this filter drops VRRP until keepalived changes it
 		return exec.CommandContext(t.Context(), "nft",
 			"add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; policy drop; }; add rule ip filter INPUT iif lo accept").Run()
 	})
@@ -159,11 +159,11 @@ func TestFailover(t *testing.T) {
 	hosts[1].run(t) // keepalived finds its address still set, and claims it again
 	eventually.Equal(t, "addresses of the first host after the second is back", hosts[0].sharedAddresses, "198.51.100.101")
 
-	check(t, up[1].Close()) // the service of the second host fails
+	check(t, up[1].Close()) // the second host's service fails
 	eventually.Equal(t, "addresses of the host with a service", hosts[0].sharedAddresses, "198.51.100.101 198.51.100.100")
 	eventually.Equal(t, "addresses of the host without a service", hosts[1].sharedAddresses, "")
 
-	check(t, hosts[0].process.Process.Signal(syscall.SIGTERM)) // as on deletion of the pod
+	check(t, hosts[0].process.Process.Signal(syscall.SIGTERM)) // as the kubelet does
 	eventually.Equal(t, "addresses of the terminated host", hosts[0].sharedAddresses, "")
 }
 
