@@ -70,7 +70,7 @@ func TestLoopReconcilesObjectsAndChanges(t *testing.T) {
 	}}
 	componenttest.Run(t, Manager{controller}.Run)
 	eventually.True(t, "first object is reconciled", func() bool { return calls.times("ns/a") == 1 })
-	store.Modify(object("a", "")) // no relevant change
+	store.Modify(object("a", "")) // this change is not relevant
 	store.Add(object("b", ""))
 	eventually.True(t, "second object is reconciled", func() bool { return calls.times("ns/b") == 1 })
 	if n := calls.times("ns/a"); n != 1 {

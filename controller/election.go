@@ -76,13 +76,13 @@ func (e *Election) term(ctx context.Context) error {
 		}
 	})()
 	elector.Run(elect)
-	if elect.Err() == nil { // the Lease is lost and ends Lead
+	if elect.Err() == nil { // the lost Lease ends Lead
 		return <-done
 	}
 	select {
 	case err := <-done:
 		return err
-	default: // ctx ended before leadership
+	default: // ctx was done before this instance became the leader
 		return nil
 	}
 }

@@ -21,7 +21,7 @@ type leader struct {
 	Election
 	terms  atomic.Int32
 	leads  atomic.Bool
-	broken atomic.Bool // its requests fail
+	broken atomic.Bool // true if its requests fail
 }
 
 func newLeader(client *fake.Clientset, identity string) *leader {

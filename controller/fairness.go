@@ -55,7 +55,7 @@ type share struct {
 	mu      sync.Mutex
 	busy    map[string]int
 	waiting map[string][]Key
-	parked  map[Key]bool // keys in waiting
+	parked  map[Key]bool // the keys that waiting contains
 }
 
 // acquire reports whether a key can be reconciled now. Keys without a namespace are not limited.

@@ -78,7 +78,7 @@ func TestMasterLeadsImmediatelyAfterRestart(t *testing.T) {
 	componenttest.Run(t, killed.Run)
 	killed.wait(t.Context())
 	eventually.True(t, "the master leads", killed.admitted.Load)
-	killed.broken.Store(true) // as if it was killed: it does not release the lease
+	killed.broken.Store(true) // the master stops like a killed process: it does not release the lease
 
 	next := newCandidate(t, client, "first")
 	componenttest.Run(t, next.Run)

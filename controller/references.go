@@ -34,7 +34,8 @@ func WatchReferences(
 		if err != nil {
 			return nil
 		}
-		matches, _ := referrers.GetIndexer().ByIndex(index, changed.String()) // the index exists
+		// This cannot fail, because the index exists.
+		matches, _ := referrers.GetIndexer().ByIndex(index, changed.String())
 		for _, match := range matches {
 			if key, err := cache.ObjectToName(match); err == nil {
 				keys = append(keys, key)

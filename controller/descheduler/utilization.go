@@ -159,7 +159,7 @@ func (b *balancer) relieve(ctx context.Context, l *load, targets []*corev1.Node,
 			break
 		}
 		if err != nil {
-			continue // the evictor reported it
+			continue // the evictor has reported the error
 		}
 		for name, amount := range requests(pod) {
 			l.usage[name] -= amount

@@ -33,7 +33,7 @@ func (a *Addresses) List() (addresses []netip.Addr) {
 	}
 	nodes, err := a.nodes.List(labels.Everything())
 	if err != nil {
-		return nil // never, because the lister reads a cache
+		return nil // does not happen, because the lister reads a cache
 	}
 	for _, node := range nodes {
 		for _, status := range node.Status.Addresses {

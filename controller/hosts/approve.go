@@ -136,7 +136,7 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	if err != nil || !approved {
 		return "", err
 	}
-	isLast := false // another host can have claimed the name with another token
+	isLast := false // false if another host has claimed the name with another token
 	err = a.register.change(ctx, node, func(h *Host) {
 		if isLast = h.Token == id; isLast {
 			h.Joined, h.Pending = now(), false

@@ -45,7 +45,7 @@ func TestApprovalOfSigningRequests(t *testing.T) {
 	}
 	tests := []struct {
 		name     string
-		user     string // "token", or the name of a node
+		user     string // "token" or a node's name
 		signer   string
 		template x509.CertificateRequest
 		want     bool
@@ -181,7 +181,8 @@ func (f fixture) certificate(t *testing.T, token join.Token, name string) bool {
 func TestTwoTokensCannotGiveTwoHostsSameName(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.createToken(t, time.Hour), f.createToken(t, time.Hour)
-	for _, token := range []join.Token{first, second} { // neither has a certificate yet
+	// No certificate is issued for either token yet.
+	for _, token := range []join.Token{first, second} {
 		if code, body := f.send(t, requestFor(token)); code != 200 {
 			t.Fatal(body)
 		}

@@ -202,7 +202,7 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 func (p *claims) checkPod(ctx context.Context, node string, a admission.Attributes) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
-		return nil // a subresource, such as an eviction
+		return nil // the request is for a subresource, such as an eviction
 	}
 	old, exists := a.GetOldObject().(*corev1.Pod)
 	if !exists {

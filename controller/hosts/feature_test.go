@@ -47,7 +47,7 @@ func requestFor(token join.Token) join.Request {
 func TestTokenAdmitsOneHost(t *testing.T) {
 	f := newFixture(t)
 	token := f.createToken(t, time.Hour)
-	for attempt := range 2 { // the second one repeats an interrupted join
+	for attempt := range 2 { // the second attempt repeats an interrupted join
 		code, body := f.send(t, requestFor(token))
 		if code != http.StatusOK || !strings.Contains(body, "192.0.2.1:8443") {
 			t.Fatalf("attempt %d: %d %s", attempt, code, body)

@@ -100,7 +100,7 @@ func (g *guard) open(w *watch) (closed func()) {
 // that a watch ends even if no joined host sends a request.
 func (g *guard) refreshWatches(ctx context.Context) {
 	if !g.mu.TryLock() {
-		return // another request refreshes the register
+		return // another request is refreshing the register
 	}
 	defer g.mu.Unlock()
 	if len(g.watches) == 0 {

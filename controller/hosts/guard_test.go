@@ -77,8 +77,9 @@ func TestForgedCertificateDoesNotCauseReads(t *testing.T) {
 	}
 	g := f.guard()
 	subject := pkix.Name{CommonName: "system:node:second"}
-	g.request(t, newCertificate(t, subject, time.Now())) // reads the register for the first time
-	g.checked = time.Now()                               // the copy is current
+	// This request reads the register for the first time.
+	g.request(t, newCertificate(t, subject, time.Now()))
+	g.checked = time.Now() // the guard's copy is now up to date
 	client := f.client.(*fake.Clientset)
 	client.ClearActions()
 	for range 3 {
@@ -176,7 +177,7 @@ func TestWatchesOfRemovedHostEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			g.mu.Lock()
-			g.checked = time.Time{} // the copy is old
+			g.checked = time.Time{} // the guard's copy is now outdated
 			g.mu.Unlock()
 			g.request(t, f.issue(t, pkix.Name{CommonName: "system:node:" + other}, time.Now()))
 			<-ended

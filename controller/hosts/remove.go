@@ -88,7 +88,8 @@ func (r *remover) reconcile(ctx context.Context, key controller.Key) error {
 
 // adopt adds the finalizer and the node group to a new Node.
 func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error {
-	metadata := map[string]any{"finalizers": []string{finalizer}} // added to the others
+	// The patch adds the finalizer to existing finalizers.
+	metadata := map[string]any{"finalizers": []string{finalizer}}
 	if host.Group != "" {
 		metadata["annotations"] = map[string]string{nodegroup.GroupAnnotation: nodegroup.ConfigMapOf(host.Group)}
 	}
@@ -155,7 +156,7 @@ func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) er
 func (r *remover) void(ctx context.Context, name string) error {
 	return r.register.change(ctx, name, func(h *Host) {
 		removed := now()
-		if !h.Joined.Before(&removed) { // in the same second
+		if !h.Joined.Before(&removed) { // the host joined in the same second
 			removed = metav1.Time{Time: h.Joined.Add(time.Second)}
 		}
 		h.Removed = &removed

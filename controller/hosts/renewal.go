@@ -78,7 +78,7 @@ func CheckNode(ctx context.Context, client kubernetes.Interface, node string) er
 func (t Tokens) isForNode(ctx context.Context, id, node string) (bool, error) {
 	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(id), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, nil // revoked
+		return false, nil // the token was revoked
 	}
 	if err != nil {
 		return false, fmt.Errorf("read token %q: %w", id, err)

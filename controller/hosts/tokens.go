@@ -178,7 +178,7 @@ func (t Tokens) approve(ctx context.Context, id, node, request string, removed b
 		return setNodes(secret, nodes)
 	})
 	if apierrors.IsNotFound(err) {
-		return false, nil // revoked
+		return false, nil // the token was revoked
 	}
 	return approved, err
 }
@@ -209,7 +209,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 	// An invalid time is parsed as the zero time, so the token has expired.
 	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))
 	info.Uses, _ = strconv.Atoi(string(secret.Data[usesKey]))
-	info.NoRouter, _ = strconv.ParseBool(string(secret.Data[noRouterKey])) // absent in older tokens
+	info.NoRouter, _ = strconv.ParseBool(string(secret.Data[noRouterKey])) // older tokens lack the key
 	for node := range nodesOf(secret) {
 		info.Nodes = append(info.Nodes, node)
 	}
@@ -219,7 +219,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 
 func nodesOf(secret *corev1.Secret) map[string]string {
 	nodes := map[string]string{}
-	_ = json.Unmarshal(secret.Data[nodesKey], &nodes) // absent, or written by setNodes
+	_ = json.Unmarshal(secret.Data[nodesKey], &nodes) // the key is missing, or setNodes wrote it
 	return nodes
 }
 

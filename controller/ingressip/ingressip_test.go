@@ -129,7 +129,7 @@ func TestExistingAddressesAreKept(t *testing.T) {
 		}
 		return count == 1
 	})
-	c.waitForAddresses("other", "172.29.0.1 [172.29.0.1]") // from another controller
+	c.waitForAddresses("other", "172.29.0.1 [172.29.0.1]") // the previous controller's address is kept
 }
 
 func TestReleasedAddressIsReusedLast(t *testing.T) {

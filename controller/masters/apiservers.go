@@ -25,7 +25,7 @@ func APIServers(ctx context.Context, client kubernetes.Interface, options metav1
 	}
 	for _, port := range slice.Ports {
 		if port.Name == nil || *port.Name != "https" {
-			continue // that of the DNS server
+			continue // skip the DNS server's port
 		}
 		for _, endpoint := range slice.Endpoints {
 			addresses = append(addresses, net.JoinHostPort(endpoint.Addresses[0], strconv.Itoa(int(*port.Port))))

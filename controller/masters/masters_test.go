@@ -68,7 +68,7 @@ func reconcileOnce(t *testing.T, m *Membership) {
 }
 
 func TestNumberOfVotersStaysOdd(t *testing.T) {
-	off := etcdmember.Member{ID: 9, Learner: true, PeerURL: "9"} // has never started
+	off := etcdmember.Member{ID: 9, Learner: true, PeerURL: "9"} // this member has never started
 	for name, tt := range map[string]struct {
 		list  []etcdmember.Member
 		index map[string]uint64

@@ -144,7 +144,7 @@ func (f *SharedFiles) Change(ctx context.Context, key string, edit func() error)
 }
 
 func (f *SharedFiles) tryChange(ctx context.Context, key string, edit func() error) error {
-	unlock, err := f.lock() // a change of another master must not come between the edit and its record
+	unlock, err := f.lock() // exclude other changes until the edit is recorded
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ type netIDs struct {
 	kube        coreclient.NamespaceInterface
 	cached      networklisters.NetNamespaceLister
 	namespaces  corelisters.NamespaceLister
-	multitenant bool // requests for changes apply
+	multitenant bool // true if requested changes apply
 
 	// ofProject contains the ID in each NetNamespace as this instance last read or wrote it.
 	// projects contains the number of NetNamespaces that have each ID. Both maps are nil until load
@@ -185,7 +185,7 @@ func (n *netIDs) changedID(namespace *networkv1.NetNamespace, change networkplug
 		return id, nil
 	}
 	if namespace.NetID != networkplugin.GlobalID && n.projects[namespace.NetID] == 1 {
-		return namespace.NetID, nil // is already isolated
+		return namespace.NetID, nil // the project is already isolated
 	}
 	return n.free()
 }

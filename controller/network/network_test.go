@@ -262,7 +262,7 @@ func (c *cluster) subnets(want ...string) {
 
 func TestNodesGetSubnets(t *testing.T) {
 	c := newCluster(t, networkplugin.NetworkPolicy)
-	c.node("old", "192.0.2.1", "10.128.2.0/23") // of an earlier version
+	c.node("old", "192.0.2.1", "10.128.2.0/23") // an earlier version has assigned this subnet
 	c.run("nodes", func(c *cluster) {
 		c.node("two", "192.0.2.2", "")
 		c.subnets("old 192.0.2.1 10.128.2.0/23", "two 192.0.2.2 10.128.0.0/23")
@@ -292,7 +292,7 @@ func TestOrderOfSubnets(t *testing.T) {
 	for _, tt := range []struct {
 		cidr     string
 		hostBits uint32
-		want     map[int]string // by number
+		want     map[int]string // subnets by number
 	}{
 		// This is the example in the guide.
 		{"10.1.0.0/16", 6, map[int]string{0: "10.1.0.0/26", 1: "10.1.1.0/26", 255: "10.1.255.0/26", 256: "10.1.0.64/26", 257: "10.1.1.64/26", 1023: "10.1.255.192/26"}},

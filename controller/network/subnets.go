@@ -211,14 +211,14 @@ func newSubnetOrder(entry networkv1.ClusterNetworkEntry) (subnetOrder, error) {
 // subnets.
 func (o subnetOrder) free(used []string) (netip.Prefix, error) {
 	taken := map[netip.Prefix]bool{}
-	var irregular []netip.Prefix // of another size
+	var irregular []netip.Prefix // subnets of another size
 	for _, text := range used {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
 			continue
 		}
 		if !prefix.Addr().Is4() {
-			continue // derived from another subnet
+			continue // IPv6 subnets are derived from IPv4 subnets
 		}
 		if taken[prefix.Masked()] = true; prefix.Bits() != 32-o.hostBits {
 			irregular = append(irregular, prefix)

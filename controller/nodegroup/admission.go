@@ -79,7 +79,7 @@ func (g *groups) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	object, ok := a.GetObject().(*corev1.ConfigMap)
 	if !ok {
-		return nil // a deletion
+		return nil // the request is a deletion
 	}
 	content, exists := object.Data[nodegroup.Key]
 	if !exists {

@@ -142,7 +142,7 @@ func TestRejectedConfigurationIsAppliedToOneNodeOnly(t *testing.T) {
 	f.wantNamed(second, "a")
 	f.setNode("a", report(nodegroup.RefusedAnnotation, nodegroup.Hash(second)))
 	f.wantNamed(second, "a")
-	f.wantNamed(first, "a b") // so that the node withdraws the rejection
+	f.wantNamed(first, "a b") // a new configuration makes the node withdraw the rejection
 }
 
 func TestNodesHaveLabelsOfGroup(t *testing.T) {

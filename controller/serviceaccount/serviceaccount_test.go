@@ -46,7 +46,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	server.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		secret := action.(clienttesting.CreateAction).GetObject().(*corev1.Secret)
 		secret.Name, secret.UID = names.SimpleNameGenerator.GenerateName(secret.GenerateName), uuid.NewUUID()
-		return false, nil, nil // the server continues with the changed object
+		return false, nil, nil // the fake server then stores the changed object
 	})
 	informer := func() informers.SharedInformerFactory { return informers.NewSharedInformerFactory(server, 0) }
 	s := &Secrets{
@@ -145,10 +145,10 @@ func TestTokenAndCredentials(t *testing.T) {
 	c := newCluster(t, robot())
 	c.refresh()
 	c.step()
-	c.step() // before a cache contains the token
+	c.step() // the cache does not contain the token yet
 	c.refresh()
 	c.step()
-	c.step() // before a cache contains the credentials
+	c.step() // the cache does not contain the credentials yet
 	c.refresh()
 	c.step()
 	token, credentials, account := c.onlySecret(corev1.SecretTypeServiceAccountToken), c.onlySecret(corev1.SecretTypeDockercfg), c.account()

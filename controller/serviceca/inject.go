@@ -69,7 +69,7 @@ func (c *Certificates) inject(tgt target) func(context.Context, controller.Key) 
 		}
 		_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // its change enqueues it again
+			return nil // the object's change enqueues its key again
 		}
 		// Treat an invalid update like a success: the object cannot be updated, for example because
 		// it is immutable or because it disables TLS verification.
@@ -151,7 +151,7 @@ func (c *Certificates) ensureBundleMap(ctx context.Context, key controller.Key) 
 	switch {
 	case apierrors.IsNotFound(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil // the project is being deleted
-	case apierrors.IsConflict(err): // about the ConfigMap or a quota
+	case apierrors.IsConflict(err): // the ConfigMap or a quota has changed
 		return controller.RequeueAfter(time.Second)
 	}
 	return err

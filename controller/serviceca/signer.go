@@ -62,7 +62,8 @@ func (s *signer) issue(hosts []string) (*certificate, error) {
 		return nil, fmt.Errorf("choose serial number: %w", err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: serial.Add(serial, big.NewInt(2)), // 1 is the signer's
+		// The signer's own certificate has the serial number 1.
+		SerialNumber: serial.Add(serial, big.NewInt(2)),
 		DNSNames:     hosts, NotBefore: s.now.Add(-time.Hour), NotAfter: s.now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,

@@ -193,7 +193,8 @@ func (l *loop) scaleUp(ctx context.Context, namespace string, target idling.Targ
 	}
 	patch := annotationPatch(object)
 	replicas, err := strconv.ParseInt(annotations[idling.PreviousScale], 10, 32)
-	current, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas") // 0 if not set
+	// The number is 0 if the field is not set.
+	current, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
 	if err == nil && replicas > 0 && current == 0 {
 		patch["spec"] = map[string]any{"replicas": replicas}
 	}
