@@ -32,7 +32,7 @@ type Server struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 	version int64
-	objects map[string]map[string]object // by collection, then by namespace and name
+	objects map[string]map[string]object // by collection, and then by namespace and name
 	history []change
 	counts  map[string]int
 	stopped bool
@@ -61,7 +61,7 @@ func Serve() (s *Server, stop func()) {
 	s = &Server{objects: map[string]map[string]object{}, counts: map[string]int{}}
 	s.changed = sync.NewCond(&s.mu)
 	s.http = httptest.NewUnstartedServer(s)
-	s.http.EnableHTTP2 = true // like real API servers: one connection for all requests
+	s.http.EnableHTTP2 = true // like a real API server, use one connection for all requests
 	s.http.StartTLS()
 	return s, func() {
 		s.stop()

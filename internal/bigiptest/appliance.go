@@ -51,10 +51,10 @@ type Appliance struct {
 	options Options
 
 	mu       sync.Mutex
-	objects  map[string]*object // by path
+	objects  map[string]*object // objects by path
 	files    map[string][]byte  // uploaded files by path
-	requests []string           // that made changes: method and path
-	next     map[string]int     // of a pool's members
+	requests []string           // requests that made changes, as method and path
+	next     map[string]int     // index of each pool's next member
 	down     bool
 }
 

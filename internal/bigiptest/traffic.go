@@ -44,9 +44,9 @@ func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server strin
 
 // decision is the result of applying the rules to a request.
 type decision struct {
-	location string // of a redirect
+	location string // target of a redirect
 	member   string // address:port
-	problem  string // without either
+	problem  string // the reason if there is neither a redirect nor a member
 	// encryption is the TLS configuration for the connection to the member, or nil.
 	encryption *tls.Config
 }

@@ -43,7 +43,7 @@ func TestNodesDoNotShareCgroup(t *testing.T) {
 	if _, err := Lock(name); err == nil || !strings.Contains(err.Error(), "slipway.cgroupRoot") {
 		t.Errorf("a second node: %v", err)
 	}
-	if err := first.Close(); err != nil { // like the end of its process
+	if err := first.Close(); err != nil { // closing has the same effect as the process's exit
 		t.Fatal(err)
 	}
 	next, err := Lock(name)
@@ -108,7 +108,7 @@ func TestGroupsOfVersion2(t *testing.T) {
 	}
 	t.Run("Lock", TestNodesDoNotShareCgroup)
 	t.Run("Shares", TestProcessIsInCgroupWithShares)
-	name := group(t) // the parent of the groups of both tests
+	name := group(t) // parent of both tests' cgroups
 	if err := ProtectMemory(name, 1<<20); err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestRunReportsBrokenComponents(t *testing.T) {
 				if got := failures(t, tt.test); got != tt.want {
 					t.Errorf("the failures are %q, want %q", got, tt.want)
 				}
-				<-time.After(time.Hour) // until the component that does not stop has ended
+				<-time.After(time.Hour) // the component ends before this timer
 			})
 		})
 	}

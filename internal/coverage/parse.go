@@ -13,7 +13,7 @@ import (
 
 const (
 	header    = "document\tsection\trow\tstate\tproof\tnote"
-	noteLimit = 100 // characters
+	noteLimit = 100 // in characters
 )
 
 // Load reads the file at path. The returned error joins one error for each invalid line.
@@ -32,7 +32,7 @@ func Parse(name string, r io.Reader) ([]Row, error) {
 	var (
 		rows     []Row
 		problems []error
-		first    = map[string]int{} // document and row to line
+		first    = map[string]int{} // line number by document and row
 		line     int
 	)
 	report := func(format string, args ...any) {

@@ -9,7 +9,7 @@ import (
 
 func TestExclusiveLockHasOneHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	holders := 0 // the race detector detects a second holder, too
+	holders := 0 // the race detector also detects a second holder
 	var tasks sync.WaitGroup
 	for range 8 {
 		tasks.Go(func() {

@@ -187,7 +187,7 @@ func send(client *http.Client, request *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusOK {
 		return response, nil
 	}
-	_ = response.Body.Close() // it is not read
+	_ = response.Body.Close() // the body is not needed
 	switch response.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
 		return nil, ErrPrivate

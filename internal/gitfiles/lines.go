@@ -92,7 +92,7 @@ func (s *sideband) Read(p []byte) (int, error) {
 			return 0, err
 		case len(line) == 0:
 			return 0, io.EOF
-		case line[0] == 1: // data; 2 is progress, and 3 an error
+		case line[0] == 1: // channel 1 is data, 2 is progress, and 3 is an error
 			s.rest = line[1:]
 		case line[0] == 3:
 			return 0, errProtocol

@@ -220,7 +220,7 @@ func patch(base, delta []byte) ([]byte, error) {
 	}
 	content := make([]byte, 0, size)
 	for reader.Len() > 0 {
-		instruction, _ := reader.ReadByte() // one byte is left
+		instruction, _ := reader.ReadByte() // cannot fail, because at least one byte is left
 		part := make([]byte, instruction)
 		if instruction&0x80 == 0 {
 			if _, err := io.ReadFull(reader, part); err != nil || instruction == 0 {

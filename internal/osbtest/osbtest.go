@@ -37,7 +37,7 @@ type Broker struct {
 // resource is an instance or a binding.
 type resource struct {
 	body     map[string]any
-	pending  string // the operation in progress
+	pending  string // ID of the operation in progress
 	bindings map[string]*resource
 }
 

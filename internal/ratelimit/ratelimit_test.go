@@ -26,7 +26,7 @@ func TestUnusedLimitersAreRemoved(t *testing.T) {
 	now := time.Unix(0, 0)
 	l.At("bob", now).AllowN(now, 1)
 	l.At("mallory", now).AllowN(now, 2)
-	now = now.Add(time.Second) // bob's burst is complete
+	now = now.Add(time.Second) // bob's limiter is full again
 	l.At("carol", now)
 	if l.limiters["bob"] != nil || l.limiters["mallory"] == nil || l.limiters["carol"] == nil {
 		t.Errorf("limiters %v remain", l.limiters)

@@ -82,7 +82,7 @@ type Account struct {
 	budget *Budget
 	owner  string
 	open   int
-	bytes  int64 // under the budget's lock
+	bytes  int64 // guarded by the budget's lock
 }
 
 // take adds the number of bytes that were read to the usage.

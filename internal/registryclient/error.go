@@ -24,7 +24,7 @@ type Error struct {
 	// Status is the HTTP status code, or 0 if no response was received.
 	Status int
 	reason string
-	cause  error // not from the registry, or nil
+	cause  error // does not come from the registry; can be nil
 }
 
 // Error returns the reason.

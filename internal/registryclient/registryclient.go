@@ -111,7 +111,7 @@ func (c Client) Carrier() http.RoundTripper {
 	carrier := remote.DefaultTransport.(*http.Transport)
 	if c.Insecure {
 		carrier = carrier.Clone()
-		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // Insecure is set
+		carrier.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the user has set Insecure
 	}
 	return carrier
 }

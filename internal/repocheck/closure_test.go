@@ -30,7 +30,7 @@ func checkReach(graph map[string][]string, r reach) (violations findings) {
 		pkg := queue[0]
 		if hit := slices.ContainsFunc(r.forbidden, func(prefix string) bool { return strings.HasPrefix(pkg, prefix) }); hit && !strings.HasPrefix(pkg, module) {
 			violations.add(r.folder, 0, "depends on %s: this program %s", chain(cameFrom, pkg), r.reason)
-			continue // its dependencies would only repeat this
+			continue // further findings below this package would only repeat this one
 		}
 		for _, next := range graph[pkg] {
 			if _, ok := cameFrom[next]; !ok {

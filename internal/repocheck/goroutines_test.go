@@ -45,7 +45,7 @@ func checkGoroutines(t *tree) (violations findings) {
 				switch n := n.(type) {
 				case *ast.GoStmt:
 					started = append(started, n)
-					return false // a goroutine that waits is not waited for
+					return false // waiting in a goroutine is not waiting for it
 				case *ast.UnaryExpr:
 					waits = waits || n.Op == token.ARROW && !isDone(n.X)
 				case *ast.SelectorExpr:

@@ -36,12 +36,12 @@ type Limiter struct{ once sync.Once }
 
 // Apply limits the server of the first request. Upstream provides no access to its servers before
 // they serve requests, but each request has its server in its context. The server reads the fields
-// anew for each connection.
+// again for each connection.
 func (l *Limiter) Apply(r *http.Request) {
 	l.once.Do(func() {
 		server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 		if !ok {
-			return // in tests
+			return // the request does not come from an http.Server, as in tests
 		}
 		server.MaxHeaderBytes = MaxHeaderBytes
 		if server.ReadHeaderTimeout == 0 {

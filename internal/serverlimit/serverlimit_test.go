@@ -37,7 +37,7 @@ func TestServerRejectsLargeHeaders(t *testing.T) {
 				t.Errorf("HTTP/2 %v: headers of %d bytes get %d, error %v", http2, bytes, got, err)
 			}
 		}
-		// The server closes the connection, so that the client might not receive the response.
+		// The server closes the connection, so the client might not receive the response.
 		if got, err := send(2 * MaxHeaderBytes); err == nil && got != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("HTTP/2 %v: large headers get %d", http2, got)
 		}
@@ -73,7 +73,7 @@ func TestWaitingStreamsDoNotDelayOthers(t *testing.T) {
 		}
 		return errors.Join(err, response.Body.Close())
 	}
-	if err := post("/"); err != nil { // opens the connection
+	if err := post("/"); err != nil { // this request opens the connection
 		t.Fatal(err)
 	}
 	var clients sync.WaitGroup

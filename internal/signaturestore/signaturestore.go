@@ -118,7 +118,7 @@ func (s *Stores) of(registry, repository string) string {
 		at := strings.LastIndex(name, "/")
 		name = name[:max(at, 0)]
 	}
-	for domain := registry; domain != ""; { // *.example.com
+	for domain := registry; domain != ""; { // try the patterns *.example.com, *.com
 		_, after, _ := strings.Cut(domain, ".")
 		if store, ok := s.byName["*."+after]; ok && after != "" {
 			return store

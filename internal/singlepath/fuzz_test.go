@@ -13,7 +13,7 @@ func FuzzParse(f *testing.F) {
 	}
 	long := strings.Repeat("x", 1000)
 	input := map[string]any{"a": map[string]any{"b": []any{long}}, "list": []any{map[string]any{"b": "x", "c": long}, map[string]any{"b": "x"}}}
-	const size = 2500 // of the input as text
+	const size = 2500 // size of input as text
 	f.Fuzz(func(t *testing.T, template string) {
 		expression, err := Parse("value", template)
 		if err != nil {

@@ -59,7 +59,7 @@ func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 // With returns a context that carries the mark in requests to etcd. The mark replaces any earlier
 // mark.
 func (m Mark) With(ctx context.Context) context.Context {
-	outgoing, _ := metadata.FromOutgoingContext(ctx) // returns a copy
+	outgoing, _ := metadata.FromOutgoingContext(ctx) // FromOutgoingContext returns a copy
 	if outgoing == nil {
 		outgoing = metadata.MD{}
 	}

@@ -18,11 +18,11 @@ func Run(f func() error) error {
 		if unix.Gettid() == unix.Getpid() {
 			// Do not run f on the main thread, which represents the whole process in /proc and must
 			// not exit.
-			done <- Run(f) // on another thread, because this one stays locked
+			done <- Run(f) // use another thread, because this thread stays locked
 			runtime.UnlockOSThread()
 			return
 		}
-		done <- f() // stay locked, so that the thread ends with the goroutine
+		done <- f() // the locked thread ends with the goroutine
 	}()
 	return <-done
 }

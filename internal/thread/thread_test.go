@@ -20,7 +20,7 @@ func TestChangesStayOnThread(t *testing.T) {
 	}
 	before := network()
 	var group sync.WaitGroup
-	for range 50 { // enough to hit the main thread
+	for range 50 { // enough runs to use the main thread at least once
 		group.Go(func() {
 			err := Run(func() error {
 				if unix.Gettid() == unix.Getpid() {

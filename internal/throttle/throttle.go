@@ -57,8 +57,8 @@ type Throttle struct {
 	now func() time.Time
 
 	mu      sync.Mutex
-	records *lru.Cache // of *record by key
-	logins  *lru.Cache // of time.Time by key: when a user last logged in from an address
+	records *lru.Cache // maps a key to a *record
+	logins  *lru.Cache // maps a key to the time of the user's last login from an address
 }
 
 // key identifies whose wrong passwords are counted. One of its two fields can be empty.

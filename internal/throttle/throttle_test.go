@@ -68,7 +68,7 @@ func TestServersShareTheAttempts(t *testing.T) {
 		guessers = append(guessers, g)
 	}
 	total := 0
-	for range 3600 { // an hour
+	for range 3600 { // the loop simulates an hour
 		for _, g := range guessers {
 			total += g.guess("alice", "a", 100)
 			g.clock = g.clock.Add(time.Second)

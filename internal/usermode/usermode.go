@@ -56,7 +56,7 @@ func In(t *testing.T, modules ...string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := t.TempDir() // the kernel's own files, such as its PID
+	own := t.TempDir() // directory for the kernel's own files, such as its PID file
 	kernel := exec.CommandContext(t.Context(), "linux.uml", "rootfstype=hostfs", "rootflags=/", "ro", "mem=768M", "quiet",
 		"con=null", "con0=null,fd:1", "uml_dir="+own, "init="+program,
 		testVariable+"="+t.Name(), directoryVariable+"="+directory, modulesVariable+"="+strings.Join(modules, ","))

@@ -16,12 +16,12 @@ import (
 // Packet is a VXLAN packet.
 type Packet struct {
 	VNI      uint32
-	MAC      net.HardwareAddr // of the destination
+	MAC      net.HardwareAddr // destination MAC address
 	Source   netip.Addr
 	Target   netip.Addr
 	Protocol uint16 // EtherType; the default is IPv4
-	Port     uint16 // UDP port of the destination
-	Payload  string // of UDP
+	Port     uint16 // destination UDP port
+	Payload  string // UDP payload
 }
 
 const (

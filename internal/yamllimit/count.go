@@ -42,11 +42,11 @@ func (c *counter) add(char byte) {
 		if c.last == '-' || c.last == '?' || c.last == ':' {
 			c.values++
 		}
-	case '\x85': // next line
+	case '\x85': // the character "next line"
 		if c.previous[1] == '\xc2' {
 			c.values++
 		}
-	case '\xa8', '\xa9': // line and paragraph separators
+	case '\xa8', '\xa9': // the line separator and the paragraph separator
 		if c.previous == [2]byte{'\xe2', '\x80'} {
 			c.values++
 		}

@@ -22,7 +22,7 @@ func Check(text []byte, values, size int) error {
 	if Count(text) > values {
 		return tooManyValues(values)
 	}
-	if !bytes.ContainsRune(text, '*') { // no alias: YAML does not expand
+	if !bytes.ContainsRune(text, '*') { // without aliases, YAML does not expand
 		return nil
 	}
 	document, err := decode(text)
@@ -42,8 +42,9 @@ func Check(text []byte, values, size int) error {
 
 func tooManyValues(limit int) error { return fmt.Errorf("it has more than %d YAML values", limit) }
 
-// one ensures that only one decoder runs at a time, because a document with many aliases can use
-// much memory. Aliases of a string share its memory, but aliases of maps and lists do not.
+// one ensures that only one decoder runs at a time, because a document with many aliases can
+// require a lot of memory. Aliases of a string share its memory, but aliases of maps and lists do
+// not.
 var one = &sync.Mutex{}
 
 // decode decodes YAML as sigs.k8s.io/yaml does before it encodes JSON.
@@ -64,7 +65,7 @@ type budget struct{ values, size int }
 
 // take subtracts a value's size. It stops once the budget is used up.
 func (b *budget) take(value any) {
-	const other = 8 // numbers, booleans, null
+	const other = 8 // size of numbers, booleans and null
 	if b.values--; b.values < 0 || b.size < 0 {
 		return
 	}
