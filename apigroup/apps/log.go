@@ -156,7 +156,7 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 	if err != nil {
 		retryAfter := 0
 		if options.Follow {
-			retryAfter = 1 // clients repeat the request
+			retryAfter = 1 // clients then repeat the request
 		}
 		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start%s", name, pendingReason(ctx, core, namespace, name)), retryAfter)
 	}

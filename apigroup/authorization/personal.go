@@ -32,7 +32,7 @@ func (p personal) authorize(ctx context.Context, a authorizer.Attributes) (autho
 		User: a.GetUser(), Verb: "create", APIGroup: kubeauthorizationv1.GroupName, APIVersion: "v1", Resource: "selfsubjectaccessreviews", ResourceRequest: true,
 	})
 	if err != nil || decision != authorizer.DecisionAllow {
-		return authorizer.DecisionNoOpinion, "", nil // roles for the reviews can still allow it
+		return authorizer.DecisionNoOpinion, "", nil // a role can still allow the review
 	}
 	return authorizer.DecisionAllow, "users may review their own permissions", nil
 }

@@ -64,7 +64,7 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 			return nil, errors.New("the request has no user")
 		}
 		u = &user.DefaultInfo{Name: self.GetName(), UID: self.GetUID(), Groups: self.GetGroups(), Extra: self.GetExtra()}
-		if scopes == nil { // the scopes of the request's token
+		if scopes == nil { // the request's token determines the scopes
 			return u, nil
 		}
 	}

@@ -77,7 +77,7 @@ func (i *instantiateBinary) upload(ctx context.Context, name string, options *bu
 	cancel := func() {
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
-		_ = i.cancelUpload(ctx, build.Name) // if this fails, the build fails later
+		_ = i.cancelUpload(ctx, build.Name) // without the cancellation, the build fails later
 	}
 	if err != nil {
 		cancel()

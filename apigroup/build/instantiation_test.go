@@ -21,8 +21,8 @@ import (
 type fakeStore struct {
 	current *buildv1.BuildConfig
 	builds  map[string]*buildv1.Build
-	killed  error  // error of the next update of the configuration
-	first   func() // runs before the next update of the configuration
+	killed  error  // returned by the next update of the configuration
+	first   func() // called before the next update of the configuration
 }
 
 func (m *fakeStore) config(context.Context, string) (*buildv1.BuildConfig, error) {

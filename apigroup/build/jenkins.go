@@ -115,7 +115,7 @@ func (j *jenkinsAdmission) provision(ctx context.Context, namespace string, u us
 	_, err = client.TemplateInstances(namespace).Create(ctx, &templatev1.TemplateInstance{
 		ObjectMeta: metav1.ObjectMeta{Name: j.jenkins.Service}, Spec: templatev1.TemplateInstanceSpec{Template: *template},
 	}, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) { // the service follows
+	if apierrors.IsAlreadyExists(err) { // the existing TemplateInstance creates the service
 		return nil
 	}
 	return err

@@ -92,7 +92,7 @@ func changedStrategy(a admission.Attributes) []*buildv1.BuildStrategy {
 func (c *strategyAdmission) checkAccess(ctx context.Context, a admission.Attributes, strategy *buildv1.BuildStrategy) error {
 	subresource := map[string]string{"Docker": "docker", "Source": "source", "Custom": "custom", "JenkinsPipeline": "jenkinspipeline"}[strategyText(strategy)]
 	if subresource == "" {
-		return nil // validation reports the missing strategy
+		return nil // validation reports that the strategy is missing
 	}
 	decision, _, err := c.deps.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: a.GetUserInfo(), Verb: "create", Namespace: a.GetNamespace(), Name: a.GetName(), ResourceRequest: true,

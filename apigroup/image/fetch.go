@@ -25,7 +25,7 @@ const maxImages = 100
 
 // fetcher fetches images from remote registries for one import.
 type fetcher struct {
-	insecure         bool // applies to all registries
+	insecure         bool // applies to all of the import's registries
 	strict, careless *registryclient.Session
 	// stream is the stream that the import changes, or nil if it does not exist yet.
 	stream *imagev1.ImageStream

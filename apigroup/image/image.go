@@ -173,7 +173,7 @@ func tagText(stream *imagev1.ImageStream) string {
 		names = append(names, tag.Tag)
 	}
 	for _, tag := range stream.Spec.Tags {
-		if !slices.Contains(names, tag.Name) { // before the first import
+		if !slices.Contains(names, tag.Name) { // the tag has not been imported yet
 			names = append(names, tag.Name)
 		}
 	}

@@ -151,7 +151,7 @@ func fetchAll(ctx context.Context, fetch fetcher, results []result) (statuses []
 			return nil
 		})
 	}
-	_ = fetches.Wait() // errors are in the results
+	_ = fetches.Wait() // the results contain the errors
 	for _, r := range results {
 		statuses = append(statuses, r.toStatus())
 	}

@@ -44,7 +44,7 @@ func (l *streamLayers) Get(ctx context.Context, name string, _ *metav1.GetOption
 	}
 	for _, tag := range stream.Status.Tags {
 		for _, event := range tag.Items {
-			if event.Image == "" { // a pull spec without an image
+			if event.Image == "" { // the tag has only a pull spec
 				continue
 			}
 			if err := l.add(ctx, list, event.Image); err != nil {

@@ -22,7 +22,7 @@ import (
 //
 // Source: OpenShift Container Platform 3.11, limit ranges for images and image streams.
 type limits struct {
-	ranges corelisters.LimitRangeLister // the API server's cache
+	ranges corelisters.LimitRangeLister // reads the API server's cache
 }
 
 func newLimits(deps apiserver.Deps) limits {

@@ -157,7 +157,7 @@ func TestImportSkipsRejectedImages(t *testing.T) {
 	pointed := limitsOf(t, imagev1.LimitTypeImageStream, map[corev1.ResourceName]string{imagev1.ResourceImageStreamTags: "3"})
 	for name, tt := range map[string]struct {
 		limits   limits
-		rejected string // the numbers of the tags
+		rejected string // numbers of the rejected tags
 	}{"large images": {large, "2"}, "many images": {many, "34"}, "many references": {pointed, "4"}} {
 		imports := &imports{limits: tt.limits, fetchTimeout: fetchTimeout}
 		desired := importOf(host+"/team/app:v1", host+"/team/app:v2", host+"/team/app:v3", host+"/team/app:v4")

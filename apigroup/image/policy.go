@@ -32,7 +32,7 @@ type policy struct {
 	*admission.Handler
 	options Options
 	config  policyConfig
-	deps    *apiserver.Deps // of the server; filled before the first request
+	deps    *apiserver.Deps // the server's dependencies, which it fills in before the first request
 
 	namespaces corelisters.NamespaceLister
 }

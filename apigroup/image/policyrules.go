@@ -16,10 +16,10 @@ import (
 // candidate is an image that an object uses, as the execution rules see it.
 type candidate struct {
 	name       string
-	registry   string // in the name; can be empty
-	integrated bool   // the cluster's own registry
+	registry   string // part of the name; can be empty
+	integrated bool   // the registry is the cluster's own
 	image      *imagev1.Image
-	ignored    []string // rules that do not apply in its namespace
+	ignored    []string // rules that do not apply in the object's namespace
 }
 
 // decide returns the reason why an image must not run, or "". If there are rules that accept

@@ -16,9 +16,9 @@ import (
 
 // usage is one use of an image: by a container, as a build's base image, or as an image source.
 type usage struct {
-	key   string                 // unique in the object
-	field string                 // its path in the object
-	image corev1.ObjectReference // kind DockerImage for containers
+	key   string                 // unique within the object
+	field string                 // path in the object
+	image corev1.ObjectReference // has the kind DockerImage for containers
 	set   func(image string)     // replaces the image with an image that has a digest
 }
 
@@ -30,7 +30,7 @@ func (p *policy) each(a admission.Attributes, visit func(u usage, annotations ma
 	}
 	all, annotations := usages(a.GetObject())
 	_, pod := a.GetObject().(*corev1.Pod)
-	// The kubelet already runs the pod.
+	// Mirror pods are exempt, because the kubelet already runs them.
 	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored {
 		return nil
 	}

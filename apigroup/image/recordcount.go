@@ -39,8 +39,8 @@ type recordCounter struct {
 
 	mu       sync.Mutex
 	isSynced bool
-	projects map[string]string // by name of the image; "" is a record without a project
-	counts   map[string]int    // by project
+	projects map[string]string // projects by image name; "" if a record has no project
+	counts   map[string]int    // number of records by project
 }
 
 var _ cache.ReflectorStore = &recordCounter{}

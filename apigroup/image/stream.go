@@ -148,7 +148,7 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 		namespace = stream.Namespace
 	}
 	name, rest, ok := strings.Cut(from.Name, map[string]string{tagKind: ":", imageKind: "@"}[from.Kind])
-	if !ok { // a tag of the same stream
+	if !ok { // a name without a stream is a tag of the same stream
 		return namespace, stream.Name, from.Name
 	}
 	return namespace, name, rest

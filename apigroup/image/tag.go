@@ -182,7 +182,7 @@ func (t *streamTags) Create(ctx context.Context, object runtime.Object, validate
 	}
 	tag.Namespace = request.NamespaceValue(ctx)
 	if len(tag.Annotations) == 0 {
-		tag.Annotations = tag.Tag.Annotations // some clients set only these
+		tag.Annotations = tag.Tag.Annotations // some clients set only the annotations of the inner tag
 	}
 	if err := validate(ctx, tag); err != nil {
 		return nil, err

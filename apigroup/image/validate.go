@@ -39,7 +39,7 @@ func validImageName(name string, prefix bool) []string {
 
 func validStreamName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
-	if prefix { // more characters follow, as after the "builds-" of a generated name
+	if prefix { // the server appends characters to a prefix such as "builds-"
 		name += "x"
 	}
 	if !component.MatchString(name) {

@@ -5,7 +5,7 @@ import "testing"
 func TestNamesOfStreams(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		prefix bool // of a generated name
+		prefix bool // the name is a prefix for a generated name
 		valid  bool
 	}{
 		{"ruby", false, true},

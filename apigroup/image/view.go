@@ -90,7 +90,7 @@ func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) e
 	}
 	_, _, err = v.images.Update(ctx, image.Name, rest.DefaultUpdatedObjectInfo(nil, complete), nil, rest.ValidateAllObjectUpdateFunc, false,
 		&metav1.UpdateOptions{DryRun: dryRun})
-	if apierrors.IsNotFound(err) { // deleted by a prune
+	if apierrors.IsNotFound(err) { // a prune has deleted the record
 		err = v.create(ctx, project, image, dryRun)
 	}
 	return err

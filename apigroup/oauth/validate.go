@@ -170,7 +170,7 @@ func validateCode(_ context.Context, code, old *oauthv1.OAuthAuthorizeToken) fie
 
 func validateToken(_ context.Context, token, old *oauthv1.OAuthAccessToken) field.ErrorList {
 	errs := validateParties(token.ClientName, token.UserName, token.UserUID)
-	if len(token.Scopes) > 0 { // without scopes it has all permissions of its user
+	if len(token.Scopes) > 0 { // a token without scopes has all permissions of its user
 		errs = append(errs, validateScopes(token.Scopes)...)
 	}
 	errs = append(errs, validateAge(token.ExpiresIn)...)

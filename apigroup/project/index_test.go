@@ -84,8 +84,9 @@ func TestWatchSendsChangesOfVisibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i.set(ns("b", 2), seenBy(), 2)                                         // not for alice
-	i.set(ns("b", 2), seenBy(groupSubject("team")), 3)                     // granted
+	i.set(ns("b", 2), seenBy(), 2) // alice cannot see it
+	// Alice's group is granted access.
+	i.set(ns("b", 2), seenBy(groupSubject("team")), 3)
 	i.set(ns("b", 4), seenBy(groupSubject("team")), 4)                     // changed
 	i.set(ns("b", 4), seenBy(groupSubject("team"), userSubject("bob")), 5) // granted to another
 	i.set(ns("b", 4), seenBy(userSubject("bob")), 6)                       // revoked

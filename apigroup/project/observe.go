@@ -22,7 +22,7 @@ import (
 // bindings.
 type observer struct {
 	index        *index
-	refreshMu    sync.Mutex // serializes refresh, so that the index has the result of the latest
+	refreshMu    sync.Mutex // serializes refresh, so that the latest result is kept
 	namespaces   corelisters.NamespaceLister
 	bindings     rbaclisters.RoleBindingLister
 	roles        rbaclisters.RoleLister

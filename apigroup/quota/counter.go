@@ -152,7 +152,7 @@ func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 		})
 	}
 	if len(reserved) > 0 {
-		c.stale([]string{name}) // a request can still fail, or be counted twice
+		c.stale([]string{name}) // a reserving request can still fail or be counted twice
 	}
 	if equality.Semantic.DeepEqual(status, item.Status) {
 		return nil

@@ -108,7 +108,7 @@ func TestReservationsOfActiveRequestsAreKept(t *testing.T) {
 		t.Errorf("the reservations are %v", reserved)
 	}
 	release()
-	release() // a release counts once
+	release() // the second release has no effect
 	if remaining := f.reserved("q")["a"]["secrets"]; remaining.Value() != 2 || len(f.reserved("r")) != 1 || len(f.reserved("other")) != 0 {
 		t.Errorf("after one release, the reservations are %v and %v", f.reserved("q"), f.reserved("r"))
 	}

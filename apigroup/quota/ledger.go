@@ -131,7 +131,7 @@ func (l *ledger) UpdateQuotaStatus(usage *corev1.ResourceQuota) error {
 		return err
 	}
 	more := quota.Subtract(usage.Status.Used, item.Status.Total.Used)
-	item.ResourceVersion = usage.ResourceVersion // the version that was evaluated
+	item.ResourceVersion = usage.ResourceVersion // the version for which the usage was evaluated
 	item.Status.Total.Used = usage.Status.Used
 	at := slices.IndexFunc(item.Status.Namespaces, func(s quotav1.ResourceQuotaStatusByNamespace) bool { return s.Namespace == usage.Namespace })
 	if at < 0 {

@@ -142,7 +142,7 @@ func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.A
 			continue
 		}
 		evaluator := c.registry.Get(resource)
-		if evaluator == nil { // Kubernetes counts the objects of any resource
+		if evaluator == nil { // for any resource, Kubernetes counts the number of objects
 			evaluator = generic.NewObjectCountEvaluator(resource, nil, "")
 		}
 		if !evaluator.Handles(part) {

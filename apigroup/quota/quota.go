@@ -80,7 +80,7 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		if configuration := f.configuration.Load(); configuration != nil {
 			return (*configuration).Evaluators()
 		}
-		return nil // the plugin is off: only numbers of objects are counted
+		return nil // the admission plugin is disabled, so only object counts are counted
 	}
 	f.ledger.Store(ledger)
 	return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{

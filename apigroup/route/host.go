@@ -21,7 +21,7 @@ const HostGenerated = "openshift.io/host.generated"
 
 // hosts generates route hosts, and checks the permission to choose a host.
 type hosts struct {
-	suffix     string // the domain of generated hosts
+	suffix     string // parent domain of generated hosts
 	reserved   []string
 	authorizer authorizer.Authorizer
 }

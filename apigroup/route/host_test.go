@@ -61,7 +61,7 @@ func TestChoosingHostRequiresCustomHostPermission(t *testing.T) {
 		verbs  []string
 		update bool
 		change func(*routev1.Route)
-		want   string // the field that is rejected
+		want   string // the rejected field
 	}{
 		{"new host", nil, false, host, "spec.host"},
 		{"new host with create", []string{"create"}, false, host, ""},
@@ -119,7 +119,7 @@ func TestHostsOfPlatformAreReserved(t *testing.T) {
 	const none, wildcard = routev1.WildcardPolicyNone, routev1.WildcardPolicySubdomain
 	for name, tt := range map[string]struct {
 		route, old *routev1.Route
-		want       bool // whether the host is rejected
+		want       bool // true if the host is rejected
 	}{
 		"host":                      {route: with("shop", "master.apps.example.com", "", none), want: true},
 		"address":                   {route: with("shop", "192.0.2.1", "", none), want: true},

@@ -27,7 +27,7 @@ func TestIngressAdmissionChecksHostsAndSecrets(t *testing.T) {
 	const lets = "apiVersion: v1\nkind: IngressAdmissionConfig\nallowHostnameChanges: true"
 	for name, c := range map[string]struct {
 		config       string
-		may          string // verbs of custom-host, and names of secrets that can be read
+		may          string // verbs on routes/custom-host, and names of readable secrets
 		old, desired *networkingv1.Ingress
 		want         string
 	}{

@@ -29,7 +29,8 @@ func validateBody(template *templatev1.Template, at *field.Path) (errs field.Err
 		}
 	}
 	labels := make(map[string]string, len(template.ObjectLabels))
-	for key, value := range template.ObjectLabels { // a reference can replace a letter
+	// Replace references, because a value can contain any character.
+	for key, value := range template.ObjectLabels {
 		labels[process.Replace(key, "x")] = process.Replace(value, "x")
 	}
 	return append(errs, metavalidation.ValidateLabels(labels, at.Child("labels"))...)

@@ -22,7 +22,7 @@ func TestMappingNamesExistingObjects(t *testing.T) {
 	}}
 	for _, tt := range []struct {
 		name, object, identity, user string
-		want                         []string // fields that are rejected
+		want                         []string // the rejected fields
 	}{
 		{"both exist", "", "ldap:alice", "alice", nil},
 		{"name of the identity", "ldap:alice", "ldap:alice", "alice", nil},

@@ -25,7 +25,7 @@ func TestSelfIsUserOfRequest(t *testing.T) {
 	for name, tt := range map[string]struct {
 		as         user.Info
 		object     string
-		wantName   string // "" for an error
+		wantName   string // "" if an error is expected
 		fullName   string
 		wantGroups []string
 	}{

@@ -59,9 +59,9 @@ func (d *Deployer) Run(ctx context.Context) error {
 		return err
 	}
 	switch rollout.Phase(to) {
-	case appsv1.DeploymentStatusComplete: // killed after the last step
+	case appsv1.DeploymentStatusComplete: // an earlier deployer was killed after its last step
 		return nil
-	case appsv1.DeploymentStatusFailed: // killed after the failure
+	case appsv1.DeploymentStatusFailed: // an earlier deployer was killed after the failure
 		return fmt.Errorf("deploy %q: it has failed already: retry it with oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
 	}
 	r := &run{Deployer: d, to: to.Name}

@@ -104,7 +104,7 @@ func (s *site) dead() bool {
 func (s *site) scale(action clienttesting.Action) (bool, runtime.Object, error) {
 	rc := action.(clienttesting.UpdateAction).GetObject().(*corev1.ReplicationController)
 	desired := *rc.Spec.Replicas
-	if desired == rc.Status.Replicas { // an annotation
+	if desired == rc.Status.Replicas { // only an annotation has changed
 		return false, nil, nil
 	}
 	rc.Status.Replicas, rc.Status.AvailableReplicas = desired, desired
@@ -142,7 +142,7 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 		pod.Status.Phase = phase
 	}
 	if _, err := s.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), "shop", pod.Name); err == nil {
-		return false, nil, nil // the tracker rejects it
+		return false, nil, nil // the tracker rejects the duplicate
 	}
 	s.note("%s hook", name)
 	s.onHook(name)
@@ -156,7 +156,7 @@ func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	client, err := s.client.Tracker().Watch(pods, "shop")
 	if err == nil && !s.stuck && slices.Contains(s.journal, "web-1 0") {
 		for _, name := range []string{"web-1-a", "web-1-b"} {
-			_ = s.client.Tracker().Delete(pods, "shop", name) // It might be deleted.
+			_ = s.client.Tracker().Delete(pods, "shop", name) // the pod might be deleted already
 		}
 	}
 	return true, client, err

@@ -34,7 +34,7 @@ func Deploy(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w: run this program only in deployer pods", err)
 	}
-	config.QPS, config.Burst = 50, 100 // requests dominate the run time
+	config.QPS, config.Burst = 50, 100 // a deployment spends most of its time on requests
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)
@@ -63,6 +63,6 @@ func connection(variable func(string) string) (*rest.Config, error) {
 	return &rest.Config{
 		Host: "https://" + net.JoinHostPort(host, port), BearerToken: token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(variable(rollout.AuthorityVariable))},
-		WarningHandler:  rest.NoWarnings{}, // about legacy tokens
+		WarningHandler:  rest.NoWarnings{}, // discard warnings about legacy tokens
 	}, nil
 }

@@ -100,7 +100,7 @@ func TestHookPodRestartsOnlyWithRetry(t *testing.T) {
 func TestHookWithPodIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, recreate(appsv1.LifecycleHookFailurePolicyAbort))
-	for range 2 { // as after the end of a deployer
+	for range 2 { // the second deployer continues after the first has finished
 		if err := s.deploy(t.Context()); err != nil {
 			t.Fatal(err)
 		}

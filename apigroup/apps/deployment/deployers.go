@@ -86,7 +86,7 @@ func (l *deployerController) createDeployer(ctx context.Context, rc *corev1.Repl
 		switch {
 		case err == nil && !rollout.Owns(rc, existing):
 			return l.fail(ctx, rc, rollout.UnrelatedPod)
-		case err == nil && existing.DeletionTimestamp != nil: // the pod of an earlier attempt
+		case err == nil && existing.DeletionTimestamp != nil: // an earlier attempt's pod is terminating
 			return controller.RequeueAfter(minBackoff)
 		}
 	}

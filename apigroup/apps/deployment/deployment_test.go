@@ -163,7 +163,7 @@ func TestCanceledDeploymentIsStopped(t *testing.T) {
 				t.Errorf("pod %s is %+v, %v", name, pod, err)
 			}
 		}
-		want := appsv1.DeploymentStatusRunning // until its pod has ended
+		want := appsv1.DeploymentStatusRunning // the phase remains until the pod has ended
 		if phase == appsv1.DeploymentStatusNew {
 			want = appsv1.DeploymentStatusFailed
 		}

@@ -40,7 +40,7 @@ func TestImageOfOtherProjectRequiresAccess(t *testing.T) {
 				return account.GetName() == tt.account, nil
 			}, events,
 		}
-		_ = l.reconcile(t.Context(), key(dc.Name)) // can request a requeue
+		_ = l.reconcile(t.Context(), key(dc.Name)) // reconcile can return a requeue error
 		got, err := apps.DeploymentConfigs("shop").Get(t.Context(), dc.Name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -58,7 +58,7 @@ func FirstStep(dc *appsv1.DeploymentConfig, desired, old int32) int32 {
 		return min(1, desired)
 	}
 	limits, err := RollingLimits(desired, params)
-	if err != nil { // the deployer reports it
+	if err != nil { // the deployer reports the error
 		return 0
 	}
 	return limits.Grow(old, 0)

@@ -30,7 +30,7 @@ type buildController struct {
 	core     coreclient.CoreV1Interface
 	creator  coreclient.PodsGetter // creates pods with the permissions of its service account
 	client   buildclient.BuildsGetter
-	indexer  cache.Indexer // of builds, with buildIndexers
+	indexer  cache.Indexer // contains builds, with buildIndexers
 	builds   buildlisters.BuildLister
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
@@ -117,7 +117,8 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		return l.setPending(ctx, build, &reasonError{
 			reason: buildv1.StatusReasonCannotCreateBuildPod, message: "Failed creating build pod.", cause: fmt.Errorf("create build pod %q: %w", pod.Name, err),
-			final: apierrors.IsInvalid(err), // permanent: the pod's spec does not change
+			// A retry cannot succeed, because the pod's spec would be the same.
+			final: apierrors.IsInvalid(err),
 		})
 	}
 	next := build.DeepCopy()
@@ -151,7 +152,8 @@ func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, 
 		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, reason.reason, reason.message + " " + reason.cause.Error()})
 	}
 	message := reason.message
-	if reason.reason == buildv1.StatusReasonCannotCreateBuildPod { // names the quota or the policy
+	// The error contains the name of the quota or policy.
+	if reason.reason == buildv1.StatusReasonCannotCreateBuildPod {
 		message += " " + reason.cause.Error()
 	}
 	if build.Status.Reason != reason.reason || build.Status.Message != message {

@@ -88,13 +88,13 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 		}
 	}
 	switch {
-	case build.Status.Reason != "": // reported by the builder
+	case build.Status.Reason != "": // the builder has reported the reason
 		return outcome{buildv1.BuildPhaseFailed, build.Status.Reason, build.Status.Message}
 	case pod.Status.Reason == "DeadlineExceeded":
 		return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "The build took longer than its completion deadline."}
 	}
 	for _, state := range states {
-		if state.Reason == "ContainerStatusUnknown" { // the kubelet also sets an exit code
+		if state.Reason == "ContainerStatusUnknown" { // the kubelet also sets an exit code in this case
 			return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonFailedContainer, "The node lost the container of this build, so its exit code is unknown. Start the build again."}
 		}
 		if signal := state.ExitCode - signalExitCode; signal > 0 && signal <= maxSignal {

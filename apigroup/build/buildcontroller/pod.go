@@ -48,7 +48,7 @@ func (m *podFactory) pod(ctx context.Context, build *buildv1.Build) (pod *corev1
 	if err := m.resolve(ctx, buildForPod); err != nil {
 		return nil, "", err
 	}
-	settings := m.Settings.current.Load() // only once, because the settings can change
+	settings := m.Settings.current.Load() // read the settings once, because they can change
 	settings.applyTo(&buildForPod.Spec)
 	if err := resolveFields(buildForPod); err != nil {
 		return nil, "", err

@@ -75,7 +75,7 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 			wait = true
 		case latestOnly && instantiate.Number(other) > number:
 			if instantiate.Policy(other) == policy {
-				return true, nil // other cancels this one
+				return true, nil // the other build cancels this build
 			}
 		case latestOnly:
 			next := other.DeepCopy()

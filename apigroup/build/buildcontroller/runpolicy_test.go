@@ -139,7 +139,7 @@ func startNext(t *testing.T, loop *buildController, build *buildv1.Build) (begin
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !loop.isWaiting(next) { // canceled by the previous build
+		if !loop.isWaiting(next) { // the previous build has canceled this build
 			continue
 		}
 		wait, err := loop.mustWait(t.Context(), next)

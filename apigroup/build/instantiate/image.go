@@ -177,7 +177,7 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 		case err == nil:
 			trigger.LastTriggeredImageID = image
 		case trigger.From == nil:
-			trigger.LastTriggeredImageID = "" // a build from the image of an earlier tag would be wrong
+			trigger.LastTriggeredImageID = "" // a build would use the image of the earlier tag
 		}
 	}
 	return already
@@ -191,7 +191,8 @@ func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64
 		return false
 	}
 	config.Status.LastVersion = number
-	if !metav1.IsControlledBy(build, config) { // another object with its name
+	// A build of a deleted configuration with this name determines only the number.
+	if !metav1.IsControlledBy(build, config) {
 		return true
 	}
 	for i := range config.Spec.Triggers {

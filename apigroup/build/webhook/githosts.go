@@ -51,7 +51,7 @@ func GitHub(call Call, git *buildv1.GitBuildSource) (Event, error) {
 		return ignored("skipping build. %q was deleted", payload.Ref)
 	case payload.HeadCommit != nil:
 		return Event{Revision: payload.HeadCommit.revision()}, nil
-	case len(payload.Commits) > 0: // Gogs has the newest first
+	case len(payload.Commits) > 0: // Gogs sends the newest commit first
 		return Event{Revision: payload.Commits[0].revision()}, nil
 	}
 	return Event{}, nil
@@ -78,7 +78,7 @@ func GitLab(call Call, git *buildv1.GitBuildSource) (Event, error) {
 	}
 	i := slices.IndexFunc(payload.Commits, func(c commit) bool { return c.ID == payload.After })
 	if i < 0 {
-		i = len(payload.Commits) - 1 // the newest
+		i = len(payload.Commits) - 1 // use the newest commit
 	}
 	if i < 0 {
 		return Event{Revision: revision(payload.After, "", buildv1.SourceControlUser{}, buildv1.SourceControlUser{})}, nil

@@ -24,7 +24,7 @@ func TestReadersDecodeCalls(t *testing.T) {
 		reader             Reader
 		key, kind, content string
 		body, ref          string
-		want               string // the commit, "build" without one, "ignored" or "error"
+		want               string // the commit, "build" if there is no commit, "ignored" or "error"
 	}{
 		"github":                {GitHub, "X-GitHub-Event", "push", asJSON, pushEvent, "main", "abc"},
 		"github, other ref":     {GitHub, "X-GitHub-Event", "push", asJSON, pushEvent, "", "ignored"},

@@ -106,7 +106,7 @@ func (s *Streams) reconcileImports(ctx context.Context, client imageclient.Image
 		if apierrors.IsConflict(err) {
 			return controller.RequeueAfter(requeueDelay)
 		}
-		if err != nil && !apierrors.IsNotFound(err) { // its project was deleted
+		if err != nil && !apierrors.IsNotFound(err) { // NotFound means that the project was deleted
 			return fmt.Errorf("import into image stream %q: %w", stream.Namespace+"/"+stream.Name, err)
 		}
 	}

@@ -40,7 +40,7 @@ func newRecords(deps *controller.Deps) (*records, error) {
 		namespaces: deps.Informers.Core().V1().Namespaces().Informer(),
 		kube:       deps.Kube, metadata: deps.Metadata,
 	}
-	if r.images.GetIndexer().GetIndexers()[byProject] != nil { // since an earlier Run
+	if r.images.GetIndexer().GetIndexers()[byProject] != nil { // an earlier Run has added the index
 		return r, nil
 	}
 	err := r.images.AddIndexers(cache.Indexers{byProject: func(object any) ([]string, error) {

@@ -32,7 +32,7 @@ const Annotation = "image.openshift.io/triggers"
 type trigger struct {
 	From struct {
 		Kind      string `json:"kind"`
-		Name      string `json:"name"` // <stream>:<tag>
+		Name      string `json:"name"` // in the form <stream>:<tag>
 		Namespace string `json:"namespace,omitempty"`
 	} `json:"from"`
 	FieldPath string `json:"fieldPath"`
@@ -42,7 +42,7 @@ type trigger struct {
 // workload describes a kind that supports triggers.
 type workload struct {
 	resource schema.GroupVersionResource
-	template []string // path of its pod template
+	template []string // path of the kind's pod template
 	// conditions reports whether the kind's status contains conditions and the kind's own
 	// controller keeps unknown conditions.
 	conditions bool
@@ -63,7 +63,7 @@ func workloads() []workload {
 type triggerController struct {
 	workload
 	streams cache.SharedIndexInformer
-	heads   cache.SharedIndexInformer // the metadata of the objects
+	heads   cache.SharedIndexInformer // metadata of the objects
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
@@ -153,7 +153,7 @@ func (t *triggerController) reconcile(ctx context.Context, key controller.Key) e
 	triggers, err := triggersOf(object.(*metav1.PartialObjectMetadata).Annotations)
 	if err != nil {
 		slog.Warn("cannot apply image trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
-		return nil // until the annotation changes
+		return nil // retry when the annotation changes
 	}
 	triggers = slices.DeleteFunc(triggers, func(candidate trigger) bool { return candidate.Paused || candidate.From.Kind != "ImageStreamTag" })
 	if _, ok := t.reports.Load(key); len(triggers) == 0 && !ok {

@@ -18,7 +18,7 @@ func TestProjectWithManyStreamsDoesNotDelayOthers(t *testing.T) {
 	got := map[string]int{}
 	for second := range 60 {
 		now = now.Add(time.Second)
-		free++ // one import a second
+		free++ // the rate is one import per second
 		for range 1000 {
 			if turns.take("large", now, accept) {
 				got["large"]++

@@ -38,7 +38,7 @@ type Garbage struct {
 // Shorter is an image stream whose history no longer contains the unreferenced images.
 type Shorter struct {
 	Stream           *imagev1.ImageStream
-	Updated, Deleted []string // tags with a shorter history, and tags without any
+	Updated, Deleted []string // tags with a shortened history, and tags whose history is now empty
 }
 
 // Find returns the garbage. It keeps an image while an object, or a retained entry in a tag's
@@ -61,7 +61,7 @@ func (k Rules) Find(s State, now time.Time) (existing Garbage) {
 			going[image.Name] = true
 		}
 	}
-	for i := range s.Images { // an index keeps its images
+	for i := range s.Images { // an index keeps the images that it contains
 		if !going[s.Images[i].Name] {
 			keepIndex(&s.Images[i], byName, going)
 		}

@@ -84,7 +84,7 @@ func (i *Importer) reconcile(ctx context.Context, client imageclient.ImageV1Inte
 	if err != nil {
 		return err
 	}
-	if image.Annotations[record.Managed] == "true" { // pushed to the cluster's registry
+	if image.Annotations[record.Managed] == "true" { // the image was pushed to the cluster's registry
 		return nil
 	}
 	stores, err := signaturestore.Read(i.Directory)
@@ -118,7 +118,7 @@ func identity(content []byte) string {
 func (i *Importer) signatures(ctx context.Context, stores *signaturestore.Stores, image *imagev1.Image) ([][]byte, error) {
 	reference, err := record.ParseReference(image.DockerImageReference)
 	if err != nil || image.Annotations[record.ReferenceClaimed] == "true" {
-		return nil, nil // no pull spec, or an unverified one
+		return nil, nil // the pull spec is missing or unverified
 	}
 	if reference.Digest = image.Name; digest.Digest(image.Name).Validate() != nil {
 		return nil, nil

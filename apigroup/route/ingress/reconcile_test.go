@@ -44,7 +44,7 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 		"a": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("tin.example.com", corev1.ConditionTrue), admitted("gold.example.com", corev1.ConditionTrue)}}},
 		"b": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("gold.example.com", corev1.ConditionTrue), admitted("", corev1.ConditionTrue), admitted("no.example.com", corev1.ConditionFalse)}}},
 	}
-	for range 3 { // in any order of the routers' writes
+	for range 3 { // the routers write in any order
 		ingress, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

@@ -50,7 +50,7 @@ func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.R
 	if len(rules) == 0 && ingress.Spec.DefaultBackend != nil {
 		rules = append(rules, networkingv1.IngressRule{})
 	}
-	rooted := map[string]bool{} // hosts whose requests all have a backend
+	rooted := map[string]bool{} // hosts with a backend for all requests
 	for _, rule := range rules {
 		if rule.HTTP == nil {
 			continue
@@ -130,7 +130,7 @@ func (t *translation) termination(host string) (tls *routev1.TLSConfig, reason s
 			InsecureEdgeTerminationPolicy: routev1.InsecureEdgeTerminationPolicyRedirect,
 		}
 		if entry.SecretName == "" {
-			return tls, "" // uses the router's certificate
+			return tls, "" // the router uses its own certificate
 		}
 		secret := t.secret(entry.SecretName)
 		if secret == nil || secret.Type != corev1.SecretTypeTLS {

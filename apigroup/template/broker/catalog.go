@@ -46,7 +46,7 @@ func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	names := map[string]bool{}
 	for i := range templates {
 		service := serviceOf(&templates[i])
-		if names[service.Name] { // platforms reject a catalog with duplicate names
+		if names[service.Name] { // platforms reject a catalog with duplicate service names
 			service.Name = templates[i].Namespace + "." + service.Name
 		}
 		names[service.Name] = true

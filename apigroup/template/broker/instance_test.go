@@ -39,7 +39,8 @@ type catalogue struct {
 
 func newCatalogue(t *testing.T) *catalogue {
 	t.Helper()
-	if err := templatev1.Install(scheme.Scheme); err != nil { // the names of lists on the server
+	// The fake client needs the names of list kinds.
+	if err := templatev1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
 	config := apitest.Start(t).Config()

@@ -50,7 +50,7 @@ func (l *reconciler) await(ctx context.Context, instance *templatev1.TemplateIns
 	all, waiting := true, ""
 	for _, entry := range instance.Status.Objects {
 		if entry.Ref.UID == "" {
-			continue // the object was not stored
+			continue // the server did not store the object
 		}
 		item, err := l.itemOf(entry)
 		if err != nil {

@@ -66,7 +66,7 @@ func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateIn
 func (l *reconciler) delete(ctx context.Context, owner types.UID, entry templatev1.TemplateInstanceObject) error {
 	item, err := l.itemOf(entry)
 	if meta.IsNoMatchError(err) {
-		return nil // the kind was deleted, and all its objects
+		return nil // the kind was deleted together with all of its objects
 	}
 	if err != nil {
 		return err

@@ -95,6 +95,6 @@ func pick(alphabet string, count int, source *mathrand.Rand) string {
 
 // unpredictable returns a random seed.
 func unpredictable(string) (seed [32]byte) {
-	rand.Read(seed[:]) // never fails
+	rand.Read(seed[:]) // rand.Read never returns an error
 	return seed
 }
