@@ -168,7 +168,7 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
-		_ = os.Unsetenv("PATH") // neither this call nor the call that restores the variable can fail
+		_ = os.Unsetenv("PATH") // setting and unsetting a variable cannot fail here
 		defer func() { _ = os.Setenv("PATH", path) }()
 	}
 	return kubectl.NewKubectlCommand(options)
@@ -182,7 +182,7 @@ func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string
 	if err != nil {
 		word := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 		if word >= 0 && (args[word] == "help" || strings.HasPrefix(args[word], cobra.ShellCompRequestCmd)) {
-			return nil // cobra adds these when it runs
+			return nil // cobra adds these commands when it runs
 		}
 		return kubectl.HandlePluginCommand(handler, args, 1)
 	}

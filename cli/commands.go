@@ -128,7 +128,8 @@ func (o commandGroup) addTo(root *cobra.Command) {
 		add(parent, o.below[parent.Name()])
 	}
 	if command, _, err := root.Find([]string{"delete"}); err == nil {
-		command.SuggestFor = append(command.SuggestFor, "stop") // removed before OpenShift 3.11
+		// `oc stop` was removed before OpenShift 3.11.
+		command.SuggestFor = append(command.SuggestFor, "stop")
 	}
 	if command, _, err := root.Find([]string{"completion"}); err == nil {
 		command.Long = "This command prints shell code.\n\n" + command.Long

@@ -30,7 +30,7 @@ To view or setup config directly use the 'config' command.`
 // its requests.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
-	if name == "kubectl" { // with these flags kubectl prompts users without credentials for a password
+	if name == "kubectl" { // these flags make kubectl prompt for missing passwords
 		flags.WithDeprecatedPasswordFlag()
 	}
 	flags.WithWrapConfigFn(func(config *rest.Config) *rest.Config {
@@ -67,7 +67,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 	}
 	raw, err := flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
-		return true // the command reports the error
+		return true // the command itself reports the error
 	}
 	for _, cluster := range raw.Clusters {
 		if cluster.Server == config.Host {

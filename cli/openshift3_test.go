@@ -25,7 +25,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	}
 	root := Tree("oc")
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	commands, flags := [2]int{}, [2]int{} // all, served
+	commands, flags := [2]int{}, [2]int{} // numbers of all and of served commands or flags
 	for number, line := range lines {
 		if number == 0 {
 			continue

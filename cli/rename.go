@@ -38,7 +38,8 @@ func renameLate(root *cobra.Command, name string, args []string) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
-	if command, _, err := root.Find(args); err == nil { // printed before it runs, if it is deprecated
+	// Before a deprecated command runs, cobra prints the deprecation.
+	if command, _, err := root.Find(args); err == nil {
 		command.Deprecated = renameText(command.Deprecated, name)
 	}
 }
@@ -65,7 +66,8 @@ var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 // renameText replaces the program name kubectl with name. It keeps longer words that contain
 // kubectl, such as kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
-	if !strings.Contains(text, "kubectl") { // avoid the slow expression for most strings
+	// The regular expression is slow, and most texts do not match.
+	if !strings.Contains(text, "kubectl") {
 		return text
 	}
 	return word.ReplaceAllStringFunc(text, func(match string) string {

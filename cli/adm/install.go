@@ -61,7 +61,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		dry = " (dry run)"
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
-	for _, object := range all { // the order matters, because pods need the accounts and roles
+	for _, object := range all { // in order, because pods need the accounts and roles
 		name, done, err := i.createObject(ctx, namespace, object)
 		if err != nil {
 			fmt.Fprintln(out, "--> Failed")

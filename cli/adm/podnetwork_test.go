@@ -62,7 +62,7 @@ func TestPodNetworkRequestsChanges(t *testing.T) {
 		change   networkplugin.Change
 		projects []string
 		selector string
-		want     string // changes of default, shop, bank and gone
+		want     string // changes to the networks of default, shop, bank and gone
 		err      string
 	}{
 		{"join", networkplugin.Change{Action: networkplugin.Join, Project: "shop"}, []string{"bank"}, "", ", , join-shop, ", ""},

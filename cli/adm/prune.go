@@ -58,8 +58,8 @@ type pruning struct {
 
 // limits determines which objects are kept.
 type limits struct {
-	complete, failed int           // objects to keep of each configuration
-	younger          time.Duration // younger objects are kept
+	complete, failed int           // number of each configuration's objects to keep
+	younger          time.Duration // keep objects that are younger
 	orphans          bool          // also prune objects whose configuration no longer exists
 }
 
@@ -125,7 +125,7 @@ func (p *pruning) run(command *cobra.Command) error {
 				Preconditions: metav1.NewUIDPreconditions(string(old.UID)), PropagationPolicy: ptr.To(metav1.DeletePropagationBackground),
 			})
 			if err != nil && !apierrors.IsNotFound(err) {
-				_ = table.Flush() // print the objects that are already deleted
+				_ = table.Flush() // print the objects that were deleted before the error
 				return err
 			}
 		}

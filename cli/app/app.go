@@ -96,7 +96,7 @@ const matchHelp = `The 'oc new-app' command will match arguments to the followin
 See 'oc new-app -h' for examples.`
 
 func (o *newApp) addFlags(command *cobra.Command) {
-	o.print.TemplatePrinterFlags = nil // in this case, --template names a template
+	o.print.TemplatePrinterFlags = nil // --template is the name of a template here
 	o.print.AddFlags(command)
 	o.print.TemplatePrinterFlags = genericclioptions.NewKubeTemplatePrintFlags()
 	objects.AddOldPrintFlags(command)
@@ -197,7 +197,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 		}
 		count := len(o.request.Components)
 		o.request.Components = slices.DeleteFunc(o.request.Components, func(c newapp.Component) bool { return c.From == "" && c.Source == unread.URL })
-		if len(o.request.Components) == count { // the URL is the value of --code, or has a builder
+		// If no component was removed, the URL is the value of --code or has a builder.
+		if len(o.request.Components) == count {
 			return nil, fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
 		}
 		o.files = append(o.files, unread.URL)

@@ -135,7 +135,7 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 		content, err = s.openFile(ctx, s.File)
 		return content, map[string]string{"asFile": name, "revision.commit": s.Commit}, err
 	}
-	path := s.Archive + s.Dir // standard input is not a directory
+	path := s.Archive + s.Dir // one of the two is empty; standard input cannot be a directory
 	say("archive", path)
 	content, err = s.openFile(ctx, path)
 	return content, map[string]string{"revision.commit": s.Commit}, err
@@ -205,7 +205,7 @@ func withStderr(err error) error {
 // pipeFrom returns a reader for the output of write. Closing the reader makes write fail.
 func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	reader, writer := io.Pipe()
-	go func() { _ = writer.CloseWithError(write(writer)) }() // write ends when the reader is closed
+	go func() { _ = writer.CloseWithError(write(writer)) }() // closing the reader ends write
 	return reader
 }
 

@@ -67,8 +67,8 @@ func TestCommandReadsConvertedCopies(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, test := range []struct {
 		name, arg, input string
-		wantText         string // a text in the file that the command reads
-		wantSame         bool   // the command reads the user's own file
+		wantText         string // text in the file that the command reads
+		wantSame         bool   // true if the command reads the user's own file
 	}{
 		{name: "old file", arg: "testdata/old.yaml", wantText: "apps/v1"},
 		{name: "new file", arg: "testdata/new.yml", wantText: "ConfigMap", wantSame: true},

@@ -232,7 +232,7 @@ func (c *Client) Retry(ctx context.Context, namespace, name string) (*appsv1.Dep
 		return nil, "", err
 	}
 	now := int64(0)
-	for _, pod := range pods.Items { // the new pods have the same names
+	for _, pod := range pods.Items { // delete them now, because the new pods have the same names
 		if err := c.core.Pods(namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 			return nil, "", fmt.Errorf("remove pod %q of the failed deployment: %w", pod.Name, err)
 		}

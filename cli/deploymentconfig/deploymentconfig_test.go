@@ -107,7 +107,7 @@ func TestRolloutWaitsForEarlierRollouts(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		latest  int64
-		phases  []string // of deployments 1, 2, ...
+		phases  []string // phases of the deployments 1, 2, and so on
 		again   bool
 		problem string
 	}{

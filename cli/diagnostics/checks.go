@@ -186,7 +186,7 @@ func configContexts(_ context.Context, env *environment) (problems []problem, er
 // prefix ! is denied. Without --master-config, externalIPs checks nothing.
 func externalIPs(ctx context.Context, env *environment) (problems []problem, err error) {
 	if env.masterConfig == "" {
-		return nil, nil // the server checks new services
+		return nil, nil // the server checks the addresses of new services itself
 	}
 	text, err := os.ReadFile(env.masterConfig)
 	if err != nil {
@@ -208,7 +208,7 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	networks := config.NetworkConfig.ExternalIPNetworkCIDRs
 	for _, service := range services.Items {
 		if service.Spec.Type == corev1.ServiceTypeLoadBalancer {
-			continue // Slipway assigned the addresses of the service
+			continue // Slipway itself assigned the service's addresses
 		}
 		for _, address := range service.Spec.ExternalIPs {
 			if !allowed(address, networks) {

@@ -86,7 +86,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
 
   # Check only the network, with connections to a server outside of the cluster
   oc adm diagnostics networkcheck --external-address=www.example.com:443`,
-		Args: cobra.ArbitraryArgs, // start reports them in the words of OpenShift 3
+		Args: cobra.ArbitraryArgs, // start reports unknown arguments in OpenShift 3's words
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(start(command, factory, streams, args, checks()))
 		},

@@ -26,11 +26,11 @@ import (
 
 // probe is a connection that a pod tries to open.
 type probe struct {
-	id      string // ID of the problem if the result is wrong
+	id      string // problem ID if the outcome is wrong
 	from    *testPod
 	to      string // description of the server
 	address string // host:port
-	refused bool   // the network must not let the connection through
+	refused bool   // true if the network must block the connection
 }
 
 // networkCheck opens connections between pods on all nodes, in two temporary projects, and from
@@ -140,7 +140,7 @@ func (n *testNetwork) outside() (probes []probe) {
 				if status.Type == corev1.NodeInternalIP {
 					address := at(status.Address, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
 					probes = append(probes, probe{id: "pod-to-node", from: from, to: "the kubelet of node " + node.Name, address: address})
-					break // the API server uses the first address too
+					break // the API server also uses the first address
 				}
 			}
 		}

@@ -35,7 +35,7 @@ type testPod struct {
 // testNetwork contains the projects and pods of one run of the network check.
 type testNetwork struct {
 	*environment
-	nodes    []corev1.Node // nodes that are ready and schedulable
+	nodes    []corev1.Node // the ready and schedulable nodes
 	projects []string
 	pods     []*testPod
 }

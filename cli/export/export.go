@@ -83,7 +83,7 @@ func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobr
 	*o.print.OutputFormat = util.GetFlagString(command, "output")
 	*o.print.TemplatePrinterFlags.TemplateArgument = util.GetFlagString(command, "template")
 	if *o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
-		*o.print.OutputFormat = "go-template" // as kubectl's get does
+		*o.print.OutputFormat = "go-template" // kubectl's get uses the same default
 	}
 	o.print.OutputFlagSpecified = func() bool { return true }
 	return o.run(factory, args)
@@ -97,7 +97,7 @@ func (o *export) run(factory util.Factory, args []string) error {
 	builder := factory.NewBuilder().Unstructured().NamespaceParam(namespace).DefaultNamespace().AllNamespaces(o.everywhere).
 		FilenameParam(enforce, &o.FilenameOptions).LabelSelectorParam(o.selector).ResourceTypeOrNameArgs(true, args...).
 		ContinueOnError().Flatten()
-	if len(args) > 0 { // objects of files are exported as they are
+	if len(args) > 0 { // objects from files are not read from the server
 		builder = builder.Latest()
 	}
 	infos, err := builder.Do().Infos()
@@ -221,7 +221,8 @@ func stripTokens(object *unstructured.Unstructured) {
 		})
 		unstructured.RemoveNestedField(object.Object, field)
 		if len(list) > 0 {
-			_ = unstructured.SetNestedSlice(object.Object, list, field) // it was a list before
+			// This cannot fail, because the field was a list before.
+			_ = unstructured.SetNestedSlice(object.Object, list, field)
 		}
 	}
 }

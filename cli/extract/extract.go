@@ -83,7 +83,7 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 		return err
 	}
 	count := 0
-	var problems []error // not an aggregate, which kubectl prints without "error:"
+	var problems []error // kubectl would print an aggregate without the prefix "error:"
 	err = factory.NewBuilder().WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
 		NamespaceParam(namespace).DefaultNamespace().
 		FilenameParam(explicit, &resource.FilenameOptions{Filenames: e.files}).

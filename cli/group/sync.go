@@ -303,7 +303,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	for _, uid := range uids {
 		_, err := o.directory.Group(uid)
 		if !errors.Is(err, groupsync.ErrNoGroup) {
-			continue // the group exists, or cannot be read at the moment
+			continue // the group exists, or the directory cannot be read
 		}
 		name := before[uid].GetName()
 		if o.confirm {

@@ -72,7 +72,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		problems []error
 		all      []pair
 	)
-	for _, service := range services { // before anything is scaled, because services can share pods
+	for _, service := range services { // find all before scaling, because services can share pods
 		scalables, err := o.find(ctx, service)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("idle service %q: %w", service.namespace+"/"+service.name, err))

@@ -31,7 +31,7 @@ func TestImportRequests(t *testing.T) {
 		flags  imageImport
 		stream *imagev1.ImageStream
 		tag    string
-		want   string // "TAG FROM, ...", or part of the error
+		want   string // "TAG FROM, ...", or part of the error message
 	}{
 		"a tag":                       {imageImport{}, importable(), "v1", "v1 registry.example.com/app:v1"},
 		"tag that follows other tags": {imageImport{}, importable(), "best", "v1 registry.example.com/app:v1"},

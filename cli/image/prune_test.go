@@ -86,7 +86,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 				return removed, errors.New("no such host")
 			}
 			if len(request.Images) == 0 {
-				return removed, nil // the check whether the registry responds
+				return removed, nil // this request only checks whether the registry responds
 			}
 			c.requests = append(c.requests, request)
 			for _, image := range request.Images {

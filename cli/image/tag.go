@@ -24,7 +24,7 @@ type tagger struct {
 	namespace string
 	out       io.Writer
 
-	source                                        string // kind of the source, or empty to detect it
+	source                                        string // the source's kind; detected if empty
 	alias, remove, insecure, reference, scheduled bool
 	policy                                        string
 }
@@ -160,7 +160,7 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	default:
 		return nil, fmt.Errorf("--source %q must be imagestreamtag, imagestreamimage or docker", t.source)
 	}
-	if t.source == "" && strings.Contains(name, "/") { // the name of an image in a registry
+	if t.source == "" && strings.Contains(name, "/") { // the name refers to an image in a registry
 		return image, nil
 	}
 	if strings.Contains(name, "@") {

@@ -25,12 +25,12 @@ type loginOptions struct {
 	genericiooptions.IOStreams
 	server, user, password, token string
 	authority                     string
-	namespace                     string // value of --namespace: the project to use
+	namespace                     string // value of --namespace, which is the project to use
 	insecure                      bool
 
 	paths  *clientcmd.PathOptions
-	config *api.Config // content of the kubeconfig
-	merged *api.Config // config, with the clusters and users of this host's administrator
+	config *api.Config // the kubeconfig's content
+	merged *api.Config // config with the clusters and users of this host's administrator
 	input  *bufio.Reader
 }
 

@@ -26,14 +26,14 @@ import (
 // db and shop.
 type cluster struct {
 	*httptest.Server
-	authority string // file
+	authority string // path of the CA certificate
 	// authorize replaces the response to a code request that has the correct password.
 	authorize http.HandlerFunc
 	// kerberos, if set, handles code requests instead of the password check.
 	kerberos http.HandlerFunc
 
-	token, challenge string // the access token, and the challenge of PKCE
-	attempts         int    // requests with a password
+	token, challenge string // the access token, and the PKCE challenge
+	attempts         int    // number of requests with a password
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -133,12 +133,12 @@ func (c *cluster) run(t *testing.T, kubeconfig, input string, args ...string) (o
 func TestLogin(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		args  []string // in addition to the server
+		args  []string // arguments after the server
 		input string
 		// trusted makes the test pass --certificate-authority. project is the kubeconfig's current
 		// project after the login.
 		trusted     bool
-		out, errOut string // parts
+		out, errOut string // parts of the standard output and error
 		project     string
 		failure     string // a part of the message
 	}{

@@ -92,7 +92,7 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 			}
 			data := cluster.CertificateAuthorityData
 			if len(data) == 0 && cluster.CertificateAuthority != "" {
-				data, _ = os.ReadFile(cluster.CertificateAuthority) // a deleted file verifies nothing
+				data, _ = os.ReadFile(cluster.CertificateAuthority) // without the file, no certificate is valid
 			}
 			if len(data) > 0 {
 				authorities = append(authorities, data)

@@ -84,7 +84,7 @@ func TestObjectsOfOldVersionsAreConverted(t *testing.T) {
 			}
 			want := 1
 			if strings.Contains(tt.old, "kind: ImageStreamList") {
-				want = 2 // the list and its item
+				want = 2 // the list and its item are both converted
 			}
 			if len(changes) != want {
 				t.Errorf("changes are %v, want %d", changes, want)

@@ -99,7 +99,8 @@ func (all mappings) account(place string) string {
 		}
 		name = strings.TrimPrefix(name, version+"/")
 	}
-	if registry == registryname.DefaultRegistry { // the form in which Docker clients store accounts
+	// Docker clients use this key for their default registry.
+	if registry == registryname.DefaultRegistry {
 		registry = docker()
 	}
 	for _, m := range all {

@@ -193,7 +193,7 @@ func (r references) credentials(secret *unstructured.Unstructured, key string, w
 	next := map[string]any{}
 	for place, account := range accounts {
 		to := r.account(place)
-		if _, ok := accounts[to]; ok { // unchanged, or already has credentials
+		if _, ok := accounts[to]; ok { // the key is unchanged or has credentials already
 			to = place
 		}
 		changed = changed || to != place

@@ -36,16 +36,16 @@ type migration struct {
 
 // walk migrates the objects that the flags select.
 type walk struct {
-	include       []string // kinds
+	include       []string // kinds to migrate
 	files         resource.FilenameOptions
 	allNamespaces bool
 	confirm       bool
-	fromKey       string // first key: NAMESPACE/NAME, or NAME of a cluster-scoped object
-	toKey         string // first key that is excluded
+	fromKey       string // first key to migrate: NAMESPACE/NAME, or NAME if cluster-scoped
+	toKey         string // first key after the range
 	print         *genericclioptions.PrintFlags
 
 	workers  int  // number of objects that are migrated concurrently
-	quiet    bool // print only objects with problems
+	quiet    bool // print only objects that have problems
 	chunks   int64
 	progress progress
 }

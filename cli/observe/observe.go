@@ -32,8 +32,8 @@ type observation struct {
 	templates  []printers.ResourcePrinter
 	metrics    *metrics
 
-	each, remove, names          []string // commands
-	arguments                    []string // templates of arguments of the command
+	each, remove, names          []string // commands to run
+	arguments                    []string // templates of the command's arguments
 	selector, output             string
 	everywhere, strict           bool
 	typeVariable, objectVariable string

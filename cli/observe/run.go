@@ -155,7 +155,7 @@ func (o *observation) all(ctx context.Context) error {
 		object, exists, err := store.GetByKey(key)
 		item, ok := object.(*unstructured.Unstructured)
 		if err != nil || !exists || !ok {
-			continue // deleted in the meantime; the deletion is a separate change
+			continue // the object was deleted; its deletion is a separate change
 		}
 		if err := o.handle(ctx, change{synced, item}); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	if item.kind != deleted {
 		values, err := o.values(item.object)
 		if err != nil {
-			return err // the template would also fail for the next object
+			return err // the template would fail for every object
 		}
 		words = append(words, values...)
 	}

@@ -14,7 +14,7 @@ import (
 // configs and builds.
 func NewLogs(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command, options, version := logs.NewCmdLogs(factory, streams), logs.NewLogsOptions(streams), int64(0)
-	command.ResetFlags() // options.AddFlags adds them again
+	command.ResetFlags() // options.AddFlags adds the flags again
 	options.AddFlags(command)
 	command.Flags().Int64Var(&version, "version", 0, "Number of the deployment of a deployment config, or of the build of a build config. The default is the latest.")
 	command.Run = func(command *cobra.Command, args []string) {

@@ -22,7 +22,7 @@ const defaultShell = "/bin/sh"
 type shell struct {
 	program      string
 	seconds      int
-	force, plain bool // --tty and --no-tty
+	force, plain bool // values of --tty and --no-tty
 }
 
 // NewRsh returns the `oc rsh` command.
@@ -53,7 +53,8 @@ The command gets a terminal if oc rsh has one.`,
 	}
 	flags := command.Flags()
 	flags.SetInterspersed(false)
-	util.AddPodRunningTimeoutFlag(command, time.Minute) // kubectl's code reads it; users set --timeout
+	// Users set --timeout, but kubectl's code reads this flag.
+	util.AddPodRunningTimeoutFlag(command, time.Minute)
 	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
 	util.AddContainerVarFlags(command, &options.ContainerName, "")
 	flags.StringVar(&s.program, "shell", defaultShell, "Path of the shell in the container.")

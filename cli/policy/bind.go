@@ -26,7 +26,7 @@ type bind struct {
 	binder
 	factory       util.Factory
 	streams       genericiooptions.IOStreams
-	subject       string // user or group
+	subject       string // "user" or "group"
 	cluster, grow bool
 	roleNamespace string
 	accounts      []string

@@ -24,10 +24,10 @@ var errNoTarget = errors.New("unable to find target")
 // binder adds subjects to a role's bindings, or removes subjects from bindings.
 type binder struct {
 	client        rbacclient.RbacV1Interface
-	namespace     string // empty for the whole cluster
-	role          string // empty to remove subjects from the bindings of every role
+	namespace     string // empty for cluster role bindings
+	role          string // empty to remove subjects from bindings of every role
 	local         bool   // the role is a Role in the namespace, not a ClusterRole
-	binding       string // name of the binding; empty to find or create one
+	binding       string // the binding's name; if empty, a binding is found or created
 	users, groups []string
 }
 

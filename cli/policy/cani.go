@@ -29,7 +29,7 @@ type canI struct {
 	ignoreScopes         bool
 	list, quiet, anyPart bool
 	output               string
-	action               authorizationv1.Action // without --list
+	action               authorizationv1.Action // the action to check, unless --list is set
 }
 
 // newCanI returns `can-i`, which checks whether an action is allowed.

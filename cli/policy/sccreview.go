@@ -31,7 +31,7 @@ type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
 	print     *genericclioptions.PrintFlags
-	title     string // name of the review in errors
+	title     string // the review's name in errors
 	noHeaders bool
 	user      string
 	groups    []string
@@ -232,7 +232,7 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// none is printed if no constraints accept the pod.
+// none replaces the name of the constraints if no constraints accept the pod.
 const none = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {

@@ -42,9 +42,9 @@ type whoCan struct {
 	everywhere bool
 	output     *objects.Output
 
-	namespace string // "" for all projects
+	namespace string // empty for all projects
 	resource  schema.GroupResource
-	action    map[string]any // content of the review, without its kind
+	action    map[string]any // the review's content, without its kind
 	verb      string
 }
 

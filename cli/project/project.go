@@ -23,8 +23,8 @@ import (
 type listOptions struct {
 	out     io.Writer
 	client  dynamic.Interface
-	server  string // URL
-	current string // the current project
+	server  string // the server's URL
+	current string // name of the current project
 	short   bool
 }
 

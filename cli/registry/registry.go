@@ -63,7 +63,7 @@ func (n registryNames) preferred(ctx context.Context) string {
 func resolves(ctx context.Context, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		host = address // without a port
+		host = address // the address has no port
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

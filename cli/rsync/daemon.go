@@ -84,7 +84,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	}()
 	defer func() {
 		stdin.Close()
-		_, _ = io.Copy(io.Discard, stdout) // withDaemon returns the error of the script
+		_, _ = io.Copy(io.Discard, stdout) // withDaemon returns the script's error
 		if end := <-done; end != nil && err == nil {
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}

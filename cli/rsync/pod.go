@@ -111,7 +111,7 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 // remoteShell returns the `oc rsh` command that rsync runs, with command's connection flags.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
-	if len(os.Args) > 1 && os.Args[1] == "oc" { // the client is part of Slipway's binary
+	if len(os.Args) > 1 && os.Args[1] == "oc" { // this program is slipway, which contains the client
 		words = os.Args[:2]
 	}
 	words = append(words[:len(words):len(words)], "rsh", "-T", "--namespace="+namespace)

@@ -44,7 +44,7 @@ func (s *sync) upload(ctx context.Context) error {
 		if err != nil {
 			err = fmt.Errorf("unpack in the container: %w", err)
 		}
-		reader.CloseWithError(err) // pack returns the same error
+		reader.CloseWithError(err) // pack then returns the same error
 		return err
 	})
 	if err := work.Wait(); err != nil || !s.remove {

@@ -20,7 +20,7 @@ const quietPeriod = 500 * time.Millisecond
 // can vanish while it is being copied.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
-		changes, err := watchTree(directory) // before the copy, so that no change is missed
+		changes, err := watchTree(directory) // watch before the copy, so that no change is missed
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 			err = changes.Add(name)
 		}
 		if name != directory && errors.Is(err, fs.ErrNotExist) {
-			return nil // it was deleted in the meantime
+			return nil // the file was deleted in the meantime
 		}
 		return err
 	})

@@ -77,7 +77,7 @@ func generators() []string {
 // choose determines the generator, and checks that it supports the flags.
 func (w *request) choose() (err error) {
 	flags := w.command.Flags()
-	restart, _ := flags.GetString("restart") // this is kubectl's generator
+	restart, _ := flags.GetString("restart") // kubectl chooses a generator by this flag
 	if w.session, err = readSession(w.command); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams)
 			}
 			result = append(result, object)
 		}
-		if w.session.attach { // the container's output contains the message
+		if w.session.attach { // attached users see the container's output instead
 			continue
 		}
 		if err := printer.PrintObj(object, streams.Out); err != nil {

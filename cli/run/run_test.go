@@ -91,7 +91,7 @@ func TestOldGeneratorsCreateReplicatedPods(t *testing.T) {
 }
 
 func TestRunCreatesDeploymentConfigAndService(t *testing.T) {
-	if err := appsv1.Install(scheme.Scheme); err != nil { // as the client does when it starts
+	if err := appsv1.Install(scheme.Scheme); err != nil { // the client does this when it starts
 		t.Fatal(err)
 	}
 	w, err := newRequest(t, "web", "--replicas=3", "--port=8080", "--expose", "--env=A=b=c", "-l", "app=shop,part=web", `--overrides={"spec":{"paused":true}}`, "--", "serve", "-v")

@@ -24,7 +24,7 @@ import (
 type newSecret struct {
 	factory util.Factory
 	genericiooptions.IOStreams
-	output *objects.Output // nil for commands without -o
+	output *objects.Output // nil if the command has no flag -o
 
 	secret corev1.Secret
 	files  map[string]string // paths by key; empty paths are skipped

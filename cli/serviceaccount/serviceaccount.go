@@ -168,7 +168,7 @@ type kubeconfigOptions struct {
 	streams   genericiooptions.IOStreams
 	account   account
 	current   api.Config
-	namespace string // of the context in the file
+	namespace string // namespace of the context in the kubeconfig
 }
 
 // newCreateKubeconfig returns the `oc serviceaccounts create-kubeconfig` command.

@@ -19,7 +19,7 @@ import (
 // newClaim describes a claim that is created together with a volume.
 type newClaim struct {
 	size, mode, class string
-	classSet          *pflag.Flag // an empty class selects no class
+	classSet          *pflag.Flag // --claim-class; an empty value selects no class
 	amount            resource.Quantity
 }
 
@@ -79,7 +79,7 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 
 // claimIn returns the claim to create in a namespace.
 func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
-	mode, _ := accessMode(v.newClaim.mode) // validated before
+	mode, _ := accessMode(v.newClaim.mode) // the value was validated before
 	claim := &corev1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v.claim},

@@ -25,7 +25,7 @@ type definition struct {
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
-	refusal              string // of webhooks; by default the one of a single object
+	refusal              string // why webhooks are not supported; the default is for a single object
 	// checkContainers returns an error if the image cannot be set in containers, a comma-separated
 	// list of names.
 	checkContainers func(containers string) error
@@ -36,7 +36,7 @@ type definition struct {
 // imageTrigger is a trigger for new images of an image stream tag.
 type imageTrigger struct {
 	from       corev1.ObjectReference
-	containers string // names, separated by commas
+	containers string // comma-separated names
 	auto       bool
 	// absent is set if the build config has no trigger for the tag in its build strategy. An absent
 	// trigger is listed as disabled, and is stored if it is enabled.
@@ -134,7 +134,7 @@ func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
 		}
 	}
 	d.store = func(d *definition) error {
-		all := appsv1.DeploymentTriggerPolicies{} // not nil, which is not sent
+		all := appsv1.DeploymentTriggerPolicies{} // not nil, because nil would not be sent
 		if d.config {
 			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnConfigChange})
 		}

@@ -44,7 +44,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		files, err := command.Flags().GetStringSlice("filename")
 		util.CheckErr(err)
 		if resources, _, _ := kubectlenv.SplitEnvironmentFromResources(args); len(files) > 0 && len(resources) == 0 && prints(command.Flags()) {
-			util.CheckErr(command.Flags().Set("local", "true")) // the objects need not exist on the server
+			// With --local, the objects need not exist on the server.
+			util.CheckErr(command.Flags().Set("local", "true"))
 		}
 		changed, skipped := 0, 0
 		// Replace this function only while this command runs, because a BuildConfig has no
@@ -60,7 +61,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 				return true, changeBuildEnv(&config.Spec.Strategy, change)
 			}
 			handled, err := update(object, change)
-			if !handled && len(files) > 0 { // other objects of an application, such as its services
+			// An application's other objects, such as services, have no variables.
+			if !handled && len(files) > 0 {
 				skipped++
 				return true, nil
 			}

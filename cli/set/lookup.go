@@ -56,7 +56,7 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	for i, arg := range args {
 		switch {
 		case strings.Contains(arg, "/"):
-		case l.list: // a resource, as in OpenShift 3
+		case l.list: // the argument is a resource, as in OpenShift 3
 			t.all = t.selector == ""
 		default:
 			args[i] = "imagestreams/" + arg
@@ -134,7 +134,7 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	case *kubeappsv1.DaemonSet:
 		return &o.Spec.Template, true
 	case *batchv1.Job:
-		return nil, true // its template is immutable
+		return nil, true // the template is immutable
 	case *batchv1.CronJob:
 		return &o.Spec.JobTemplate.Spec.Template, true
 	}

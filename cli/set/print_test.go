@@ -38,7 +38,7 @@ func TestOutputChangesNothing(t *testing.T) {
 		"GET " + path: deployment, "PATCH " + path: deployment,
 	})
 	deployment = deployment.DeepCopy()
-	deployment.SetName("unwritten") // the server does not have it
+	deployment.SetName("unwritten") // an object that does not exist on the server
 	text, err := deployment.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 // probe holds the state of `oc set probe`.
 type probe struct {
-	containers                   string // a pattern for names
+	containers                   string // pattern for container names
 	readiness, liveness, startup bool
 	remove                       bool
 

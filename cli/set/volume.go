@@ -85,7 +85,7 @@ type is set, and its mount if a path is set.`,
 
 func (v *volume) validate() error {
 	if v.kind == "" && v.sourceJSON == "" {
-		switch { // as in OpenShift 3, the name of the source implies the type
+		switch { // as in OpenShift 3, the source's name implies its type
 		case v.secret != "":
 			v.kind = "secret"
 		case v.configMap != "":

@@ -125,7 +125,7 @@ func (v *view) adviseConfigs() (all []advice) {
 			from := trigger.ImageChangeParams.From
 			namespace := cmp.Or(from.Namespace, config.Namespace)
 			if namespace != v.Namespace && v.Namespace != "" {
-				continue // objects of other projects were not read
+				continue // only this project's objects were read
 			}
 			stream, tag := v.stream(namespace, from.Name), v.tag(config.Namespace, from)
 			switch {

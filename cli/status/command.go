@@ -94,7 +94,7 @@ func loadStatus(ctx context.Context, factory util.Factory, everywhere bool, out 
 		return nil, options, err
 	}
 	if !everywhere {
-		var isSet bool // with --namespace
+		var isSet bool // true if --namespace is set
 		if options.Namespace, isSet, err = factory.ToRawKubeConfigLoader().Namespace(); err != nil {
 			return nil, options, err
 		}

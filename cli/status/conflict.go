@@ -29,7 +29,7 @@ func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
 		cycle := append(slices.Clone(path[at:]), name)
-		slices.Reverse(cycle) // in build order
+		slices.Reverse(cycle) // now in the order of the builds
 		return [][]string{cycle}
 	}
 	if done[name] {
@@ -100,7 +100,8 @@ func (v *view) selectors() map[string][]selector {
 		}
 	}
 	addSet := func(kind string, object metav1.Object, of *metav1.LabelSelector) {
-		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil { // the server has validated it
+		// The server has validated the selector.
+		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil {
 			add(kind, object, matches)
 		}
 	}

@@ -17,7 +17,7 @@ func TestProcess(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		args    []string
-		want    string // the output
+		want    string // the standard output
 		failure string // a part of the message
 		warning string // a part of the standard error
 	}{

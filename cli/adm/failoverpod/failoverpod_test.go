@@ -27,7 +27,7 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 	tests := []struct {
 		name      string
 		arguments []string
-		want      string // part of the error, or "" for none
+		want      string // part of the error, or "" if no error is expected
 	}{
 		{"defaults", []string{addresses}, ""},
 		{"no addresses", nil, "you must specify at least one virtual IP address with --virtual-ips"},

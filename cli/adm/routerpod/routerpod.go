@@ -183,7 +183,7 @@ func (r *Request) read() (*plan, error) {
 	if r.statsPassword == "" {
 		r.statsPassword = rand.Text()
 	}
-	if r.kind == f5Router { // an f5-router only sends requests
+	if r.kind == f5Router { // an f5-router does not serve requests itself
 		p.ports, r.hostNetwork, r.hostPorts = nil, false, false
 	}
 	return p, errors.Join(problems...)

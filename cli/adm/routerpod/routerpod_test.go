@@ -97,7 +97,7 @@ func TestVariables(t *testing.T) {
 
 func TestObjects(t *testing.T) {
 	for _, test := range []struct {
-		name, want string // kinds and names, in the order of their creation
+		name, want string // kinds and names in creation order
 		args       []string
 		note       string // a part of the note
 	}{

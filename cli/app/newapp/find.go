@@ -105,7 +105,7 @@ func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	var unknown *NotFound
 	var partial *PartialMatch
 	var empty *Empty
-	if errors.As(err, &empty) { // the tag gets an image before the build, or the build fails
+	if errors.As(err, &empty) { // the tag must get an image before the build starts
 		namespace, stream, _ := strings.Cut(empty.Stream, "/")
 		return &Image{Name: name, Reference: name, Namespace: namespace, Stream: stream, Tag: empty.Tag, Missing: true}, nil
 	}
@@ -163,7 +163,7 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find image stream %q: %w", name, err)
 		}
-		if streamTag.Image.Name == "" { // a tag without an image
+		if streamTag.Image.Name == "" { // the tag has no image
 			continue
 		}
 		image := &Image{Name: name, Namespace: project, Stream: bare, Tag: tag, Reference: streamTag.Image.DockerImageReference}

@@ -65,7 +65,8 @@ func (f *Finder) missed(ctx context.Context, component Component) error {
 	}
 	all := f.available(ctx, component.Kind)
 	reference, _ := tagged(component.From)
-	if projects, _ := f.projects(reference); len(projects) == 0 { // an image of a registry
+	// Without projects, the name can only refer to an image in a registry.
+	if projects, _ := f.projects(reference); len(projects) == 0 {
 		return &NotFound{Name: component.From}
 	}
 	desired := strings.ToLower(reference[strings.LastIndex(reference, "/")+1:])
@@ -94,7 +95,7 @@ func similar(desired, name string) bool {
 	case strings.HasPrefix(name, desired) || distance == 1:
 		return true
 	default:
-		return distance == 2 && len(desired) >= long // two letters are swapped
+		return distance == 2 && len(desired) >= long // a swap of two letters has distance 2
 	}
 }
 
@@ -133,7 +134,7 @@ func listed(all []Match) string {
 // defaultTag resolves the tag latest by following its references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
-	for range stream.Spec.Tags { // chains of references cannot be longer
+	for range stream.Spec.Tags { // a chain of references cannot be longer
 		at := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 		if at < 0 || stream.Spec.Tags[at].From == nil || stream.Spec.Tags[at].From.Kind != "ImageStreamTag" || strings.Contains(stream.Spec.Tags[at].From.Name, ":") {
 			break

@@ -158,7 +158,8 @@ func pair(ctx context.Context, finder *Finder, request Request) ([]Component, er
 // add resolves one component and adds the resulting template or part to the plan.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
-	if component.From == scratch && p.Options.Inline != "" { // the Dockerfile also names it
+	// An inline Dockerfile also specifies the empty base image.
+	if component.From == scratch && p.Options.Inline != "" {
 		part.Name, component.From = scratch, ""
 	}
 	if component.From != "" {
@@ -207,7 +208,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == "" || p.Options.Binary}
 	switch {
 	case build.Strategy == PipelineStrategy:
-		part.Image = nil // the Jenkinsfile of the source chooses its images
+		part.Image = nil // the source's Jenkinsfile chooses its images
 		return build, nil
 	case part.Image != nil && build.Strategy != DockerStrategy:
 		build.Strategy = SourceStrategy

@@ -28,7 +28,8 @@ import (
 // a Python builder that has no image. The project shop contains a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
-	if err := imagev1.Install(scheme.Scheme); err != nil { // names of lists that the server has
+	// The fake client needs the names of list kinds.
+	if err := imagev1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
 	config := apitest.Start(t).Config()

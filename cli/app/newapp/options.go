@@ -35,7 +35,7 @@ type BuildOptions struct {
 	SourceImage string
 	SourcePaths []buildv1.ImageSourcePath
 
-	images []buildv1.ImageSource // SourceImage, resolved
+	images []buildv1.ImageSource // contains the resolved SourceImage
 }
 
 // findSource resolves SourceImage, if it is set.

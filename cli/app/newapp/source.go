@@ -47,7 +47,7 @@ func Open(ctx context.Context, text, context string) (*Source, error) {
 	s.dir, s.Name, s.URL = dir, dir, ""
 	origin, err := git(ctx, dir, "remote", "get-url", "origin")
 	if err != nil {
-		return s, nil // not a repository, or no origin: the client uploads the files
+		return s, nil // without a repository or an origin, the client uploads the files
 	}
 	s.URL, s.Name = withoutPassword(origin), origin
 	if below, err := git(ctx, dir, "rev-parse", "--show-prefix"); err == nil && s.ContextDir == "" {

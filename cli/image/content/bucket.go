@@ -33,13 +33,13 @@ const s3Scheme = "s3://"
 type bucket struct {
 	name     string
 	client   func() (*minio.Client, error)
-	sources  []string // --s3-source-bucket
+	sources  []string // values of --s3-source-bucket
 	force    bool
 	alone    bool
 	slots    chan struct{}
 	progress *progress
-	sending  singleflight.Group // by object
-	blobs    sync.Map           // objects by the digest of their blob
+	sending  singleflight.Group // by object path
+	blobs    sync.Map           // maps a blob's digest to the path of its object
 }
 
 // buckets contains the destination buckets, by host, region and name.
@@ -74,7 +74,7 @@ func connect(host, region string, client registryclient.Client) (*minio.Client, 
 		return nil, fmt.Errorf("no credentials for %q: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to ~/.aws/credentials", host)
 	}
 	carrier, secure := client.Carrier(), true
-	if client.Insecure { // use HTTP if HTTPS fails
+	if client.Insecure { // fall back to HTTP if HTTPS fails
 		response, err := (&http.Client{Transport: carrier}).Head("https://" + host + "/")
 		if secure = err == nil; secure {
 			response.Body.Close()

@@ -18,8 +18,8 @@ import (
 // s3 is an S3 server that has a bucket named images.
 type s3 struct {
 	endpoint string
-	public   string       // address from which clients read the bucket
-	uploads  atomic.Int32 // number of blobs
+	public   string       // address at which clients read the bucket
+	uploads  atomic.Int32 // number of uploaded blobs
 	copies   atomic.Int32
 }
 
