@@ -1,18 +1,19 @@
-// axe finds no violation on any page or dialog, in both themes, and all of them fit on a small screen.
+// On all pages and dialogs, in both themes, axe reports no violation. Every page and dialog fits on
+// a small screen.
 import { address, check, expect, logIn, open, shoot, travel } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
 const root = `/project/${project}`;
 const front = `${root}/deployments.apps/front`;
 
-/** publicPages are the names of pages without navigation, with their paths and headings. */
+/** publicPages maps the names of pages without navigation to their paths and headings. */
 const publicPages = {
   'login-failed': ['/error?error=access_denied', 'The login is not complete'],
   'logged-out': ['/logged-out', 'You are logged out'],
   'signed-in': ['/signed-in', 'You are logged in. You can close this window.'],
 };
 
-/** pages are the names of the other pages. */
+/** pages maps the names of the other pages to their paths and headings. */
 const pages = {
   catalog: ['/catalog', 'Catalog'],
   template: ['/catalog/template/openshift/static-page', 'Static page'],
@@ -85,7 +86,9 @@ const pages = {
   'service-classes': ['/cluster/clusterserviceclasses.servicecatalog.k8s.io', 'Cluster Service Classes'],
 };
 
-/** dialogs are the names of dialogs with the paths of pages and the items of their menus. */
+/**
+ * dialogs maps the names of dialogs to the paths of their pages and the menu items that open them.
+ */
 const dialogs = {
   scale: [front, 'Scale'],
   'health-dialog': [front, 'Edit health checks'],
@@ -104,7 +107,9 @@ const dialogs = {
   'drain-dialog': [`/cluster/nodes/${node}`, 'Drain'],
 };
 
-/** menus are the names of menus with the paths of pages, their buttons, and one of their items. */
+/**
+ * menus maps the names of menus to the paths of their pages, their buttons, and one of their items.
+ */
 const menus = {
   'project-selector-menu': [`${root}/pods`, `Select a project: ${project}`, project],
   'help-menu': [`${root}/pods`, 'Help', 'About'],
@@ -113,7 +118,10 @@ const menus = {
   'row-actions': ['/projects', `Actions for ${project}`, 'Edit project'],
 };
 
-/** overlays are the names of what else covers a page, with the paths of pages, what opens it, and what it shows. */
+/**
+ * overlays maps the names of other overlays to the path of a page, a function that opens the
+ * overlay, and the overlay's element.
+ */
 const overlays = {
   'create-project': ['/projects', (page) => page.getByRole('button', { name: 'Create project' }).click(), (page) => page.getByRole('dialog')],
   'notification-drawer': [`${root}/pods`, (page) => page.getByRole('button', { name: /^Notifications/ }).click(), (page) => page.getByRole('button', { name: 'Close' })],
@@ -127,13 +135,16 @@ const overlays = {
   ],
 };
 
-/** nowhere is the path of no page. It is visited between pages, so that what is seen of a page is not of the one before. */
+/**
+ * nowhere is the path of a missing page. The flow visits it between two pages, so that it does not
+ * mistake the previous page for the next one.
+ */
 const nowhere = '/project/none/of/these/pages';
 
 /** small is the size of the smallest window. */
 const small = { width: 360, height: 740 };
 
-/** visitTimeout limits the time in which a page or a dialog must be shown. */
+/** visitTimeout is the maximum time until a page or a dialog is visible. */
 const visitTimeout = 20_000;
 
 await open(async (page) => {
@@ -141,7 +152,7 @@ await open(async (page) => {
   const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
   const load = (path) => page.goto(`${address}/console${path}`);
   const missing = [];
-  // One page that is not shown does not hide the state of the others.
+  // If a page is not shown, the flow continues, and reports all missing pages at the end.
   const visit = async (name, path, show, { isPublic, close } = {}) => {
     try {
       if (isPublic) {
@@ -189,7 +200,7 @@ await open(async (page) => {
       await shown(page).first().waitFor();
     });
   }
-  // On a small screen, what a button opens is within the window.
+  // On a small screen, elements that a button opens must be within the window.
   await page.setViewportSize(small);
   await load(nowhere);
   await heading('This does not exist').waitFor();

@@ -12,12 +12,12 @@ const screenshots = process.env.CONSOLE_SCREENSHOTS;
 
 const timeout = 60_000;
 
-/** layoutTimeout limits the time in which a page adapts to the size of the window. */
+/** layoutTimeout is the maximum time in which a page adapts to the window's size. */
 const layoutTimeout = 5_000;
 
 /**
- * open starts the browser with arguments, passes a page to a flow, and fails if the page reports an
- * error that is not expected.
+ * open starts the browser with arguments, and runs a flow with a page. It fails if the page reports
+ * an unexpected error.
  */
 export async function open(flow, { expected, args = [], ...options } = {}) {
   const browser = await chromium.launch({
@@ -52,11 +52,11 @@ export async function open(flow, { expected, args = [], ...options } = {}) {
 }
 
 /**
- * isExpected reports whether an error is one that a flow causes, such as a request without a session.
- * The API server closes the connection after each response to an unauthenticated client, such as a
- * login page, which sometimes aborts the next request. The console repeats that request; otherwise,
- * the flow would miss its result. The browser cancels the download of the icon of a page that it
- * leaves.
+ * isExpected reports whether a flow itself causes an error, such as the error of a request without
+ * a session. After each response to an unauthenticated client, such as a login page, the API server
+ * closes the connection, which sometimes aborts the next request. The console repeats this request;
+ * otherwise, the flow would not receive its result. When the browser leaves a page, it cancels the
+ * download of the page's icon.
  */
 function isExpected(text, url) {
   if (/net::ERR_(FAILED|ABORTED)/.test(text) && url.endsWith('/console/icon.svg')) {
@@ -65,7 +65,7 @@ function isExpected(text, url) {
   return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || /net::ERR_CONNECTION_CLOSED/.test(text);
 }
 
-/** logIn opens a page of the console and logs in on the pages of the OAuth server. */
+/** logIn opens a console page and logs in on the OAuth server's pages. */
 export async function logIn(page, user, path = '/console/') {
   await page.goto(address + path);
   await page.locator('input[name="username"]').fill(user);
@@ -83,12 +83,17 @@ export async function shoot(page, name) {
 
 const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** violationsOf returns the violations that axe finds on a page: of all its rules, or of those about colors. */
+/**
+ * violationsOf returns the violations that axe reports for a page: of all rules, or only of the
+ * rules about colors.
+ */
 async function violationsOf(page, onlyColors) {
-  // evaluate runs in the page even though the page's policy rejects foreign scripts.
+  // evaluate can run the script even though the page's content security policy rejects other
+  // scripts.
   if (!(await page.evaluate(() => 'axe' in window))) {
     await page.evaluate(axe);
-    // Like dialogs, menus take the focus, and PatternFly puts them at the end of the document.
+    // Like dialogs, menus have the focus. PatternFly adds their elements at the end of the
+    // document.
     const regionMatcher = 'dialog, [role=dialog], [role=alertdialog], svg, .pf-v6-c-menu';
     await page.evaluate((options) => window.axe.configure({ checks: [{ id: 'region', options }] }), { regionMatcher });
   }
@@ -102,12 +107,15 @@ export async function loaded(page) {
   await page.getByRole('progressbar', { name: 'Loading' }).first().waitFor({ state: 'detached' });
 }
 
-/** found is what check found. A flow fails with it at its end. */
+/**
+ * found contains the problems that check has found. If there are any, the flow fails at its end.
+ */
 const found = [];
 
 /**
- * check saves screenshots, and looks for what axe finds on a page in one of the themes, and for a page
- * that is too wide for a small screen. close closes a menu, whose place is that in the large window.
+ * check saves screenshots of a page in both themes. It records the violations that axe reports, and
+ * whether the page is too wide for a small screen. close closes a menu, whose position depends on
+ * the size of the window.
  */
 export async function check(page, name, close) {
   await loaded(page);
@@ -117,7 +125,7 @@ export async function check(page, name, close) {
     document.adoptedStyleSheets = [...document.adoptedStyleSheets.filter((sheet) => sheet !== window.still), window.still];
   });
   for (const theme of ['light', 'dark']) {
-    const isDark = theme === 'dark'; // the themes differ only in their colors
+    const isDark = theme === 'dark'; // the themes differ only in colors
     await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), isDark);
     await shoot(page, isDark ? `${name}-dark` : name);
     found.push(...(await violationsOf(page, isDark)).map((violation) => `${name} (${theme}): ${violation}`));
@@ -135,7 +143,7 @@ export async function check(page, name, close) {
   await page.setViewportSize(size);
 }
 
-/** travel goes to another page of the console as a link does, without loading the console again. */
+/** travel opens another console page as a link does, without reloading the console. */
 export async function travel(page, path) {
   await page.evaluate((to) => {
     history.pushState(null, '', to);

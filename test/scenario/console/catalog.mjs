@@ -1,4 +1,4 @@
-// A new user lands on the catalog and creates an application from a template, and from source.
+// A new user starts on the catalog page, and creates applications from a template and from source.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, repository, privateRepository] = process.argv.slice(2);
@@ -29,7 +29,7 @@ await open(async (page) => {
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   await card.getByRole('link', { name: /^http:\/\/static-page/ }).waitFor();
 
-  // Creating the same template again is rejected as a whole.
+  // If the user creates the same template again, the server rejects all objects.
   await page.goto(`${address}/console/catalog/template/openshift/static-page?project=${project}`);
   await create.click();
   await page.getByText(/ConfigMap static-page: .*already exists/).waitFor();
@@ -50,7 +50,8 @@ await open(async (page) => {
   await page.getByRole('link', { name: 'BuildConfig from-source' }).click();
   await page.getByRole('heading', { name: 'from-source', level: 1 }).waitFor();
 
-  // The server reads a repository, and lists the builders that support it. It does not connect to its own network.
+  // The server reads a repository, and lists the builders that support its language. It does not
+  // connect to its own network.
   await page.goto(`${address}/console/catalog?project=${project}`);
   await page.getByRole('button', { name: 'Build from Git' }).click();
   await page.locator('#field-project').selectOption(project);
@@ -70,7 +71,7 @@ await open(async (page) => {
   expect((await page.locator('#builder-uri').inputValue()) === repository, 'the form has another repository');
   expect((await page.locator('#builder-dir').inputValue()) === 'web', 'the form has another directory');
 
-  // A private repository is read, and built, with a secret of the project.
+  // A project's secret gives the server and the build access to a private repository.
   const status = await page.evaluate(async (target) => {
     const { csrf } = await (await fetch('/console/session')).json();
     const headers = { 'X-CSRF-Token': csrf, 'Content-Type': 'application/json' };
@@ -94,5 +95,5 @@ await open(async (page) => {
   await page.goto(`${address}/console/project/${project}/buildconfigs.build.openshift.io/from-private/settings`);
   await page.getByLabel('Source secret').waitFor();
   expect((await page.getByLabel('Source secret').inputValue()) === 'git', 'the build has another secret');
-  // The server does not reach its own network on behalf of a user.
+  // The server does not connect to its own network on behalf of a user.
 }, { expected: /status of 502/ });

@@ -1,5 +1,5 @@
-// An administrator manages the cluster: nodes, hosts, rights, routers, images, users, the audit
-// log.
+// An administrator manages the cluster: nodes, hosts, permissions, routers, images, users and the
+// audit log.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, node] = process.argv.slice(2);
@@ -77,7 +77,7 @@ await open(async (page, context) => {
   const removed = page.getByRole('grid', { name: 'Images that pruning would remove' }).or(page.getByRole('table', { name: 'Images that pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
-  // Like the command, the preview removes nothing while a reference cannot be parsed.
+  // As with the command, the preview lists no images while a reference cannot be parsed.
   const request = (method, path, body) =>
     page.evaluate(
       async ([verb, target, content]) => {

@@ -1,4 +1,4 @@
-// A user sees how the parts of an application are connected, and controls them.
+// A user views the connections between the parts of an application, and controls the parts.
 import { readFileSync } from 'node:fs';
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
@@ -21,7 +21,7 @@ await open(async (page) => {
   await page.getByRole('link', { name: /^Deployment front.*May be reached by Pods with role=client \(8080\/TCP\)/ }).waitFor();
   await check(page, 'network');
 
-  // A pipeline whose stages the Jenkins plugin reports.
+  // The Jenkins plugin reports this pipeline's stages.
   await page.goto(`${root}/builds.build.openshift.io/deliver-1`);
   const stages = page.getByRole('list', { name: 'Stages of the pipeline' });
   await stages.getByRole('listitem').filter({ hasText: 'Compile' }).getByText('1m 12s').waitFor();
@@ -31,7 +31,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Go ahead' }).click();
   await page.getByText('The decision is recorded. The pipeline continues soon.').waitFor();
 
-  // A route gives half of its requests to another service.
+  // The user moves half of a route's requests to another service.
   await page.goto(`${root}/routes.route.openshift.io/shop`);
   await page.getByRole('heading', { name: 'Decisions of the routers' }).waitFor();
   await page.getByRole('row', { name: /shop.* Yes / }).waitFor();
@@ -47,7 +47,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();
 
-  // A file is copied to a container and back.
+  // The user copies a file to a container and back.
   await page.goto(`${root}/pods`);
   await page.getByRole('link', { name: /^front-/ }).click();
   await page.getByRole('heading', { name: 'Reason for its security context constraints' }).waitFor();
@@ -62,7 +62,7 @@ await open(async (page) => {
   expect(readFileSync(await (await download).path(), 'utf8') === 'from the browser\n', 'the file has other content');
   await check(page, 'files');
 
-  // A dry run shows what changes.
+  // A dry run shows the changes.
   await page.goto(`${root}/import`);
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(`apiVersion: v1\nkind: Service\nmetadata: {name: other, labels: {tier: web}}\nspec: {selector: {app: front}, ports: [{port: 8080}]}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fresh}\n`);
   await page.getByRole('button', { name: 'Check' }).click();

@@ -1,5 +1,4 @@
-// The YAML editor marks fields that the server would reject or ignore, and completes names of
-// fields.
+// The YAML editor marks fields that the server would reject or ignore, and completes field names.
 import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -25,8 +24,8 @@ await open(async (page) => {
   await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
   await check(page, 'yaml-problems');
 
-  // A click on a problem leads to its line. The editor offers the remaining fields with their
-  // types.
+  // A click on a problem moves the cursor to the problem's line. The editor offers the remaining
+  // fields with their types.
   await unknown.click();
   await page.keyboard.press('Shift+End');
   await page.keyboard.press('Shift+ArrowDown');
@@ -46,7 +45,8 @@ await open(async (page) => {
   const service = await read(`/api/v1/namespaces/${project}/services/front`);
   expect(service.spec.publishNotReadyAddresses === true, JSON.stringify(service.spec));
 
-  // OpenShift's kinds and custom resources have schemas, too. The user decides.
+  // OpenShift's kinds and custom resources also have schemas. The user can submit the text despite
+  // problems.
   await page.goto(`${root}/import`);
   const config = 'apiVersion: apps.openshift.io/v1\nkind: DeploymentConfig\nmetadata: {name: typed}\nspec:\n  replica: 0\n  replicas: 0\n  template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: a}]}}\n  selector: {app: a}';
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(`${config}\n---\napiVersion: snapshot.storage.k8s.io/v1\nkind: VolumeSnapshot\nmetadata: {name: typed}\nspec: {source: [data]}\n`);

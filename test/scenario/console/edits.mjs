@@ -1,4 +1,4 @@
-// A user changes probes, resources, lifecycle hooks and strategies in forms
+// A user changes probes, resources, lifecycle hooks and strategies in forms.
 import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -19,7 +19,7 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/deployments.apps/front`);
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
 
-  // A probe over HTTP, with only the keyboard.
+  // The user adds an HTTP probe with only the keyboard.
   await page.getByRole('button', { name: 'Actions', exact: true }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('menuitem', { name: 'Edit health checks' }).focus();
@@ -75,7 +75,7 @@ await open(async (page) => {
   await save.click();
   await stored();
 
-  // A deployment configuration gets hooks. The first one adds a step before the rollout.
+  // The user adds hooks to a deployment configuration. The first hook runs before the rollout.
   await page.goto(`${root}/deploymentconfigs.apps.openshift.io/shop`);
   await edit('Edit strategy');
   await part('Strategy').getByLabel('Type').selectOption('Recreate');
@@ -102,7 +102,7 @@ await open(async (page) => {
   await page.keyboard.press('Escape');
   await stored();
 
-  // A snapshot of a claim becomes a new claim.
+  // The user restores a snapshot of a claim to a new claim.
   await page.goto(`${root}/persistentvolumeclaims/data`);
   await page.getByRole('button', { name: 'Actions', exact: true }).click();
   await page.getByRole('menuitem', { name: 'Create snapshot' }).click();

@@ -1,4 +1,4 @@
-// A user
+// In Firefox, a user creates a project and imports an application.
 import { createRequire } from 'node:module';
 
 const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
@@ -53,8 +53,8 @@ async function flow(page) {
 
   await page.goto(`${address}/console/project/${project}/import`);
   await page.locator('.console-editor >>> .cm-content').click();
-  // The editor would add closing brackets to typed text. In Firefox, this is the only way to insert
-  // a text as a whole.
+  // The editor adds closing brackets to typed text. In Firefox, a script can insert a whole text
+  // only in this way.
   await page.evaluate((content) => document.execCommand('insertText', false, content), JSON.stringify(manifest));
   await click('Check');
   await see('The server accepts it.');

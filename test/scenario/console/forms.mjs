@@ -1,4 +1,4 @@
-// A user creates a secret, a claim, a route with two services and an autoscaler in forms
+// A user creates a secret, a claim, a route with two services and an autoscaler in forms.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -76,7 +76,7 @@ await open(async (page) => {
   const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
   expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 5, JSON.stringify(scaler.spec));
 
-  // The user edits the environment of a container, separately from references.
+  // The user edits a container's environment variables. References are separate.
   await page.goto(`${root}/deployments.apps/front/environment`);
   await page.getByRole('textbox', { name: 'Name 1' }).fill('GREETING');
   await page.getByRole('textbox', { name: 'Value 1' }).fill('hello');
@@ -85,7 +85,7 @@ await open(async (page) => {
   const workload = await read(`/apis/apps/v1/namespaces/${project}/deployments/front`);
   expect(JSON.stringify(workload.spec.template.spec.containers[0].env) === '[{"name":"GREETING","value":"hello"}]', JSON.stringify(workload.spec.template.spec));
 
-  // That change can be undone.
+  // The user reverts this change.
   await page.getByRole('link', { name: 'History' }).or(page.getByRole('tab', { name: 'History' })).click();
   await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }).click();

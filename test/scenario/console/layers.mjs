@@ -1,4 +1,4 @@
-// A user views the layers of the images of a tag.
+// A user views the layers of a tag's images.
 import { logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -12,7 +12,7 @@ await open(async (page) => {
   await layers.getByRole('button', { name: 'Close' }).click();
   await layers.waitFor({ state: 'detached' });
 
-  // An image that the tag had before.
+  // This image is an earlier image of the tag.
   await page.getByRole('button', { name: 'Earlier images of latest' }).click();
   await page.getByRole('button', { name: /^Layers of sha256:1111/ }).click();
   await page.getByRole('region', { name: /^Layers of sha256:1111/ }).getByText('2 layers, 3.0 MiB').waitFor();

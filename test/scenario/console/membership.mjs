@@ -1,4 +1,4 @@
-// An administrator of a project grants a role to a user and to a service account, and revokes it.
+// A project administrator grants a role to a user and to a service account, and revokes it.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -11,7 +11,7 @@ await open(async (page, context) => {
   await page.locator('#member-role').selectOption({ label: 'edit' });
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('tab', { name: /^Users \(2\)/ }).waitFor();
-  // Another window shows this change, and later changes in the first window, immediately.
+  // Another window immediately shows this change, and later changes in the first window.
   const other = await context.newPage();
   await other.goto(`${address}/console/project/${project}/membership`);
   await other.getByRole('button', { name: 'Remove role edit from ann' }).waitFor();

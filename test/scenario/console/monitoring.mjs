@@ -1,18 +1,20 @@
-// A user follows a whole project: search results, stateful sets, logs, events, notifications.
-// Then the user switches to another project.
+// A user monitors a project with the search, stateful sets, logs, events and notifications, and
+// then switches to another project.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, other] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
 
-/** labels are two labels that the test gives objects, which no status and no name contains. */
+/**
+ * labels contains two labels of the test's objects. No status and no name contains their values.
+ */
 const labels = { service: 'flavour=vanilla', set: 'flavour=pistachio' };
 
 await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  // The search, from any page.
+  // The user searches from any page.
   const box = page.getByRole('textbox', { name: `Search in project ${project}` });
   await box.fill(labels.service);
   await box.press('Enter');
@@ -28,7 +30,7 @@ await open(async (page) => {
   await field.fill(labels.set);
   await page.getByRole('region', { name: 'Stateful Sets' }).getByRole('link', { name: 'db', exact: true }).click();
 
-  // The stateful set that it found.
+  // The search has found the stateful set.
   await page.getByRole('heading', { name: 'db', level: 1 }).waitFor();
   await page.getByText('Ready: 1/1').waitFor();
   await page.getByRole('link', { name: 'db-peers' }).waitFor();
@@ -47,7 +49,7 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Stateful Sets', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'db', exact: true }).waitFor();
 
-  // Logs and events of all objects on one page.
+  // One page shows the logs and events of all objects.
   await page.getByRole('link', { name: 'Monitoring' }).click();
   await page.getByRole('heading', { name: 'Monitoring', level: 1 }).waitFor();
   const logs = page.getByRole('region', { name: 'Logs' });
@@ -66,7 +68,7 @@ await open(async (page) => {
   await events.getByRole('listitem').filter({ hasText: 'Pod db-0' }).first().waitFor({ state: 'detached' });
   await events.getByRole('link', { name: 'Pod stuck' }).first().waitFor();
 
-  // Notifications.
+  // The user reads the notifications.
   await page.goto(`${root}/quota`);
   await page.getByRole('button', { name: /^Notifications: [1-9]\d* unread$/ }).click();
   const drawer = page.getByRole('list', { name: 'Notifications' });
@@ -83,7 +85,7 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Close' }).click();
   await drawer.waitFor({ state: 'detached' });
 
-  // The project selector offers the user's projects, and opens the same page of another one.
+  // The project selector offers the user's projects, and opens the same page in another project.
   await page.goto(`${root}/statefulsets.apps`);
   await page.getByRole('link', { name: 'db', exact: true }).waitFor();
   const find = page.getByRole('textbox', { name: 'Find a project' });

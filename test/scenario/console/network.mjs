@@ -1,5 +1,5 @@
-// The network fails all the time. The console repeats requests that are safe to repeat, and offers
-// to repeat the others.
+// The network fails repeatedly. The console repeats requests that are safe to repeat. For other
+// requests, the user decides.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -10,8 +10,8 @@ await open(
     await logIn(page, 'developer', '/console/projects');
     await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
 
-    // Every address fails once, except the address of the page itself, which browsers request
-    // again.
+    // The first request for each address fails, except requests for the page itself, which browsers
+    // repeat.
     const aborted = new Set();
     const isSpared = (request) => request.isNavigationRequest() || request.url().endsWith('/boot.js');
     await context.route('**/console/**', (route) => {
@@ -35,7 +35,7 @@ await open(
     await card.getByRole('button', { name: 'Add a pod to front' }).click();
     await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-    // A page and a tab that were not loaded before appear with their styles.
+    // Pages and tabs that are loaded now also have their styles.
     await page.getByRole('button', { name: 'Builds' }).click();
     await page.getByRole('link', { name: 'Build Configs' }).click();
     await page.getByRole('link', { name: 'waits' }).click();
@@ -48,7 +48,7 @@ await open(
     const assets = [...aborted].filter((key) => key.includes('/assets/'));
     expect(assets.some((key) => key.endsWith('.css')) && assets.some((key) => key.endsWith('.js')), `the test aborts only ${assets}`);
 
-    // The user decides whether to repeat a request that could have an effect twice.
+    // The user decides whether to repeat a request that could have its effect twice.
     await page.getByRole('button', { name: 'Actions' }).click();
     await page.getByRole('menuitem', { name: 'Start build' }).click();
     await page.getByText('Start build: not confirmed').waitFor();
@@ -60,7 +60,7 @@ await open(
     await page.getByRole('link', { name: 'waits-1' }).waitFor();
     expect((await page.getByRole('link', { name: /^waits-/ }).count()) === 1, 'the console repeated the start of a build');
 
-    // A console that cannot be loaded shows a message.
+    // If the console cannot be loaded, the page shows a message.
     await context.unroute('**/console/**');
     await context.route('**/console/{boot.js,assets/**}', (route) => route.abort('connectionclosed'));
     await page.goto(`${root}/overview`);

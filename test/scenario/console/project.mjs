@@ -1,4 +1,4 @@
-// A user logs in, creates a project, sees its changes live, and logs out
+// A user logs in, creates a project, watches its changes, and logs out.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// A user
+// A user finds, views and edits the objects of a project.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -8,7 +8,7 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  // From the navigation to a pod, with a filter that the URL contains.
+  // The user opens a pod through the navigation. The URL contains the filter.
   await page.getByRole('button', { name: 'Applications' }).click();
   await page.getByRole('link', { name: 'Pods', exact: true }).click();
   const filter = page.getByRole('textbox', { name: 'Filter Pods' });
@@ -52,7 +52,7 @@ await open(async (page) => {
   await page.getByText('Scheduled').first().waitFor();
   await shoot(page, 'events');
 
-  // Its controller can change the object at the same time. Then the user
+  // The controller can change the object at the same time. The user then edits the object again.
   for (let attempt = 1, saved = false; !saved; attempt++) {
     if (attempt > 3) throw new Error('the edited object cannot be saved');
     await page.goto(`${root}/deployments.apps/front/yaml`);
@@ -79,7 +79,7 @@ await open(async (page) => {
   await page.goto(`${root}/deployments.apps/front/pods`);
   await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // A page that the user may not see names the users who can grant access
+  // If the user may not see a page, the page lists users who can grant access.
   await page.goto(`${address}/console/project/kube-system/secrets`);
   await page.getByText('You do not have the right to see this').waitFor();
   await page.getByText('An administrator of project kube-system can grant it to you.').waitFor();

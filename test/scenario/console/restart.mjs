@@ -41,11 +41,12 @@ await open(async (page, context) => {
   await problem.waitFor();
   await shoot(page, 'interrupted');
 
-  // A request without a response is repeated, also after the master is available again.
+  // The console repeats a request that received no response, also after the master is available
+  // again.
   await form.locator('#input-username').fill('ann');
   await form.locator('#input-password').fill('secret');
 
-  // The lists have what happened while they were interrupted.
+  // The lists contain the changes that were made during the interruption.
   await page.getByRole('link', { name: 'added' }).waitFor();
   await page.getByRole('link', { name: 'removed' }).waitFor({ state: 'detached' });
   await problem.waitFor({ state: 'detached' });
@@ -53,7 +54,7 @@ await open(async (page, context) => {
   await card.getByRole('button', { name: 'Add a pod to front' }).click();
   await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // The typed text is kept, and is stored.
+  // The form keeps the typed text, and can submit it.
   await form.bringToFront();
   expect((await form.locator('#input-server').inputValue()) === 'registry.example.com', 'the form has lost a field');
   await form.getByRole('button', { name: 'Create', exact: true }).click();
@@ -69,5 +70,5 @@ await open(async (page, context) => {
   for (const window of [overview, form, dialog, editor]) {
     expect(await window.evaluate(() => window.isFirst), `${window.url()} was loaded again`);
   }
-  // Requests fail while the master is not available.
+  // Requests fail while the master is unavailable.
 }, { expected: /net::ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|HTTP2)|status of 50[0-9]/ });

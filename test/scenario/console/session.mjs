@@ -1,4 +1,5 @@
-// The session ends while the user types. A login in another window repairs the page.
+// The session ends while the user types. After a login in another window, the page continues to
+// work.
 import { address, logIn, open, shoot, expect } from './browser.mjs';
 
 const [project] = process.argv.slice(2);

@@ -1,5 +1,5 @@
-// The console follows its ConfigMap: addresses, extensions with their pages, downloads, links, the timeout.
-// A pod with a Jolokia agent shows the beans of its JVM.
+// The console applies its ConfigMap: addresses, extensions with their pages, downloads, links and
+// the timeout. For a pod with a Jolokia agent, it shows the JVM's beans.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -35,8 +35,8 @@ await open(async (page, context) => {
     return route.fulfill({ contentType, body });
   });
 
-  // After the login at another address of the master, the browser is redirected to the configured
-  // address, which gets all requests.
+  // After a login at the master's other address, the browser is redirected to the configured
+  // address, and sends all further requests to this address.
   await logIn(page, 'developer', '/console/command-line');
   await page.getByRole('heading', { name: 'Command line tools', level: 1 }).waitFor();
   expect(page.url() === `${master}/console/command-line`, `the page is ${page.url()}`);
@@ -45,8 +45,8 @@ await open(async (page, context) => {
   const login = page.getByRole('textbox', { name: 'Command line tools' });
   expect((await login.inputValue()) === `oc login ${master}`, `the command is ${await login.inputValue()}`);
 
-  // Downloads of the server and of the extension, which has its properties. Other scripts are
-  // rejected.
+  // The page offers the server's and the extension's downloads. The extension can read its
+  // properties. The browser rejects other scripts.
   const downloads = page.getByRole('list', { name: 'Downloads' });
   const path = await downloads.getByRole('link', { name: /^oc for Linux/ }).first().getAttribute('href');
   const magic = await page.evaluate(async (of) => (await fetch(of, { headers: { Range: 'bytes=1-3' } })).text(), path);
@@ -66,7 +66,7 @@ await open(async (page, context) => {
   );
   expect(rejected === 'https://www.example.com/other.js' && !(await page.evaluate(() => window.intruded)), `the policy rejects ${rejected}`);
 
-  // From the help icon to the downloads.
+  // The help menu links to the downloads.
   await page.goto(`${master}/console/project/${project}/monitoring`);
   await page.getByRole('link', { name: 'Log archive' }).waitFor();
   expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics differs');
@@ -76,7 +76,7 @@ await open(async (page, context) => {
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
 
-  // The page of the extension uses the API with the rights of the user, and shows why a request fails.
+  // The extension's page uses the API with the user's permissions, and shows why a request fails.
   await page.goto(`${master}/console/project/${project}/services`);
   const navigation = page.getByRole('navigation', { name: 'Navigation' });
   await navigation.getByRole('link', { name: 'Costs' }).click();
@@ -91,7 +91,7 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: 'This does not exist', level: 1 }).waitFor();
   expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
 
-  // The console shows the beans and threads of a JVM, through the API server.
+  // The console shows a JVM's beans and threads. Its requests pass through the API server.
   await page.goto(`${master}/console/project/${project}/pods/front-java`);
   await page.getByText('Running', { exact: true }).first().waitFor();
   await page.getByRole('link', { name: 'Connect' }).click();
@@ -122,7 +122,7 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Camel' }).click();
   await page.getByRole('heading', { name: 'org.apache.camel:type=context' }).waitFor();
 
-  // An inactive user is logged out. The clock is the browser's.
+  // An inactive user is logged out. The test advances the browser's clock.
   await page.clock.install();
   await page.goto(`${master}/console/projects`);
   await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
@@ -132,5 +132,5 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: 'Goodbye' }).waitFor();
   await page.goto(`${master}/console/projects`);
   await page.locator('input[name="password"]').waitFor();
-  // The agent of the pod does not use TLS, which the console tries first.
+  // The pod's agent does not use TLS, which the console tries first.
 }, { expected: /Content Security Policy|status of 50\d/, args: [`--host-resolver-rules=MAP master.example.com ${server}`] });

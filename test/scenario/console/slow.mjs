@@ -5,7 +5,7 @@ import { address, expect, logIn, open } from './browser.mjs';
 const [project] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
 
-/** slow is a bad mobile network: times in milliseconds, bytes a second. */
+/** slow describes a bad mobile network: latency in milliseconds, rates in bytes per second. */
 const slow = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 20_000 };
 
 await open(async (page, context) => {

@@ -1,4 +1,4 @@
-// Two users share a browser, one after another The second user sees no data of the first.
+// Two users share a browser, one after the other. The second user sees no data of the first user.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -12,7 +12,7 @@ await open(async (page, context) => {
   };
   const seen = (window) => window.evaluate(() => [document.body.innerText, document.title, location.href].join('\n'));
 
-  // The first user
+  // The first user opens a catalog item.
   await logIn(page, 'developer', '/console/catalog');
   await page.getByLabel('Static page', { exact: true }).first().click();
   await page.getByRole('heading', { name: 'Static page', level: 1 }).waitFor();
@@ -24,7 +24,7 @@ await open(async (page, context) => {
   await other.goto(`${root}/services`);
   await other.getByRole('link', { name: 'front' }).waitFor();
 
-  // Both windows are left, and the browser's back button shows nothing.
+  // Both windows open the page for logged-out users, and the browser's Back button shows no data.
   await logOut();
   await other.getByRole('heading', { name: 'You are logged out' }).waitFor();
   await page.goBack();
