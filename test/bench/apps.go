@@ -107,7 +107,7 @@ func (w *appFixture) measure(ctx context.Context, times int) error {
 				return fmt.Errorf("roll out: %w", err)
 			}
 			*tt.took = append(*tt.took, took)
-			if err := host.Pause(ctx, settleTime); err != nil { // The previous pods end.
+			if err := host.Pause(ctx, settleTime); err != nil { // wait for the end of the previous pods
 				return err
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// These are the targets: a ratio, and times in seconds.
+// Targets for applications: a ratio, and times in seconds.
 const (
 	mostRollout     = 1.3
 	mostImageChange = 1

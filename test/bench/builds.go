@@ -67,7 +67,7 @@ type buildFixture struct {
 	runc       string
 	builds     *buildclient.BuildV1Client
 	token      string // token of the account that builds
-	base       string // the base image in the registry
+	base       string // reference of the base image in the registry
 	result     *builds
 }
 
@@ -113,7 +113,7 @@ func (y *buildFixture) measure(ctx context.Context, rounds int) error {
 
 // prepare writes the source and the base image.
 func (y *buildFixture) prepare(ctx context.Context) error {
-	noise := rand.NewChaCha8([32]byte{}) // equal in every run
+	noise := rand.NewChaCha8([32]byte{}) // the seed is the same in every run
 	content := make([]byte, buildFileSize)
 	if err := os.MkdirAll(filepath.Join(y.work, "src"), 0o755); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// These are the targets: sizes in bytes and times in ms.
+// Targets for the web console: sizes in bytes, and times in ms.
 const (
 	mostPageSize   = 300e3
 	mostLogin      = 1200

@@ -30,12 +30,12 @@ const (
 	registryLayer  = 32 << 20 // bytes of each layer
 	registryPulls  = 8        // consecutive pulls of the image
 	registryReads  = 1000     // concurrent readers of one manifest
-	leastRegistry  = 0.95     // share of the throughput of the distribution's package
+	leastRegistry  = 0.95     // share of the throughput of the Linux distribution's registry
 )
 
 // registryRound contains one registry's measurements in one round.
 type registryRound struct {
-	push, pull float64 // MiB per second
+	push, pull float64 // in MiB per second
 	reads      float64 // manifests per second
 	peak       float64 // peak memory of the process in bytes, including its program
 	anonymous  float64 // anonymous memory in bytes at the end

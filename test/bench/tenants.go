@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	ownProjects = 10    // projects of the user
-	allProjects = 10000 // projects of the cluster
+	ownProjects = 10    // number of the user's projects
+	allProjects = 10000 // number of the cluster's projects
 	logins      = 60
-	tokenReads  = 300 // requests with each kind of credentials
+	tokenReads  = 300 // number of requests with each kind of credentials
 	sccPods     = 200
 	// maxProjects and maxSCC are the targets, in seconds.
 	maxProjects = 0.050
@@ -48,7 +48,7 @@ kubernetesMasterConfig:
 
 // tenants contains a user's measurements in a cluster with many users.
 type tenants struct {
-	loginRate              float64 // logins per second
+	loginRate              float64 // number of logins per second
 	certificate, hit, miss []time.Duration
 	pods                   []time.Duration // durations of requests to create a pod
 	scc                    float64         // seconds of each request in SCC admission

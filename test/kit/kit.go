@@ -64,9 +64,9 @@ type Cluster struct {
 
 	t          testing.TB
 	repository string
-	home       string   // home directory of the client
-	runs       bool     // whether a program of the cluster was started
-	master     *Cluster // set for a further host
+	home       string   // the client's home directory
+	runs       bool     // true if a program of the cluster was started
+	master     *Cluster // the first host's cluster, if this is an additional host
 	// otherNetwork is the value of Options.OtherNetwork.
 	otherNetwork bool
 }

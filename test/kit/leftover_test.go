@@ -70,7 +70,7 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	input, err := command.StdinPipe()
 	must(t, err)
 	must(t, command.Start())
-	must(t, waitFor(func(context.Context) error { // until the kernel has set its arguments
+	must(t, waitFor(func(context.Context) error { // wait for the process's arguments
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", command.Process.Pid))
 		if err == nil && len(line) == 0 {
 			err = errors.New("the process has no command line")
@@ -79,7 +79,7 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	}))
 	t.Cleanup(func() {
 		input.Close()
-		_ = command.Wait() // the exit code is 1, because the shell's read fails
+		_ = command.Wait() // exits with 1, because the shell's read fails
 	})
 }
 

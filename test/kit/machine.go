@@ -34,8 +34,8 @@ type Machine struct {
 	// is outside of the networks that the cluster's machine is connected to.
 	Distant netip.Addr
 
-	name    string   // of the devices and tables of this machine
-	devices []string // before the cluster starts
+	name    string   // name of the device and the table on this machine
+	devices []string // devices that existed before the cluster started
 	// segment is the network segment that the machine shares with others, or nil. ownsSegment is
 	// set for the first machine on a segment, which removes the segment.
 	segment     *segment

@@ -134,7 +134,7 @@ func (c *Cluster) kill(process Process) {
 			return nil
 		}
 		if _, after, ok := strings.Cut(string(state), ") "); ok && strings.HasPrefix(after, "Z") {
-			return nil // a zombie
+			return nil // the process is a zombie
 		}
 		return fmt.Errorf("the process is running")
 	})

@@ -136,7 +136,7 @@ func proportional(pid int) int64 {
 	}
 	for line := range strings.Lines(string(content)) {
 		if words := strings.Fields(line); len(words) == 3 && words[0] == "Pss:" {
-			kibibytes, _ := strconv.ParseInt(words[1], 10, 64) // digits
+			kibibytes, _ := strconv.ParseInt(words[1], 10, 64) // the kernel writes only digits
 			return kibibytes << 10
 		}
 	}
@@ -153,7 +153,7 @@ func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.
 		if err != nil || object.Spec.HolderIdentity == nil {
 			return "", err
 		}
-		name, _, _ := strings.Cut(*object.Spec.HolderIdentity, "_") // upstream adds a UUID
+		name, _, _ := strings.Cut(*object.Spec.HolderIdentity, "_") // upstream appends a UUID
 		return name, nil
 	}
 	former, err := holder(t.Context(), masters["first"])

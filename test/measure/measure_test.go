@@ -30,9 +30,9 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // table is a table of measurements and their targets.
 type table struct {
 	section markdown.Section
-	rows    [][4]string // name, value, aim, outcome
-	load    string      // load of the machine in the previous minute
-	page    string      // the document, in the folder of -markdown, or "" for that file
+	rows    [][4]string // name, value, target and outcome
+	load    string      // the machine's load in the previous minute
+	page    string      // name of the document in -markdown's folder, or "" for that file
 }
 
 func newTable(name string) *table {

@@ -32,10 +32,10 @@ const (
 const (
 	latencyAim      = 0.85 // share of flannel's latency
 	routesAim       = 1.15 // share of the latency with plain routes
-	throughputAim   = 1.0  // of flannel's
-	connectionsAim  = 1.0  // of flannel's
-	bigClusterAim   = 1.05 // share of the same cluster without load
-	agentMemoryAim  = 20   // MiB
+	throughputAim   = 1.0  // share of flannel's throughput
+	connectionsAim  = 1.0  // share of flannel's connection rate
+	bigClusterAim   = 1.05 // share of the throughput in a cluster without load
+	agentMemoryAim  = 20   // in MiB
 	policyChangeAim = 250 * time.Millisecond
 )
 

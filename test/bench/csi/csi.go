@@ -28,7 +28,7 @@ const (
 	// The volumes belong to driverCount drivers.
 	driverCount  = 10
 	manyVolumes  = 5000
-	idleTime     = 20 * time.Second // delay until memory is read
+	idleTime     = 20 * time.Second // delay before memory is measured
 	attacherFrom = "test/bench/attacher"
 	attacherMain = "github.com/kubernetes-csi/external-attacher/v4/cmd/csi-attacher"
 )
@@ -37,7 +37,7 @@ const (
 type Options struct {
 	Slipway  string // path of the program slipway
 	Stock    string // directory of the stock programs
-	Rounds   int    // how often each side is measured
+	Rounds   int    // number of measurements of each side
 	Markdown string // file that the tables are written into, or ""
 }
 
@@ -59,8 +59,8 @@ type throughput struct {
 type results struct {
 	machine           string
 	started           time.Time
-	slipway, attacher []throughput // one for each round
-	byHand            throughput   // slipway, with manually created volumes
+	slipway, attacher []throughput // one element for each round
+	byHand            throughput   // measurements with manually created volumes
 	// idle is the usage of slipway and of the attacher with one driver, after all volumes have been
 	// detached.
 	idle      [2]host.Usage

@@ -37,7 +37,7 @@ type scaleResult struct {
 	created, changed []time.Duration
 	// requests is the number of requests to unchanged routes, and failed is the number of failures.
 	requests, failed int64
-	reload           float64 // seconds, mean
+	reload           float64 // mean duration of a reload, in seconds
 	reloads          float64
 	seconds          float64 // seconds of CPU time per second of the router's process
 	router, haproxy  host.Usage

@@ -52,7 +52,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	if want := "variable without effect: openshift_use_crio ("; !strings.Contains(r.output, want) {
 		t.Errorf("the output does not contain the warning %q:\n%s", want, r.output)
 	}
-	master.Up() // also connects to the API
+	master.Up() // Up also creates the API clients
 	checkMaster(t, master, balancer)
 	f.runUnchanged(t, "deploy_cluster.yml")
 

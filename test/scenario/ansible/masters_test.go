@@ -48,7 +48,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return nil
 	})
 	waitHealthy(first)
-	waitBalanced(t, first, balancer, hosts["etcd0.example.com"].Address.String()) // without a playbook
+	waitBalanced(t, first, balancer, hosts["etcd0.example.com"].Address.String()) // needs no playbook
 	first.WaitFor("label of the new master's group", func(context.Context) error {
 		names, err := first.TryOC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
 		if err == nil && !strings.Contains(names, "node/master-1.example.com\n") {

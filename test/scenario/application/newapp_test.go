@@ -57,7 +57,7 @@ func TestNewAppCreatesApplications(t *testing.T) {
 		t.Errorf("a dry run created %s", result)
 	}
 
-	// A template with parameters.
+	// Use a template with parameters.
 	c.Apply(shop)
 	if output := c.OC("new-app", "shop", "-p", "NAME=third"); !strings.Contains(output, "* KEY=") || !strings.Contains(output, "# generated") || !strings.Contains(output, "made third") {
 		t.Errorf("new-app prints for the template:\n%s", output)

@@ -37,7 +37,7 @@ func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	})
 	for _, stream := range streams {
 		if stream != nil {
-			_ = stream.Close() // this ends the request
+			_ = stream.Close() // closing the stream ends the request
 		}
 	}
 	t.Logf("the memory grows by %d MiB", growth)

@@ -100,7 +100,7 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", indexType)
 		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "mediaType": %q, "manifests": [{"mediaType": %[1]q, "digest": %q, "size": 300, "platform": {"os": "linux", "architecture": "amd64"}}]}`,
 			indexType, digestOf(r.URL.Path))
-	case "wide": // an index with 9,000 parts
+	case "wide": // the index lists 9,000 manifests
 		w.Header().Set("Content-Type", indexType)
 		part := fmt.Sprintf(`{"mediaType": %q, "digest": %q, "size": 2}`, manifestType, digestOf("{}"))
 		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "manifests": [%s]}`, part+strings.Repeat(","+part, 2000))

@@ -145,7 +145,7 @@ func TestDriverReplaceableByTenantDoesNotRun(t *testing.T) {
 	if err := os.WriteFile(path, []byte("#!/bin/sh\ntouch "+path+".ran\necho '{\"status\":\"Success\"}'\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, 0o757); err != nil { // regardless of the umask
+	if err := os.Chmod(path, 0o757); err != nil { // set the mode regardless of the umask
 		t.Fatal(err)
 	}
 	c.WaitFor("reason in the list of drivers", func(context.Context) error {

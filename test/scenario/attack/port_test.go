@@ -95,7 +95,7 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 	evil.WaitPodRunning("scanner")
 	for _, p := range ports() {
 		if p.number == 53 {
-			continue // pods send DNS queries to it
+			continue // pods send DNS queries to this port
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
 		// Check only for a refused connection, because other errors occur after the connection is

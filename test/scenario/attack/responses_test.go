@@ -179,7 +179,7 @@ func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	switch {
 	case k.path == "" || methods[verb] == "" || strings.Contains(k.resource, "["):
 		return q, false
-	case verb == "list" && subresource != "": // a verb that occurs in rules but not in requests
+	case verb == "list" && subresource != "": // rules can contain this verb, but requests cannot
 		return q, false
 	case isWhole && (collection == inProject): // The name of the request is the namespace itself.
 		return q, false

@@ -15,7 +15,7 @@ import (
 // that were created before the API server rejected them.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
-	const port = "1936" // the router serves its health there, on each address of the host
+	const port = "1936" // the router's health check listens on this port of all addresses
 	route := func(user *kit.User, namespace, name, service string) string {
 		host := name + "." + namespace + ".example.com"
 		user.May("POST", kit.GroupPath("route.openshift.io", namespace, "routes"),

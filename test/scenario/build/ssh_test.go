@@ -23,7 +23,7 @@ import (
 type sshServer struct {
 	dir                 string
 	config              *ssh.ServerConfig
-	authorized          map[string]bool // public keys
+	authorized          map[string]bool // by public key
 	address, host, port string
 	knownHosts          string
 	// key and locked are private keys for the user git. locked is encrypted with the passphrase.
@@ -154,7 +154,7 @@ func (s *sshServer) run(line string, channel io.ReadWriter) error {
 	if err != nil {
 		return err
 	}
-	go func() { // ends with the channel
+	go func() { // the goroutine ends when the channel is closed
 		_, _ = io.Copy(input, channel)
 		input.Close()
 	}()
@@ -209,7 +209,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
 	jenkinsfile, agents := sshJenkinsfile, 1
-	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // set by make samples
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // make samples sets this variable
 		p.BuildSample("nodejs", "")
 		jenkinsfile, agents = sshJenkinsfile+sshInBuilder, 2
 	}

@@ -90,7 +90,7 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("wait", "pod", "data", "--for", "delete", "--timeout", "1m")
 	i.Apply(pod("data"))
-	i.WaitPodRunning("data") // the volume is attached on another node
+	i.WaitPodRunning("data") // the volume is now attached to another node
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }

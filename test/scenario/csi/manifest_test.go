@@ -64,7 +64,7 @@ func TestGuideDeploysDriverInPods(t *testing.T) {
 	volume := c.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	c.OC("delete", "pod/data", "pvc/data")
 
-	c.OC("delete", "csidriver", i.name) // the lifecycle modes of the CSIDriver are immutable
+	c.OC("delete", "csidriver", i.name) // the lifecycle modes of a CSIDriver are immutable
 	run(commands[1][1])
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: inline}, spec: {terminationGracePeriodSeconds: 1,
 		containers: [{name: main, image: %s, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}],

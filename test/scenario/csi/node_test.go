@@ -80,7 +80,7 @@ func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i.waitText(`"topologyKeys":["scenario.example.com/zone"]`, "csinode", node, "-o", driver)
 	i.waitText(`"nodeID":"machine-8"`, "csinode", node, "-o", driver)
 	i.waitText("z1", label("zone")...)
-	i.waitText("r1", label("rack")...) // this record of the earlier version is harmless
+	i.waitText("r1", label("rack")...) // the earlier version's label remains, which is harmless
 	i.waitText("local.csi.slipway.io/node", "csinode", node, "-o", local)
 
 	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})

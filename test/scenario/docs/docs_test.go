@@ -82,7 +82,7 @@ func TestEveryTutorialIsRun(t *testing.T) {
 type step struct {
 	host    string // "node" for the second machine, otherwise empty
 	command string
-	output  []string // lines; nil if the page doesn't show them
+	output  []string // lines of the output; nil if the page does not show it
 }
 
 // prompt matches the prompt before a command, and captures the machine.

@@ -39,7 +39,7 @@ func pidOf(c *kit.Cluster, name string) int {
 // caller is killed.
 type interrupted struct {
 	*driver
-	starting, stopping, growing []string // operations
+	starting, stopping, growing []string // operations by phase of the volume
 }
 
 // each calls f for each operation at each point. The volume's name identifies both the operation

@@ -32,7 +32,7 @@ import (
 type rogue struct {
 	*kit.Cluster
 	t       *testing.T
-	host    *kit.Host // the victim: the second host
+	host    *kit.Host // the victim, which is the second host
 	name    string
 	address string
 	token   string
@@ -334,7 +334,7 @@ func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 			return nil
 		}
 		keys[name] = key
-		_, _ = r.register("{}") // the Node must be deleted
+		_, _ = r.register("{}") // try to register the Node again, which must be rejected or deleted
 		return fmt.Errorf("the host got request %q, %w", name, err)
 	})
 	issued := 0

@@ -217,7 +217,7 @@ func TestDeschedulerRunsInIntervals(t *testing.T) {
 			return nil
 		})
 	}
-	statusHas("read descheduler policy", true) // the file does not exist
+	statusHas("read descheduler policy", true) // the policy file does not exist yet
 	c.Apply(controlled("web", 2, "", sleeper()))
 	c.OC("wait", "pod", "--all", "--for", "condition=Ready", "--timeout", "3m")
 	addSpareNode(t, c, nil)

@@ -54,7 +54,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		t.Errorf("after the deletion: %v", err)
 	}
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err) // the cleanup deletes the node
+		t.Fatal(err) // the cleanup function deletes the node
 	}
 }
 

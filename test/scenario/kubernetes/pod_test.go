@@ -74,7 +74,7 @@ func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())
 	}
 	last, current := status.LastTerminationState.Terminated, status.State.Terminated
-	const precision = time.Second // resolution of the times
+	const precision = time.Second // resolution of the timestamps
 	return last != nil && current != nil && status.RestartCount == restart && current.StartedAt.Sub(last.FinishedAt.Time) >= delay-precision
 }
 
@@ -147,7 +147,7 @@ func TestPodDefaultsAreSet(t *testing.T) {
 	makePod(t, c, strings.Replace(pod("x", sleeper("env: [{name: COLOR, value: blue}]", "ports: [{name: web, containerPort: 8080}]",
 		"resources: {limits: {cpu: 100m, memory: 32Mi}}", "securityContext: {runAsUser: 1000}"), "serviceAccountName: robot"), "name: x,", "generateName: made-,", 1))
 	makePod(t, c, pod("plain", sleeper()))
-	makePod(t, c, pod("former", sleeper(), "serviceAccount: robot")) // the key of 3.11's samples
+	makePod(t, c, pod("former", sleeper(), "serviceAccount: robot")) // the key in 3.11's samples
 	if got := c.Pod("former").Spec.ServiceAccountName; got != "robot" {
 		t.Errorf("a pod with serviceAccount uses the account %q", got)
 	}

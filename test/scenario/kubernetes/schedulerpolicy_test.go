@@ -70,7 +70,7 @@ func TestSchedulerFollowsPolicyFile(t *testing.T) {
 		wantPlace(t, c, name, want)
 	}
 	place("first", "nodeSelector: {zone: z1}", "a1")
-	place("second", "", "a2") // in the region of the first pod, in another zone, outside of buildings
+	place("second", "", "a2") // the first pod's region, but another zone and no building
 	place("building", "nodeSelector: {building: b1}", "")
 	waitEvent(c, c.Namespace, "building", "FailedScheduling", "node(s) have the label building")
 

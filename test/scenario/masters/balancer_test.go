@@ -38,7 +38,7 @@ func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	b := &balancer{t: t, file: filepath.Join(t.TempDir(), "haproxy.cfg"), stop: func() {}}
 	var addresses []string
 	network := c.Address.As4()
-	for i := range byte(100) { // enough addresses for each master to get some of them
+	for i := range byte(100) { // with enough addresses, each master serves some of them
 		network[3] = 100 + i
 		b.sources = append(b.sources, netip.AddrFrom4(network))
 		addresses = append(addresses, netip.AddrFrom4(network).String()+"/24")
@@ -99,7 +99,7 @@ func (b *balancer) start() {
 		}
 		stopped = true
 		cancel()
-		_ = command.Wait() // cancel kills the process
+		_ = command.Wait() // returns an error, because cancel kills the process
 		log.Close()
 		if text, err := os.ReadFile(log.Name()); err == nil && b.t.Failed() {
 			b.t.Logf("HAProxy:\n%s", text)

@@ -21,7 +21,7 @@ func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 	for _, master := range masters {
 		master.ExpireCertificates(first)
 	}
-	starts := map[string]*exec.Cmd{} // a master waits for etcd's quorum
+	starts := map[string]*exec.Cmd{} // each master waits for etcd's quorum
 	for name, master := range masters {
 		starts[name] = master.StartSlipway(nil, "up")
 	}

@@ -68,7 +68,7 @@ func waitLeader(c *kit.Cluster, former string) (name string) {
 func waitControllers(c *kit.Cluster, name string) {
 	c.WaitFor("namespace "+name, func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // the response of a previous attempt was lost
+		if apierrors.IsAlreadyExists(err) { // the response to an earlier attempt was lost
 			return nil
 		}
 		return err
@@ -100,10 +100,10 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	lb := newBalancer(t, first)
 	first.Up()
-	refuseMaster(t, first) // the host remains a dead learner for a minute
+	refuseMaster(t, first) // for a minute, the refused host remains as a learner without a process
 	second := first.JoinMaster("second", kit.Options{})
 	waitMembers(first, 1, "voter")
-	waitControllers(second, "on-standby") // the API server of a learner serves reads and writes
+	waitControllers(second, "on-standby") // a learner's API server also serves reads and writes
 
 	third := first.JoinMaster("third", kit.Options{})
 	waitMembers(third, 3, "voter")
@@ -119,7 +119,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	first.Apply(application)
 	first.WaitPodRunning("app")
 
-	waitMembers(first, 0, "learner") // the dead learner is removed
+	waitMembers(first, 0, "learner") // the controller removes the learner without a process
 
 	lb.configure(first, 3)
 	source := lb.source(first, "third")

@@ -77,8 +77,8 @@ type writers struct {
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	acknowledged map[string]string // names of ConfigMaps, with the name of the master
-	counts       map[string]int    // acknowledged writes by master
+	acknowledged map[string]string // maps names of ConfigMaps to names of masters
+	counts       map[string]int    // number of acknowledged writes by master
 }
 
 // startWriters starts a writer for each master.

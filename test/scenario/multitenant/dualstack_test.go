@@ -179,7 +179,7 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			zone := strconv.Itoa(link.Attrs().Index) // the package net caches the names of devices
+			zone := strconv.Itoa(link.Attrs().Index) // an index, because package net caches names
 			for _, address := range []*netip.Addr{&source, &target} {
 				if address.IsLinkLocalUnicast() || address.IsLinkLocalMulticast() {
 					*address = address.WithZone(zone)
@@ -290,7 +290,7 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	for _, rule := range [][2]string{{"Deny", s.SecondGateway.String() + "/128"}, {"Deny", "0.0.0.0/0"}, {"Deny", "::/0"}} {
 		s.blue.Apply(fmt.Sprintf(firewall, rule[0], rule[1]))
 		s.expect(leave, false)
-		s.expect(far("near"), true) // pods do not count as external
+		s.expect(far("near"), true) // the firewall does not apply to pods
 		s.blue.Apply(fmt.Sprintf(firewall, "Allow", rule[1]))
 		s.expect(leave, true)
 	}

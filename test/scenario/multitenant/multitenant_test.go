@@ -47,7 +47,7 @@ func pods() []string { return []string{"near", "far", "distant"} }
 // pod "distant" on the third host. Each pod has a service of the same name with a node port.
 type tenant struct {
 	*kit.Cluster
-	networks map[string]string // paths of the network namespaces of the pods
+	networks map[string]string // paths of the pods' network namespaces
 }
 
 // tenants is the cluster with two projects for a test.
@@ -163,7 +163,7 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	}
 	for _, process := range processes {
 		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) { // an argument of httpd
+		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) { // httpd's last argument
 			return filepath.Join(process, "ns", "net")
 		}
 	}
@@ -187,7 +187,7 @@ func (t tenant) netID() string {
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {
-		return []string{err.Error()} // no request succeeds
+		return []string{err.Error()} // an address that does not respond
 	}
 	var list []string
 	for _, ip := range t.Pod(pod).Status.PodIPs {
@@ -260,7 +260,7 @@ func (s tenants) reach(a, b tenant, want bool) {
 			for i, r := range all {
 				group.Go(func() error { errs[i] = r.send(); return nil })
 			}
-			_ = group.Wait() // the error is always nil
+			_ = group.Wait() // the functions return no errors
 			for i, err := range errs {
 				if err != nil == want {
 					return fmt.Errorf("%s: %v", all[i], err)
@@ -318,7 +318,7 @@ func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
 	s.reach(s.red, s.red, true)
 	s.reach(s.blue, s.red, false)
 	for _, pod := range []string{"far", "distant"} {
-		s.WaitFetch("near", "http://"+pod+"/", s.blue.marker(pod)) // DNS works
+		s.WaitFetch("near", "http://"+pod+"/", s.blue.marker(pod)) // check DNS
 	}
 
 	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)

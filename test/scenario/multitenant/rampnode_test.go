@@ -23,7 +23,7 @@ import (
 type tunnel struct {
 	machine       *kit.Machine
 	local, remote netip.Addr
-	address       netip.Prefix // file of the device
+	address       netip.Prefix // address of the device
 }
 
 // tunnelDevice is the name of the tunnel device at both ends.
@@ -59,7 +59,7 @@ func (e tunnel) start(t *testing.T) {
 			}
 			// Until both ends exist, a machine responds that the protocol is unreachable.
 			if err == nil {
-				_, _ = write(buffer[:size]) // lost packets are retransmitted
+				_, _ = write(buffer[:size]) // senders retransmit lost packets
 			}
 		}
 	}

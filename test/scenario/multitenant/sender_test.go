@@ -17,7 +17,7 @@ const port = 9000
 // stream is a sender in one pod that sends datagrams continuously, and a receiver in another pod.
 type stream struct {
 	sent, received atomic.Int64
-	last           atomic.Int64 // time of the last arrival, in nanoseconds
+	last           atomic.Int64 // time of the last received datagram, in nanoseconds
 }
 
 // newStream starts a stream that is stopped when the test ends.

@@ -84,7 +84,7 @@ func TestUserWorksInProject(t *testing.T) {
 		{command: "project kube-system", fails: true, want: []string{"you are not a member of project"}},
 		{command: "status", want: []string{"In project Walk (walk) on server " + s.url, "You have no services, deployment configs, or build configs."}},
 		{command: "status -n kube-system", fails: true, want: []string{"you are not a member of project"}},
-		{command: "types", fails: true}, // as in 3.11
+		{command: "types", fails: true}, // the exit code is the same as in 3.11
 		{command: "version", want: []string{"oc ", "kubernetes v1.", "Server " + s.url, "openshift v3.11.0"}},
 		{command: "describe project walk", want: []string{"Display Name:", "Around", "Resource limits:"}},
 

@@ -156,7 +156,7 @@ items:
 {apiVersion: batch/v2alpha1, kind: CronJob, metadata: {name: night}, spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}}}}}
 `
 	c.Apply(manifest)
-	c.Apply(manifest) // applying it again changes nothing
+	c.Apply(manifest) // the second apply changes nothing
 	for _, object := range []string{"route/front", "is/ruby", "deployment.apps/web", "ingress.networking.k8s.io/web", "cronjob.batch/night"} {
 		c.OC("get", object)
 	}

@@ -87,7 +87,7 @@ func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructure
 		t.Fatal(err)
 	}
 	for key, value := range object.Object {
-		if value == "NAME" { // the name of the object
+		if value == "NAME" { // replace the placeholder for the object's name
 			object.Object[key] = name
 		}
 	}

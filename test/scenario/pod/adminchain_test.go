@@ -66,9 +66,9 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	blocked := func() {
 		t.Helper()
 		waitNoExternal(p.Cluster, "203.0.113.1")
-		waitNoExternal(p.other, "203.0.113.1") // other projects too
+		waitNoExternal(p.other, "203.0.113.1") // the chain also applies to other projects
 		waitExternal(p.Cluster, "203.0.113.2", "203.0.113.2")
-		p.WaitFetch("client", p.url(8080), "I am web") // pods are reachable
+		p.WaitFetch("client", p.url(8080), "I am web") // the chain does not apply to pods
 	}
 	blocked()
 

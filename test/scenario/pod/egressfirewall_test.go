@@ -103,7 +103,7 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 	waitExternal(p.Cluster, "1.2.3.4", "1.2.3.4")
 	waitExternal(p.Cluster, "www.foo.com", "10.11.12.13")
 	waitExternal(p.other, "203.0.113.1", "203.0.113.1") // the other project has no policy
-	p.WaitFetch("client", p.url(8080), "I am web")      // pods are reachable
+	p.WaitFetch("client", p.url(8080), "I am web")      // the policy does not apply to pods
 	if output := p.OC("describe", "egressnetworkpolicy", "default"); !strings.Contains(output, "Allow to 1.2.3.0/24") || !strings.Contains(output, "Deny to 0.0.0.0/0") {
 		t.Errorf("oc describe prints\n%s", output)
 	}
@@ -153,7 +153,7 @@ spec: {host: %s, to: {kind: Service, name: external}}
 `, host))
 	waitExternal(c, "external", "203.0.113.1")
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
-	waitNoExternal(c, "external") // a service is checked by the address of its endpoint
+	waitNoExternal(c, "external") // the address of the service's endpoint decides
 	c.WaitFor("page at the route", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.String()+"/", nil)
 		if err != nil {
@@ -264,7 +264,7 @@ func TestFirewallChangeEndsOpenConnections(t *testing.T) {
 	})
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
 	waitNoExternal(c, "1.2.3.4")
-	const polls = 20 // 20 ticks of the client
+	const polls = 20 // the client sends 20 times in this time
 	unchanged := 0
 	c.WaitFor("end of the connection's traffic", func(context.Context) error {
 		count := o.bytes.Load()
@@ -287,7 +287,7 @@ func TestFirewallsOutliveNodeProcess(t *testing.T) {
 	c.Apply(guidePolicy)
 	waitNoExternal(c, "203.0.113.1")
 	waitExternal(c, "www.foo.com", "10.11.12.13")
-	o.set("www.foo.com.", "A 20.21.22.23") // the previous address must outlive the process
+	o.set("www.foo.com.", "A 20.21.22.23") // the name keeps its previous address after the restart
 	c.Kill("node")
 	if page, err := request(c, "203.0.113.1"); err == nil {
 		t.Errorf("while the process starts: %q", page)

@@ -123,9 +123,9 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 		"http://203.0.113.25/":      "192.168.12.99 to 203.0.113.25:80 as 203.0.113.25",
 		"http://203.0.113.27:9999/": "192.168.12.99 to 203.0.113.27:9999 as 203.0.113.27:9999",
 		"http://www.foobar.com/":    "192.168.12.99 to 203.0.113.26:80 as www.foobar.com",
-		"http://www.example.com/":   "403 Forbidden", // of a domain that is denied
+		"http://www.example.com/":   "403 Forbidden", // the rules deny this domain
 		"http://example.com/":       "403 Forbidden",
-		"http://192.168.1.7/":       "403 Forbidden", // of a network that is denied
+		"http://192.168.1.7/":       "403 Forbidden", // the rules deny this network
 		// This name resolves to an address in the cluster's network.
 		"http://inside.foobar.com/": "403 Forbidden",
 	} {

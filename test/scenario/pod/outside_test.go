@@ -188,7 +188,7 @@ func (o *outside) serveDNS(t *testing.T, address string, lookUp func(name string
 				response.Answer = append(response.Answer, record)
 			}
 		}
-		_ = w.WriteMsg(response) // the client repeats its query
+		_ = w.WriteMsg(response) // if this fails, the client repeats its query
 	})}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { _ = server.ActivateAndServe() })

@@ -205,7 +205,7 @@ func TestNodePullsThroughMirror(t *testing.T) {
 	_, result := image(t, "mirrored")
 	reference, _ := externalImage(p, result)
 	host, _, _ := strings.Cut(reference, "/")
-	hosts(p, "images.example.com", host) // a name that does not resolve
+	hosts(p, "images.example.com", host) // this host name does not resolve
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [{name: app, image: "images.example.com/team/app:v1", imagePullPolicy: Always}]}}`)
 	p.WaitPodRunning("app")
 }

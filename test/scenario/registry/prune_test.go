@@ -78,7 +78,7 @@ func TestUnreferencedImagesAreRemovedFromDisk(t *testing.T) {
 // deployments.
 func TestCronJobOfExamplePrunes(t *testing.T) {
 	p := newProject(t)
-	oldDir, old := image(t, "expired") // no other project refers to it
+	oldDir, old := image(t, "expired") // only this project refers to the image
 	currentDir, _ := image(t, "current")
 	for _, dir := range []string{oldDir, currentDir} {
 		if err := p.push(dir, "app:latest", p.token); err != nil {

@@ -82,7 +82,7 @@ func checkContent(reference name.Reference, options ...remote.Option) error {
 		if err != nil {
 			return fmt.Errorf("read layer of %s: %w", reference, err)
 		}
-		_, err = io.Copy(io.Discard, content) // compares the digest
+		_, err = io.Copy(io.Discard, content) // reading to the end verifies the digest
 		content.Close()
 		if err != nil {
 			return fmt.Errorf("read layer of %s: %w", reference, err)

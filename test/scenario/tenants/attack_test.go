@@ -99,7 +99,7 @@ func TestAmbiguousNamesAreRejected(t *testing.T) {
 	admin := c.Administrator()
 	for _, name := range []string{
 		"a/b", "..", ".", "a%2fb", "a:b", "~", strings.Repeat("a", 300), "A", "a_b",
-		"adm\u0456n", // Cyrillic
+		"adm\u0456n", // contains a Cyrillic letter
 		"a b", "\u202eadmin", "a\x00b",
 	} {
 		quoted := fmt.Sprintf("%q", name)
@@ -115,7 +115,7 @@ func TestAmbiguousNamesAreRejected(t *testing.T) {
 			}
 		}
 		if strings.Trim(name, ".") == "" {
-			continue // different from the name in the path
+			continue // the path would contain a different name
 		}
 		if response, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
 			t.Errorf("project %q: %s", name, response)

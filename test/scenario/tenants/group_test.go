@@ -55,7 +55,7 @@ func reach(t *testing.T, c *kit.Cluster, server string) string {
 		for {
 			inside, err := listener.Accept()
 			if err != nil {
-				return // closed
+				return // the listener is closed
 			}
 			outside, err := net.Dial("tcp", server)
 			if err != nil {
@@ -121,7 +121,7 @@ rfc2307:
 	// Groups without an LDAP entry are pruned.
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
-	c.OC("get", "group", "night") // without --confirm
+	c.OC("get", "group", "night") // without --confirm, the command deletes nothing
 	// Unlike in a synchronization, the cluster's groups are included.
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
