@@ -1,6 +1,6 @@
 import { post } from './http';
 
-/** Question is a permission: a verb on a resource, in a project or in the whole cluster. */
+/** Question identifies a permission: a verb on a resource, in a project or in the whole cluster. */
 export interface Question {
   verb: string;
   group: string;
@@ -10,12 +10,12 @@ export interface Question {
   project: string;
 }
 
-/** Holders are the subjects that have a permission. */
+/** Holders contains the subjects that have a permission. */
 export interface Holders {
   users: string[];
   groups: string[];
   accounts: string[];
-  /** incomplete describes the parts that could not be evaluated. */
+  /** incomplete describes the parts of the review that the server could not evaluate. */
   incomplete: string;
 }
 
@@ -28,7 +28,9 @@ interface Response {
 const root = '/apis/authorization.openshift.io/v1';
 const accountPrefix = 'system:serviceaccount:';
 
-/** holdersOf sorts the response of a review. Service accounts are PROJECT/NAME. */
+/**
+ * holdersOf sorts the subjects in a review's response. Service accounts have the form PROJECT/NAME.
+ */
 export function holdersOf(response: Response): Holders {
   const users = [...(response.users ?? [])].sort();
   return {

@@ -2,16 +2,19 @@ import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
 import { ApiError, create, get, post, put } from './http';
 import type { KubeObject } from './types';
 
-/** Applied is the result for one object. */
+/** Applied is the result of applying one object. */
 export interface Applied {
   object: KubeObject;
   resource: Resource;
   outcome: 'created' | 'changed';
-  /** before is the object that is replaced. */
+  /** before is the previous version of a replaced object. */
   before?: KubeObject;
 }
 
-/** apply creates objects in a project, and replaces those that exist. dryRun changes nothing. */
+/**
+ * apply creates objects in a project, and replaces objects that exist. With dryRun, it changes
+ * nothing.
+ */
 export async function apply(objects: KubeObject[], project: string, resources: Resources, dryRun: boolean): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const object of objects) {
@@ -38,7 +41,7 @@ function createOne(collection: string, object: KubeObject, dryRun: boolean): Pro
 
 async function applyOne(object: KubeObject, resource: Resource, project: string, dryRun: boolean): Promise<Applied> {
   const namespace = object.metadata?.namespace ?? project;
-  // The path names the version of the object, not the one that the server prefers.
+  // The path contains the object's version, not the version that the server prefers.
   const version = object.apiVersion.split('/').pop() ?? resource.version;
   const versioned = { ...resource, version };
   const query = dryRun ? '?dryRun=All' : '';
@@ -57,8 +60,8 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
 }
 
 /**
- * createAll creates objects in a project. It first creates all of them in a dry run, so that it
- * creates none if the server rejects one. An existing object is a rejection.
+ * createAll creates objects in a project. It first creates all of them in a dry run. If the server
+ * rejects one object, for example because the object exists, createAll creates none.
  */
 export async function createAll(objects: KubeObject[], project: string, resources: Resources): Promise<Applied[]> {
   let created: Applied[] = [];

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { buildersOf, itemsOf, supports, type ImageStream } from './catalog';
 
-/** stream has builders with the given tags, in this order, and two tags that are not offered. */
+/**
+ * stream returns an image stream. Its builder tags are the given tags, in this order. Two other
+ * tags are not offered.
+ */
 const stream = (...names: string[]): ImageStream => ({
   apiVersion: 'image.openshift.io/v1',
   kind: 'ImageStream',

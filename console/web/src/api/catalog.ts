@@ -31,7 +31,7 @@ export interface ImageStream extends KubeObject {
 
 /** Item is a tile of the catalog. */
 export interface Item {
-  /** path is the form that creates its objects, below /catalog. */
+  /** path is the path below /catalog of the form that creates the item's objects. */
   path: string;
   title: string;
   provider: string;
@@ -40,21 +40,21 @@ export interface Item {
   kind: 'template' | 'builder' | 'service';
 }
 
-/** sharedNamespace has the templates and images of all projects. */
+/** sharedNamespace is the project whose templates and images all projects can use. */
 export const sharedNamespace = 'openshift';
 
 const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
 const split = (tags: string | undefined) => (tags ?? '').split(',').map((tag) => tag.trim()).filter(Boolean);
 
-/** isBuilder reports whether a tag of an image stream can build from source, and is offered. */
+/** isBuilder reports whether the catalog offers an image stream tag as a builder image. */
 function isBuilder(tag: StreamTag): boolean {
   const tags = split(tag.annotations?.tags);
   return tags.includes('builder') && !tags.includes('hidden');
 }
 
 /**
- * buildersOf returns the tags of an image stream that can build from source: latest, which `oc
- * new-app` takes by default, and then the versions, newest first. The server sorts tags by name.
+ * buildersOf returns the tags of an image stream that can build from source: latest, which is the
+ * default of `oc new-app`, and then the versions, newest first. The server sorts tags by name.
  */
 export function buildersOf(stream: ImageStream): StreamTag[] {
   const latest = (tag: StreamTag) => Number(tag.name === 'latest');
@@ -63,7 +63,7 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
     .sort((a, b) => latest(b) - latest(a) || b.name.localeCompare(a.name, 'en', { numeric: true }));
 }
 
-/** serviceItem returns the tile of a service. */
+/** serviceItem returns the tile for a service. */
 function serviceItem({ metadata, spec }: ServiceClass): Item {
   return {
     path: `service/${metadata.namespace ?? clusterPlace}/${metadata.name}`,
@@ -75,7 +75,7 @@ function serviceItem({ metadata, spec }: ServiceClass): Item {
   };
 }
 
-/** itemsOf returns the tiles of templates, image streams and services, by title. */
+/** itemsOf returns the tiles for templates, image streams and services, sorted by title. */
 export function itemsOf(templates: Template[], streams: ImageStream[], classes: ServiceClass[] = []): Item[] {
   const items: Item[] = templates.map((template) => ({
     path: `template/${template.metadata.namespace}/${template.metadata.name}`,
@@ -102,7 +102,10 @@ export function itemsOf(templates: Template[], streams: ImageStream[], classes: 
   return items.filter((item) => !item.tags.includes('hidden')).sort((a, b) => a.title.localeCompare(b.title));
 }
 
-/** supports reports whether a builder image of a stream builds a language. Its annotation is such as "ruby:2.5,ruby". */
+/**
+ * supports reports whether an image stream tag builds a language. The tag's annotation has a form
+ * such as "ruby:2.5,ruby".
+ */
 export function supports(stream: ImageStream, language: string): boolean {
   return buildersOf(stream).some(({ annotations }) => split(annotations?.supports).some((item) => item.split(':')[0] === language));
 }
@@ -111,7 +114,7 @@ const list = async <T>(path: string) => (await get<{ items: T[] }>(path)).items;
 const templatesPath = (namespace: string) => `/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/templates`;
 const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
 
-/** useCatalog returns the tiles of the shared project, and the tiles of the current project. */
+/** useCatalog returns the tiles for the shared project and for the current project. */
 export function useCatalog(project: string | undefined) {
   const namespaces = project === undefined || project === sharedNamespace ? [sharedNamespace] : [sharedNamespace, project];
   return useQuery({
@@ -125,7 +128,10 @@ export function useCatalog(project: string | undefined) {
   });
 }
 
-/** findBuilders returns the image streams of a project, and those for all projects, that build a language. */
+/**
+ * findBuilders returns the image streams that build a language: the streams of a project, and the
+ * streams for all projects.
+ */
 export async function findBuilders(project: string, language: string): Promise<ImageStream[]> {
   const namespaces = [...new Set([project, sharedNamespace])];
   const streams = await Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace))));
@@ -140,7 +146,10 @@ export function useImageStream(namespace: string, name: string) {
   return useQuery({ queryKey: ['stream', namespace, name], queryFn: () => get<ImageStream>(`${streamsPath(namespace)}/${encodeURIComponent(name)}`) });
 }
 
-/** process fills in the parameters of a template and returns it with the objects to create. */
+/**
+ * process replaces the parameters in a template, and returns the template with the objects to
+ * create.
+ */
 export function process(template: Template, project: string, values: Record<string, string>): Promise<Template> {
   const parameters = (template.parameters ?? []).map((parameter) => ({ ...parameter, value: values[parameter.name] ?? parameter.value }));
   const metadata = { name: template.metadata.name, annotations: template.metadata.annotations };

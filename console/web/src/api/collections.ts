@@ -5,7 +5,7 @@ import { Joined, useStore } from './store';
 import type { LooseObject } from './types';
 import { watchObjects, type Snapshot } from './watch';
 
-/** readable returns the resources among ids that are served, and that the user may list. */
+/** readable returns the given resources that the server serves and that the user may list. */
 export function readable(ids: string[], resources: Resources, rights: Rights): Resource[] {
   return ids.flatMap((id) => {
     const resource = resources.get(id);
@@ -13,14 +13,14 @@ export function readable(ids: string[], resources: Resources, rights: Rights): R
   });
 }
 
-/** Collections are the objects of several resources, by their ids. */
+/** Collections contains the objects of several resources, by resource ID. */
 export interface Collections {
   of: (id: string) => LooseObject[];
   loaded: boolean;
   snapshots: Snapshot<LooseObject>[];
 }
 
-/** useCollections follows the objects of several resources, in a project or in all. */
+/** useCollections watches the objects of several resources, in one project or in all projects. */
 export function useCollections(resources: Resource[], namespace?: string): Collections {
   const key = resources.map((resource) => pathOf(resource, namespace)).join(' ');
   const joined = useMemo(() => new Joined(key.split(' ').filter(Boolean).map((path) => watchObjects<LooseObject>(path))), [key]);

@@ -6,16 +6,16 @@ export interface Output {
   stderr: string;
 }
 
-/** CommandOptions describe a command and where it runs. */
+/** CommandOptions describes a command and where it runs. */
 export interface CommandOptions {
   namespace: string;
   pod: string;
   container: string;
   command: string[];
   stdin?: Blob;
-  /** progress gets the number of bytes that the command has read or written. */
+  /** progress receives the number of bytes that the command has read or written. */
   progress?: (bytes: number) => void;
-  /** signal ends the connection. */
+  /** signal closes the connection. */
   signal?: AbortSignal;
 }
 
@@ -24,16 +24,17 @@ const maxBuffered = 1 << 20;
 const drainInterval = 20;
 
 /**
- * maxLoose limits the output in the memory of the page, in bytes. Browsers store large blobs on disk.
+ * maxLoose is the maximum output in the page's memory, in bytes. Browsers store large blobs on
+ * disk.
  */
 const maxLoose = 8 << 20;
 
-/** maxErrors limits the text that a command writes to its standard error, in bytes. */
+/** maxErrors is the maximum length of a command's standard error, in bytes. */
 const maxErrors = 64 << 10;
 
 /**
- * runCommand runs a command in a container without a terminal. It throws the error that a failure
- * reports.
+ * runCommand runs a command in a container without a terminal. If the command fails, runCommand
+ * throws an error.
  */
 export function runCommand({ namespace, pod, container, command, stdin, progress, signal }: CommandOptions): Promise<Output> {
   return new Promise((resolve, reject) => {
@@ -77,7 +78,7 @@ export function runCommand({ namespace, pod, container, command, stdin, progress
   });
 }
 
-/** Collected is the output of a command. */
+/** Collected contains the output of a command. */
 class Collected {
   size = 0;
   private stored = new Blob();
@@ -101,7 +102,7 @@ class Collected {
   }
 }
 
-/** sendAll sends the standard input, no faster than the network accepts it, and closes it. */
+/** sendAll sends the standard input, no faster than the network accepts it, and then closes it. */
 async function sendAll(socket: WebSocket, stdin: Blob, progress?: (bytes: number) => void): Promise<void> {
   for (let start = 0; start < stdin.size && socket.readyState === WebSocket.OPEN; start += chunkSize) {
     while (socket.bufferedAmount > maxBuffered) {

@@ -11,16 +11,19 @@ export interface Download {
 
 /** Config contains the settings in the ConfigMap webconsole-config. */
 export interface Config {
-  /** masterURL is the address of the API server for clients. */
+  /** masterURL is the API server's address for clients. */
   masterURL: string;
   clusterInfo: { loggingPublicURL: string; metricsPublicURL: string; logoutPublicURL: string; adminConsolePublicURL: string };
-  /** inactivityTimeoutMinutes ends the session of an inactive user. 0 means never. */
+  /**
+   * inactivityTimeoutMinutes is the time after which an inactive user's session ends. 0 means
+   * never.
+   */
   inactivityTimeoutMinutes: number;
   extensions: { scriptURLs: string[] | null; stylesheetURLs: string[] | null; properties: Record<string, string> | null };
   downloads: Download[] | null;
 }
 
-/** config is the configuration of the console. */
+/** config contains the console's configuration. */
 export const config = new Store<Config>({
   masterURL: location.origin,
   clusterInfo: { loggingPublicURL: '', metricsPublicURL: '', logoutPublicURL: '', adminConsolePublicURL: '' },
@@ -29,7 +32,7 @@ export const config = new Store<Config>({
   downloads: [],
 });
 
-/** loadConfig reads the configuration. If the server does not send it, the defaults apply. */
+/** loadConfig reads the configuration. If the server does not send one, the defaults apply. */
 export async function loadConfig(): Promise<void> {
   const response = await persistentFetch('/console/config.json', { headers: { Accept: 'application/json' } });
   if (response.ok) {

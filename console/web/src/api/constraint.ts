@@ -5,25 +5,28 @@ interface Review {
   status?: { allowedBy?: { name?: string } | null };
 }
 
-/** Reviewed are the constraints that the server would choose for a pod. Empty if there is none. */
+/**
+ * Reviewed contains the constraints that the server would choose for a pod, or "" if no constraint
+ * allows the pod.
+ */
 export interface Reviewed {
   forAccount: string;
   forUser: string;
 }
 
-/** constraintKey is the annotation of a pod with the name of its constraint. */
+/** constraintKey is the pod annotation that contains the name of the pod's constraint. */
 export const constraintKey = 'openshift.io/scc';
 
 /**
- * reviewPod requests the constraint that a pod's service account, and the user of the session,
- * would get.
+ * reviewPod requests the constraints that the server would choose for a pod: on behalf of the pod's
+ * service account, and on behalf of the session's user.
  */
 export async function reviewPod(pod: LooseObject): Promise<Reviewed> {
   const { namespace = '', labels } = pod.metadata;
   const root = `/apis/security.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}`;
   const apiVersion = 'security.openshift.io/v1';
   const spec = pod.spec as { serviceAccountName?: string };
-  // Without its service account, so that the review is about the subjects alone.
+  // Remove the service account, because otherwise the server would also review its permissions.
   const template = { metadata: { labels }, spec: { ...spec, serviceAccountName: '' } };
   const user = `system:serviceaccount:${namespace}:${spec.serviceAccountName || 'default'}`;
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];

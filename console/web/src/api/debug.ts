@@ -14,23 +14,21 @@ interface DebugSpec {
   [field: string]: unknown;
 }
 
-/** lifetime limits a debug pod, in seconds. */
+/** lifetime is the maximum lifetime of a debug pod, in seconds. */
 const lifetime = 3600;
 const maxName = 57;
 const tokenVolume = /^kube-api-access-/;
 
-/**
- * specOf returns the specification of the pods of an object: a pod, or an object with a template.
- */
+/** specOf returns the spec of an object's pods. The object is a pod, or has a pod template. */
 function specOf(object: LooseObject): DebugSpec {
   const spec = object.spec as { template?: { spec?: DebugSpec } } & DebugSpec;
   return object.kind === 'Pod' ? spec : (spec.template?.spec ?? {});
 }
 
 /**
- * accountMayRun reports whether the service account of an object's pods may run them. A debug pod gets
- * the rights of the user, but another user can have written the object. Users who may not create
- * reviews have few permissions.
+ * accountMayRun reports whether the service account of an object's pods may run these pods. A debug
+ * pod runs with the user's permissions, but another user can have written the object. If the user
+ * may not create reviews, accountMayRun returns true, because such users have few permissions.
  */
 export async function accountMayRun(object: LooseObject): Promise<boolean> {
   const { namespace = '' } = object.metadata;
@@ -56,14 +54,14 @@ export async function accountMayRun(object: LooseObject): Promise<boolean> {
   }
 }
 
-/** containersToDebug returns the names of the containers of an object's pods. */
+/** containersToDebug returns the names of the containers in an object's pods. */
 export function containersToDebug(object: LooseObject): string[] {
   return (specOf(object).containers ?? []).map(({ name }) => name);
 }
 
 /**
- * debugPod returns a pod like those of an object, with a shell in one container. It has no labels, so
- * that no service selects it. Its annotations are those of oc debug.
+ * debugPod returns a copy of an object's pod with a shell in one container. The copy has no labels,
+ * so that no service selects it. It has the annotations that oc debug sets.
  */
 export function debugPod(object: LooseObject, container: string, asRoot: boolean): Omit<KubeObject, 'metadata'> & { metadata: object; spec: DebugSpec } {
   const { nodeName: _, initContainers: __, ephemeralContainers: ___, hostname: ____, ...spec } = structuredClone(specOf(object));

@@ -1,8 +1,8 @@
 import { get } from './http';
 
-/** Resource is a resource of the API in its preferred version. */
+/** Resource is an API resource in its preferred version. */
 export interface Resource {
-  /** id is the name with the group, as the command line accepts it: pods, deployments.apps. */
+  /** id is the resource's name with its group, as in oc commands: pods, deployments.apps. */
   id: string;
   name: string;
   group: string;
@@ -31,13 +31,13 @@ interface DiscoveryList {
   }[];
 }
 
-/** Resources are all resources by their ids. */
+/** Resources contains all resources, by ID. */
 export type Resources = ReadonlyMap<string, Resource>;
 
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList';
 
-/** discover requests all resources of the server. */
+/** discover requests all resources from the server. */
 export async function discover(): Promise<Resources> {
   const lists = await Promise.all(['/api', '/apis'].map((path) => get<DiscoveryList>(path, { accept })));
   const resources = new Map<string, Resource>();
@@ -65,19 +65,19 @@ export async function discover(): Promise<Resources> {
   return resources;
 }
 
-/** apiVersion is the value of the field apiVersion in objects of a resource. */
+/** apiVersion returns the value of the field apiVersion in a resource's objects. */
 export function apiVersion(resource: Pick<Resource, 'group' | 'version'>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** pathOf is the path of a collection, or of the object with a name. */
+/** pathOf returns the path of a collection or, with a name, of one object. */
 export function pathOf(resource: Pick<Resource, 'group' | 'version' | 'name' | 'namespaced'>, namespace?: string, name?: string): string {
   const root = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
   const scope = resource.namespaced && namespace ? `/namespaces/${encodeURIComponent(namespace)}` : '';
   return `${root}${scope}/${resource.name}${name === undefined ? '' : '/' + encodeURIComponent(name)}`;
 }
 
-/** resourceOf finds the resource of an object by its apiVersion and kind. */
+/** resourceOf returns the resource for an apiVersion and a kind. */
 export function resourceOf(resources: Resources, version: string, kind: string): Resource | undefined {
   const [group] = version.includes('/') ? version.split('/') : [''];
   for (const r of resources.values()) {

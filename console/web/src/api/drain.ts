@@ -1,20 +1,20 @@
 import { ApiError, post } from './http';
 import type { KubeObject } from './types';
 
-/** PodOfNode is a pod, with the fields that draining reads. */
+/** PodOfNode contains the fields of a pod that a drain reads. */
 export interface PodOfNode extends KubeObject {
   spec: { volumes?: { emptyDir?: unknown }[]; containers?: { resources?: { requests?: Record<string, string> } }[] };
   status?: { phase?: string };
 }
 
-/** Plan describes the effect of a drain on the pods of a node. */
+/** Plan describes the effect of a drain on a node's pods. */
 export interface Plan {
   evicted: PodOfNode[];
-  /** skipped are pods of daemon sets and static pods, which are kept. */
+  /** skipped contains the pods that stay on the node: pods of daemon sets, and static pods. */
   skipped: PodOfNode[];
-  /** localData are the evicted pods whose emptyDir volumes are lost. */
+  /** localData contains the evicted pods whose emptyDir volumes are lost. */
   localData: PodOfNode[];
-  /** unmanaged are the evicted pods that no controller recreates. */
+  /** unmanaged contains the evicted pods that no controller recreates. */
   unmanaged: PodOfNode[];
 }
 
@@ -22,7 +22,7 @@ const mirrorKey = 'kubernetes.io/config.mirror';
 
 const hasEnded = (pod: PodOfNode) => ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
 
-/** planOf sorts the pods of a node, with the rules of oc adm drain. */
+/** planOf plans the drain of a node's pods by the rules of oc adm drain. */
 export function planOf(pods: PodOfNode[]): Plan {
   const controllerOf = (pod: PodOfNode) => pod.metadata.ownerReferences?.find((owner) => owner.controller)?.kind;
   const stays = (pod: PodOfNode) => pod.metadata.annotations?.[mirrorKey] !== undefined || (controllerOf(pod) === 'DaemonSet' && !hasEnded(pod));
@@ -36,16 +36,16 @@ export function planOf(pods: PodOfNode[]): Plan {
   };
 }
 
-/** EvictionState is the progress of the eviction of a pod. */
+/** EvictionState is the progress of a pod's eviction. */
 export interface EvictionState {
   state: 'waiting' | 'evicted' | 'gone' | 'budget' | 'failed';
   message?: string;
 }
 
-/** retryInterval is the time between two requests for an eviction, as in oc adm drain. */
+/** retryInterval is the time between two eviction requests, as in oc adm drain. */
 const retryInterval = 5_000;
 
-/** evict evicts a pod, and repeats the request while a disruption budget rejects it. */
+/** evict evicts a pod. While a disruption budget rejects the request, evict repeats it. */
 export async function evict(pod: PodOfNode, report: (state: EvictionState) => void, signal: AbortSignal): Promise<void> {
   const { name, namespace = '', uid } = pod.metadata;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/eviction`;
@@ -61,7 +61,7 @@ export async function evict(pod: PodOfNode, report: (state: EvictionState) => vo
       }
       const status = error instanceof ApiError ? error.status : 0;
       if (status === 404 || status === 409) {
-        report({ state: 'gone' }); // another pod has the name now, or no pod has it
+        report({ state: 'gone' }); // the pod no longer exists, or another pod has its name
         return;
       }
       if (status !== 429) {
@@ -74,7 +74,7 @@ export async function evict(pod: PodOfNode, report: (state: EvictionState) => vo
   }
 }
 
-/** pause waits, at most until a signal is aborted. */
+/** pause waits for a duration or until a signal is aborted. */
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, milliseconds);

@@ -2,21 +2,21 @@ import { get, send } from './http';
 import { samplesOf, type Sample } from './metrics';
 import type { KubeObject } from './types';
 
-/** Driver contains a node's measurements of a FlexVolume driver since the node started. */
+/** Driver contains a node's metrics for a FlexVolume driver since the node started. */
 export interface Driver {
   node: string;
   name: string;
   calls: number;
-  /** meanSeconds is NaN without a call. */
+  /** meanSeconds is NaN if there were no calls. */
   meanSeconds: number;
   inFlight: number;
-  /** failures are the failed calls by operation and kind, such as mount: timeout. */
+  /** failures contains the number of failed calls by operation and kind, such as mount: timeout. */
   failures: { operation: string; kind: string; count: number }[];
 }
 
 const prefix = 'slipway_flexvolume_operation';
 
-/** driversOf reads the metrics of a node. */
+/** driversOf parses a node's metrics. */
 export function driversOf(node: string, metrics: string): Driver[] {
   const drivers = new Map<string, { samples: Sample[] }>();
   for (const sample of samplesOf(metrics, prefix)) {
@@ -36,7 +36,9 @@ export function driversOf(node: string, metrics: string): Driver[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** Drivers are the drivers of all nodes. unreachable names the nodes that did not respond. */
+/**
+ * Drivers contains the drivers on all nodes. unreachable contains the nodes that did not respond.
+ */
 export interface Drivers {
   drivers: Driver[];
   unreachable: { node: string; reason: string }[];
@@ -59,7 +61,7 @@ export async function readDrivers(): Promise<Drivers> {
   return result;
 }
 
-/** volumeReasons are the reasons of events about volumes that a pod cannot use. */
+/** volumeReasons contains the reasons of events about volumes that a pod cannot use. */
 export const volumeReasons = ['FailedMount', 'FailedAttachVolume', 'FailedMapVolume'];
 
 export interface VolumeEvent extends KubeObject {
@@ -71,7 +73,7 @@ export interface VolumeEvent extends KubeObject {
   eventTime?: string | null;
 }
 
-/** isVolumeFailure reports whether an event gives the reason why a volume is not usable. */
+/** isVolumeFailure reports whether an event explains why a pod cannot use a volume. */
 export function isVolumeFailure(event: VolumeEvent): boolean {
   return volumeReasons.includes(event.reason ?? '');
 }

@@ -12,7 +12,7 @@ export interface Event extends KubeObject {
   series?: { count?: number; lastObservedTime?: string };
 }
 
-/** lastSeen is the time of the last occurrence of an event. */
+/** lastSeen returns the time of an event's last occurrence. */
 export function lastSeen(event: Pick<Event, 'metadata' | 'series' | 'lastTimestamp' | 'eventTime'>): string {
   return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
 }
@@ -22,7 +22,7 @@ export function newestFirst<T extends Pick<Event, 'metadata' | 'series' | 'lastT
   return [...events].sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
 }
 
-/** countOf is the number of occurrences of an event. */
+/** countOf returns an event's number of occurrences. */
 export function countOf(event: Event): number {
   return event.series?.count ?? event.count ?? 1;
 }
@@ -32,7 +32,7 @@ export function isRefusal({ type, message }: Event): boolean {
   return type === 'Warning' && /exceeded quota: |(maximum|minimum) \S+ usage per /.test(message ?? '');
 }
 
-/** filterEvents returns the events that contain all words of a filter. */
+/** filterEvents returns the events that contain all words in a filter. */
 export function filterEvents(events: Event[], filter: string): Event[] {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   return events.filter((event) => {

@@ -1,32 +1,35 @@
 import { proxy } from './http';
 
-/** execProtocol is the protocol of the WebSocket of a command. */
+/** execProtocol is the WebSocket protocol for commands. */
 export const execProtocol = 'v5.channel.k8s.io';
 
 /**
- * channels are the channels of the protocol. Each message begins with one. close ends another
- * channel.
+ * channels contains the protocol's channels. The first byte of each message is its channel. The
+ * channel close closes another channel.
  */
 export const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 
-/** execURL is the address of a command in a container of a pod. */
+/** execURL returns the address for a command in a pod's container. */
 export function execURL(namespace: string, pod: string, query: URLSearchParams): string {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/exec`;
   return `wss://${location.host}${proxy}${path}?${query}`;
 }
 
-/** SessionOptions describe a command, where it runs, and the receiver of its output. */
+/** SessionOptions describes a command, where it runs, and what receives its output. */
 export interface SessionOptions {
   namespace: string;
   pod: string;
   container: string;
   command: string[];
   output: (data: Uint8Array) => void;
-  /** ended gets the reason, or nothing for a regular end. */
+  /**
+   * ended is called with the reason when the session ends, or without a reason if the command
+   * succeeded.
+   */
   ended: (reason?: string) => void;
 }
 
-/** ExecSession is a command in a container, with a terminal. */
+/** ExecSession is a command that runs in a container with a terminal. */
 export class ExecSession {
   private readonly socket: WebSocket;
   private reason?: string;
@@ -47,12 +50,12 @@ export class ExecSession {
     this.socket.onclose = (event) => options.ended(this.reason ?? (event.wasClean ? undefined : 'the connection was closed'));
   }
 
-  /** write sends typed text. */
+  /** write sends text that the user typed. */
   write(text: string): void {
     this.send(channels.stdin, new TextEncoder().encode(text));
   }
 
-  /** resize sends the size of the terminal. */
+  /** resize sends the terminal's size. */
   resize(columns: number, rows: number): void {
     this.send(channels.resize, new TextEncoder().encode(JSON.stringify({ Width: columns, Height: rows })));
   }

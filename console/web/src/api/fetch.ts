@@ -1,13 +1,13 @@
 /**
- * attempts and firstDelay are large enough that a request survives the change of a network device
- * in a browser.
+ * attempts and firstDelay are large enough for a request to survive a change of the browser
+ * machine's network devices.
  */
 const attempts = 6;
 const firstDelay = 150;
 
 /**
- * persist repeats a run, with growing delays, while it fails with an error that permits a
- * repetition.
+ * persist calls a function. While the function fails with an error that permits a retry, persist
+ * calls it again, with increasing delays.
  */
 export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: unknown) => boolean): Promise<T> {
   for (let attempt = 1; ; attempt++) {
@@ -23,9 +23,9 @@ export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: un
 }
 
 /**
- * persistentFetch is fetch for requests that can safely reach the server twice. It retries when
- * the network fails: a browser on a node aborts its requests whenever a pod starts there, because
- * the network devices of the machine change.
+ * persistentFetch is fetch for requests that the server can safely receive twice. It retries if the
+ * network fails: a browser on a node aborts its requests whenever a pod starts there, because the
+ * machine's network devices change.
  */
 export function persistentFetch(address: string, init: RequestInit): Promise<Response> {
   return persist(

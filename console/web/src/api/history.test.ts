@@ -4,7 +4,7 @@ import type { LooseObject } from './types';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** server responds to each request with an object and returns the received requests. */
+/** server responds to each request with an object, and returns the requests that it receives. */
 function server(answer: object) {
   const requests: { method: string; path: string; body: unknown }[] = [];
   vi.stubGlobal('fetch', (address: string, init: RequestInit) => {

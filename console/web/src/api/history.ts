@@ -2,13 +2,13 @@ import { patch, post, put, unchanged } from './http';
 import type { KubeObject, LooseObject } from './types';
 import type { Container } from './workloads';
 
-/** Revision is an earlier or the current version of a workload's pod template. */
+/** Revision is a current or earlier version of a workload's pod template. */
 export interface Revision extends KubeObject {
   spec?: { replicas?: number; template?: { metadata?: { labels?: Record<string, string> }; spec?: { containers?: Container[] } } };
 }
 
 /**
- * Included describes the parts of a revision that a rollback restores in addition to the pod
+ * Included selects the parts of a revision that a rollback restores in addition to the pod
  * template.
  */
 export interface Included {
@@ -32,13 +32,13 @@ export const numberOf = (revision: Revision) => Number(annotation(revision, keys
 export const phaseOf = (revision: Revision) => annotation(revision, keys.phase);
 export const causeOf = (revision: Revision) => annotation(revision, keys.cause) || annotation(revision, keys.reason);
 
-/** revisionsPath is the collection with the revisions of a workload. */
+/** revisionsPath returns the path of the collection that contains a workload's revisions. */
 export function revisionsPath(object: LooseObject): string {
   const namespace = encodeURIComponent(object.metadata.namespace ?? '');
   return object.kind === 'DeploymentConfig' ? `/api/v1/namespaces/${namespace}/replicationcontrollers` : `/apis/apps/v1/namespaces/${namespace}/replicasets`;
 }
 
-/** revisionsOf returns the revisions of a workload, newest first. */
+/** revisionsOf returns a workload's revisions, newest first. */
 export function revisionsOf(object: LooseObject, all: Revision[]): Revision[] {
   const { name, uid } = object.metadata;
   const isOwn = (revision: Revision) =>
@@ -48,7 +48,7 @@ export function revisionsOf(object: LooseObject, all: Revision[]): Revision[] {
 
 const hashLabel = 'pod-template-hash';
 
-/** rollBack gives a workload the pod template of a revision. */
+/** rollBack restores the pod template of a workload's revision. */
 export async function rollBack(path: string, object: LooseObject, to: Revision, included: Included): Promise<void> {
   if (object.kind === 'DeploymentConfig') {
     const spec = {

@@ -10,16 +10,17 @@ import { watchObjects, watchTable, type Snapshot } from './watch';
 const noRights = new Rights([]);
 const minute = 60_000;
 
-/** useResources returns the server's resources, or nothing until they are loaded. */
+/** useResources returns the server's resources, or undefined until they are loaded. */
 export function useResources(): Resources | undefined {
   return useQuery({ queryKey: ['discovery'], queryFn: discover, staleTime: 5 * minute }).data;
 }
 
-/** clusterScope is the project whose review represents permissions in the whole cluster. */
+/** clusterScope is the project in which permissions for the whole cluster are reviewed. */
 export const clusterScope = 'default';
 
 /**
- * useRights returns the user's permissions in a project. Until they are loaded, the user has none.
+ * useRights returns the user's permissions in a project. Until they are loaded, it returns no
+ * permissions.
  */
 export function useRights(namespace: string | undefined): Rights {
   const review = useQuery({
@@ -35,18 +36,18 @@ export interface User extends KubeObject {
   groups?: string[];
 }
 
-/** useUser returns the user of the session. */
+/** useUser returns the session's user. */
 export function useUser(): User | undefined {
   return useQuery({ queryKey: ['user'], queryFn: () => get<User>('/apis/user.openshift.io/v1/users/~'), staleTime: Infinity }).data;
 }
 
-/** Selectors limit a collection. */
+/** Selectors restricts the objects of a collection. */
 export interface Selectors {
   labelSelector?: string;
   fieldSelector?: string;
 }
 
-/** useTable follows a collection with the server's columns. */
+/** useTable watches a collection, with the columns that the server chooses. */
 export function useTable(resource: Resource, namespace?: string, selectors: Selectors = {}): Snapshot<Row> {
   const key = JSON.stringify(selectors);
   const path = pathOf(resource, namespace);
@@ -54,21 +55,26 @@ export function useTable(resource: Resource, namespace?: string, selectors: Sele
   return useStore(watch);
 }
 
-/** useTables follows several collections of a project with the server's columns. */
+/**
+ * useTables watches several of a project's collections, with the columns that the server chooses.
+ */
 export function useTables(resources: Resource[], namespace: string): Snapshot<Row>[] {
   const key = resources.map((resource) => pathOf(resource, namespace)).join(' ');
   const joined = useMemo(() => new Joined(key.split(' ').filter(Boolean).map((path) => watchTable(path))), [key]);
   return useStore(joined);
 }
 
-/** useObjects follows a collection of whole objects. */
+/** useObjects watches a collection of complete objects. */
 export function useObjects<T extends KubeObject>(path: string, query: Record<string, string> = {}): Snapshot<T> {
   const key = JSON.stringify(query);
   const watch = useMemo(() => watchObjects<T>(path, JSON.parse(key) as Record<string, string>), [path, key]);
   return useStore(watch);
 }
 
-/** useObject follows one object. It is undefined until it is loaded, and after its deletion. */
+/**
+ * useObject watches one object. The result is undefined until the object is loaded, and after its
+ * deletion.
+ */
 export function useObject<T extends KubeObject>(resource: Resource, namespace: string | undefined, name: string): Snapshot<T> & { object?: T } {
   const snapshot = useObjects<T>(pathOf(resource, namespace), { fieldSelector: `metadata.name=${name}` });
   return { ...snapshot, object: snapshot.items[0] };

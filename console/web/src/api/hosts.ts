@@ -1,6 +1,6 @@
 import type { KubeObject } from './types';
 
-/** Component is the state of a component on a host, as its supervisor reports it. */
+/** Component is the state of a component on a host, as reported by its supervisor. */
 export interface Component {
   process: string;
   name: string;
@@ -9,20 +9,20 @@ export interface Component {
   note?: string;
 }
 
-/** Certificate is a certificate of a host. Its end is in RFC 3339. */
+/** Certificate is a host's certificate. Its end is in RFC 3339 format. */
 export interface Certificate {
   name: string;
   end: string;
 }
 
-/** Report is what a host publishes about itself in an annotation of its Node. */
+/** Report is the content of the Node annotation in which a host publishes its state. */
 export interface Report {
   version: string;
   components: Component[];
   certificates: Certificate[];
 }
 
-/** Host is a node with the report of its host. */
+/** Host is a node with its host's report. */
 export interface Host {
   name: string;
   uid: string;
@@ -31,13 +31,13 @@ export interface Host {
   report?: Report;
 }
 
-/** Cluster contains the state of etcd and of the masters, as the masters report it. */
+/** Cluster contains the state of etcd and of the masters, as reported by the masters. */
 export interface Cluster {
   etcd: { name: string; role: string; leader: boolean; behind: number; size: number; version: string; problem?: string }[];
   leaders: { group: string; master: string }[];
 }
 
-/** clusterPath is the path of a Cluster. */
+/** clusterPath is the path of the API server's Cluster. */
 export const clusterPath = '/slipway/cluster';
 
 const reportKey = 'slipway.openshift.io/host-report';
@@ -46,7 +46,7 @@ interface NodeObject extends KubeObject {
   status?: { conditions?: { type: string; status: string; message?: string }[] };
 }
 
-/** hostOf reads a Node. An invalid report is ignored. */
+/** hostOf parses a Node. It ignores an invalid report. */
 export function hostOf(node: NodeObject): Host {
   const { name, uid, annotations } = node.metadata;
   const condition = node.status?.conditions?.find(({ type }) => type === 'Ready');
@@ -68,15 +68,16 @@ function list<T>(value: T[] | undefined): T[] {
 }
 
 /**
- * isWell reports whether a component works as intended. On one master of several, some are on
- * standby.
+ * isWell reports whether a component works as intended. If there are several masters, some
+ * components are on standby.
  */
 export function isWell({ state, note }: Component): boolean {
   return (state === 'ready' || state === 'standby') && !note;
 }
 
 /**
- * soon is the time before its end at which a certificate needs attention. Slipway renews earlier.
+ * soon is the time before a certificate's end at which the console shows a warning. Slipway renews
+ * certificates earlier.
  */
 const soon = 14 * 24 * 3600 * 1000;
 

@@ -4,7 +4,7 @@ import { create, get, merge, post } from './http';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** network responds to requests in order. A failure represents a network that changes. */
+/** network returns the given responses in order. A failure represents a network change. */
 function network(...responses: (Response | 'failure')[]): string[] {
   const requests: string[] = [];
   vi.stubGlobal('fetch', (address: string, init: RequestInit) => {

@@ -3,10 +3,10 @@ import { session } from './session';
 import type { KubeObject } from './types';
 import { text } from '../text/en';
 
-/** proxy is the path of the API on the console's origin. */
+/** proxy is the API's path on the console's origin. */
 export const proxy = '/console/proxy';
 
-/** ApiError is a response of the API that reports a failure. */
+/** ApiError is a response from the API that reports a failure. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -17,19 +17,22 @@ export class ApiError extends Error {
   }
 }
 
-/** ConnectionError means that a request got no response. */
+/** ConnectionError means that a request received no response. */
 export class ConnectionError extends Error {}
 
 export interface RequestOptions {
   accept?: string;
   contentType?: string;
   signal?: AbortSignal;
-  /** repeatable means that a POST changes nothing, or can be repeated without another effect. */
+  /**
+   * repeatable means that a POST request changes nothing, or that repeating the request has no
+   * additional effect.
+   */
   repeatable?: boolean;
 }
 
 /**
- * send sends a request to the API. It throws an ApiError unless the response reports success, and a
+ * send sends a request to the API. It throws an ApiError if the response reports a failure, and a
  * ConnectionError if there is no response.
  */
 export async function send(method: string, path: string, body?: unknown, options: RequestOptions = {}): Promise<Response> {
@@ -55,7 +58,7 @@ export async function send(method: string, path: string, body?: unknown, options
   return response;
 }
 
-/** failure returns the error that a Status, or any other response, reports. */
+/** failure returns the error that a Status or any other response reports. */
 async function failure(response: Response): Promise<ApiError> {
   const content = await response.text();
   try {
@@ -64,7 +67,7 @@ async function failure(response: Response): Promise<ApiError> {
       return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText);
     }
   } catch {
-    // not JSON
+    // the response is not JSON
   }
   return new ApiError(response.status, '', content.trim() || response.statusText || `HTTP status ${response.status}`);
 }
@@ -78,9 +81,8 @@ export async function post<T>(path: string, body: unknown, options?: RequestOpti
 }
 
 /**
- * create creates the object with a name in a collection. If the network fails, it retries: an
- * object that then exists, in the collection of that kind, is the one that the first request
- * created.
+ * create creates a named object in a collection. If the network fails, create retries. If an object
+ * of this name and kind then exists, the first request has created it.
  */
 export async function create<T>(collection: string, name: string, body: unknown, created = collection): Promise<T> {
   try {
@@ -104,14 +106,14 @@ export async function put<T>(path: string, body: unknown): Promise<T> {
   return (await send('PUT', path, body)).json() as Promise<T>;
 }
 
-/** merge changes fields of an object by a JSON merge patch. */
+/** merge sends a JSON merge patch for an object. */
 export async function merge<T>(path: string, patch: unknown): Promise<T> {
   return (await send('PATCH', path, patch, { contentType: 'application/merge-patch+json' })).json() as Promise<T>;
 }
 
 /**
- * unchanged is the operation of a JSON patch that fails if the specification of an object has changed
- * since it was read. Its status can change.
+ * unchanged returns the JSON patch operation that fails if an object's spec has changed since it
+ * was read. The object's status can change.
  */
 export function unchanged({ metadata }: KubeObject): object {
   return metadata.generation === undefined
@@ -119,7 +121,7 @@ export function unchanged({ metadata }: KubeObject): object {
     : { op: 'test', path: '/metadata/generation', value: metadata.generation };
 }
 
-/** patch changes an object by a JSON patch. */
+/** patch sends a JSON patch for an object. */
 export async function patch<T>(path: string, operations: object[]): Promise<T> {
   return (await send('PATCH', path, operations, { contentType: 'application/json-patch+json' })).json() as Promise<T>;
 }
@@ -128,7 +130,7 @@ export async function remove(path: string): Promise<void> {
   await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' });
 }
 
-/** removeIf removes an object unless it has changed since it was read. */
+/** removeIf deletes an object unless it has changed since it was read. */
 export async function removeIf(path: string, { uid, resourceVersion }: KubeObject['metadata']): Promise<void> {
   await send('DELETE', path, { apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid, resourceVersion } });
 }

@@ -1,7 +1,7 @@
 import { get, merge } from './http';
 import type { KubeObject, LooseObject } from './types';
 
-/** Target is a controller that an idle service scales up again. */
+/** Target is a controller that unidling a service scales up again. */
 export interface Target {
   kind: string;
   name: string;
@@ -9,7 +9,7 @@ export interface Target {
   replicas: number;
 }
 
-/** scalable are the collections of the controllers that can be scaled, by group and kind. */
+/** scalable contains the collections of the scalable controllers, by group and kind. */
 const scalable: Record<string, string> = {
   ' ReplicationController': '/api/v1/namespaces/NS/replicationcontrollers',
   'apps ReplicaSet': '/apis/apps/v1/namespaces/NS/replicasets',
@@ -33,7 +33,7 @@ function pathOf(group: string, kind: string, namespace: string, name: string): s
   return collection && `${collection.replace('NS', encodeURIComponent(namespace))}/${encodeURIComponent(name)}`;
 }
 
-/** targetsOf finds the outermost scalable controllers of the pods of a service, as oc idle does. */
+/** targetsOf returns the outermost scalable controllers of a service's pods, as oc idle does. */
 export async function targetsOf(service: LooseObject): Promise<Target[]> {
   const { namespace = '' } = service.metadata;
   const selector = (service.spec as { selector?: Record<string, string> }).selector ?? {};

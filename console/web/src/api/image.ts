@@ -16,7 +16,7 @@ interface ImageConfig {
   ExposedPorts?: Record<string, unknown> | null;
 }
 
-/** ImageOfStream is an image as an image stream shows it. */
+/** ImageOfStream is an image as returned by the image stream resources. */
 export interface ImageOfStream extends KubeObject {
   image?: {
     dockerImageReference?: string;
@@ -25,14 +25,14 @@ export interface ImageOfStream extends KubeObject {
   };
 }
 
-/** layersOf returns the layers of an image, the base first. */
+/** layersOf returns an image's layers, base layer first. */
 export function layersOf(of: ImageOfStream): Layer[] {
   return of.image?.dockerImageLayers ?? [];
 }
 
 /**
- * configOf returns the settings with which an image starts, without those that the image does not
- * set.
+ * configOf returns the settings with which an image's containers start. It omits settings without a
+ * value.
  */
 export function configOf(of: ImageOfStream): [term: string, value: string][] {
   const metadata = of.image?.dockerImageMetadata;
@@ -52,7 +52,7 @@ export function configOf(of: ImageOfStream): [term: string, value: string][] {
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** bytes writes a size in a readable unit, such as 12.3 MiB. */
+/** bytes formats a size with a suitable unit, such as 12.3 MiB. */
 export function bytes(size: number): string {
   let unit = 0;
   let value = size;

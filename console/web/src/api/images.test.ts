@@ -20,7 +20,10 @@ test('the server gets the flags of the command', async () => {
   expect(request.mock.calls[0]?.[0]).toBe('/console/proxy/slipway/image-usage?keep-tag-revisions=0&keep-younger-than=90m');
 });
 
-/** cluster is an API with image a in the history of a stream, and image b without one, which changes before it is removed. */
+/**
+ * cluster returns an API with two images. A stream's history contains image a. No stream contains
+ * image b, which changes before it is removed.
+ */
 function cluster(invalid: string[] = []) {
   const writes: string[] = [];
   const tags = ['shop/app:latest'];

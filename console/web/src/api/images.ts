@@ -3,8 +3,8 @@ import { ApiError, get, put, removeIf } from './http';
 import type { KubeObject } from './types';
 
 /**
- * ImageUsage is an image with the tags PROJECT/STREAM:TAG that contain it, and the objects that use
- * it.
+ * ImageUsage is an image with the tags that contain it, in the form PROJECT/STREAM:TAG, and the
+ * objects that use it.
  */
 export interface ImageUsage {
   name: string;
@@ -14,17 +14,16 @@ export interface ImageUsage {
   prunable: boolean;
 }
 
-/** Usage is the usage of the images of the cluster, as the server reports it. */
+/** Usage is the usage of the cluster's images, as reported by the server. */
 export interface Usage {
   images: ImageUsage[];
   /**
-   * invalid are references that cannot be parsed. While there are invalid references, pruning
-   * removes nothing.
+   * invalid contains references that cannot be parsed. If there are any, pruning removes nothing.
    */
   invalid: string[];
 }
 
-/** Retention describes the images that pruning keeps. */
+/** Retention defines which images pruning keeps. */
 export interface Retention {
   revisions: number;
   minutes: number;
@@ -38,12 +37,12 @@ export function flagsOf({ revisions, minutes }: Retention): [name: string, value
   ];
 }
 
-/** readUsage requests the usage, and the images that pruning would remove. */
+/** readUsage requests the usage of images, and the images that pruning would remove. */
 export function readUsage(retention: Retention, signal?: AbortSignal): Promise<Usage> {
   return get<Usage>(`/slipway/image-usage?${new URLSearchParams(flagsOf(retention))}`, { signal });
 }
 
-/** byProject returns the images in the image streams of each project. */
+/** byProject returns the images in each project's image streams. */
 export function byProject(images: ImageUsage[]): { project: string; images: ImageUsage[] }[] {
   const projects = new Map<string, ImageUsage[]>();
   for (const image of images) {
@@ -61,20 +60,25 @@ interface HistoryOfStream extends KubeObject {
   status?: { tags?: { tag: string; items?: { image: string }[] | null }[] };
 }
 
-/** isOutdated reports whether a request failed because an object has changed or is gone. */
+/** isOutdated reports whether a request failed because an object has changed or was deleted. */
 const isOutdated = (error: unknown) => error instanceof ApiError && (error.status === 409 || error.status === 404);
 
-/** maxRounds limits how often prune shortens the histories of image streams that keep changing. */
+/**
+ * maxRounds is the maximum number of times that prune shortens the histories of image streams that
+ * keep changing.
+ */
 const maxRounds = 5;
 
 /**
- * prune removes the images that a retention does not keep, with the rights of the user: first from the
- * histories of image streams, then, after all references were read again, the images themselves. It
- * returns how many images it has removed. It does not remove content from the registry's storage.
+ * prune removes the images that a retention does not keep, with the user's permissions. It first
+ * removes them from the histories of image streams. It then reads all references again, and deletes
+ * the images themselves. It returns the number of images that it has deleted. It does not delete
+ * content from the registry's storage.
  */
 export async function prune(retention: Retention): Promise<number> {
   for (let round = 1; ; round++) {
-    // An image that is pushed or imported again gets another version, with which it is not removed.
+    // An image that is pushed or imported again gets a new version. A deletion with the old version
+    // fails.
     const versions = await versionsOf();
     const { images, invalid } = await readUsage(retention);
     if (invalid.length > 0) {
@@ -95,14 +99,17 @@ export async function prune(retention: Retention): Promise<number> {
   }
 }
 
-/** versionsOf returns the identities of all images, by name. */
+/** versionsOf returns the UID and resource version of each image, by name. */
 async function versionsOf(): Promise<Map<string, KubeObject['metadata']>> {
   const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
   const { items } = await get<{ items: KubeObject[] }>(`${group}/images`, { accept });
   return new Map(items.map(({ metadata }) => [metadata.name, metadata]));
 }
 
-/** shorten removes images from the histories of an image stream PROJECT/NAME, unless it changes in the meantime. */
+/**
+ * shorten removes images from the tag histories of the image stream PROJECT/NAME, unless the stream
+ * has changed since it was read.
+ */
 async function shorten(stream: string, going: Set<string>): Promise<void> {
   const [project = '', name = ''] = stream.split('/');
   const path = `${group}/namespaces/${encodeURIComponent(project)}/imagestreams/${encodeURIComponent(name)}`;
@@ -117,7 +124,7 @@ async function shorten(stream: string, going: Set<string>): Promise<void> {
   }
 }
 
-/** removeAll removes the images that have not changed, and returns their number. */
+/** removeAll deletes the images that have not changed, and returns their number. */
 async function removeAll(images: ImageUsage[], versions: Map<string, KubeObject['metadata']>): Promise<number> {
   let count = 0;
   for (const { name } of images) {
