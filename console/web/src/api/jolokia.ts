@@ -2,37 +2,37 @@ import { java } from '../text/java';
 import { ApiError, post } from './http';
 import type { LooseObject } from './types';
 
-/** portName is the name of a container's port at which a Jolokia agent serves a JVM's beans. */
+/** portName is the name of the container port on which a Jolokia agent serves a JVM's beans. */
 const portName = 'jolokia';
 
-/** jolokiaPort returns the port of a pod's Jolokia agent, if it has one. */
+/** jolokiaPort returns the port of a pod's Jolokia agent, if the pod has one. */
 export function jolokiaPort(pod: LooseObject): number | undefined {
   const { containers } = (pod.spec ?? {}) as { containers?: { ports?: { name?: string; containerPort: number }[] }[] };
   return containers?.flatMap((container) => container.ports ?? []).find((port) => port.name === portName)?.containerPort;
 }
 
-/** Attribute describes an attribute of a bean. */
+/** Attribute describes a bean's attribute. */
 export interface Attribute {
   type?: string;
   desc?: string;
-  /** rw means that the attribute can be set. */
+  /** rw means that users can set the attribute. */
   rw?: boolean;
 }
 
-/** Argument is an argument of an operation. */
+/** Argument is an operation's argument. */
 export interface Argument {
   name: string;
   type: string;
 }
 
-/** Operation describes an operation of a bean. */
+/** Operation describes a bean's operation. */
 export interface Operation {
   args?: Argument[];
   ret?: string;
   desc?: string;
 }
 
-/** Bean is a bean of a JVM, by its full name such as java.lang:type=Memory. */
+/** Bean is a JVM's bean. Its full name has a form such as java.lang:type=Memory. */
 export interface Bean {
   name: string;
   domain: string;
@@ -40,7 +40,7 @@ export interface Bean {
   operations: Record<string, Operation | Operation[]>;
 }
 
-/** Thread is a thread of a JVM. */
+/** Thread is a JVM's thread. */
 export interface Thread {
   threadId: number;
   threadName: string;
@@ -57,7 +57,7 @@ interface Reply<T> {
 
 type List = Record<string, Record<string, { attr?: Bean['attributes'] | null; op?: Bean['operations'] | null }>>;
 
-/** Jolokia sends requests to the agent of a pod through the API server, with the user's rights. */
+/** Jolokia sends requests to a pod's agent through the API server, with the user's permissions. */
 export class Jolokia {
   private scheme = 'https';
 
@@ -68,13 +68,13 @@ export class Jolokia {
     return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${this.scheme}:${encodeURIComponent(name)}:${jolokiaPort(this.pod)}/proxy/jolokia/`;
   }
 
-  /** request sends a request of Jolokia's protocol and returns the value of its response. */
+  /** request sends a request in Jolokia's protocol and returns the value in its response. */
   private async request<T>(body: object): Promise<T> {
     let reply: Reply<T>;
     try {
       reply = await post<Reply<T>>(this.path(), body, { repeatable: true });
     } catch (error) {
-      // The agent of OpenShift's Java images uses TLS, other agents do not.
+      // The agent in OpenShift's Java images uses TLS, but other agents do not.
       if (!(error instanceof ApiError) || error.status < 500 || this.scheme === 'http') {
         throw error;
       }
@@ -97,24 +97,24 @@ export class Jolokia {
     return this.request({ type: 'read', mbean: bean });
   }
 
-  /** write sets an attribute of a bean. */
+  /** write sets a bean's attribute. */
   write(bean: string, attribute: string, value: unknown): Promise<unknown> {
     return this.request({ type: 'write', mbean: bean, attribute, value });
   }
 
-  /** execute runs an operation, which is named by its signature, and returns its result. */
+  /** execute runs the operation with the given signature and returns its result. */
   execute(bean: string, operation: string, values: unknown[]): Promise<unknown> {
     return this.request({ type: 'exec', mbean: bean, operation, arguments: values });
   }
 
-  /** threads returns the threads with their stacks. */
+  /** threads returns the JVM's threads with their stacks. */
   threads(): Promise<Thread[]> {
     const operation = 'dumpAllThreads(boolean,boolean)';
     return this.request({ type: 'exec', mbean: 'java.lang:type=Threading', operation, arguments: [false, false] });
   }
 }
 
-/** beansOf reads the response to a list. */
+/** beansOf parses the response to a list request. */
 export function beansOf(list: List): Bean[] {
   return Object.entries(list)
     .flatMap(([domain, beans]) =>
@@ -123,7 +123,7 @@ export function beansOf(list: List): Bean[] {
     .sort((a, b) => a.name.localeCompare(b.name));
 }
 
-/** operationsOf returns the operations of a bean with their signatures, such as gc() or load(int). */
+/** operationsOf returns a bean's operations with their signatures, such as gc() or load(int). */
 export function operationsOf(bean: Bean): { signature: string; args: Argument[] }[] {
   return Object.entries(bean.operations).flatMap(([name, operations]) =>
     [operations].flat().map(({ args = [] }) => ({ signature: `${name}(${args.map(({ type }) => type).join(',')})`, args })),
@@ -134,7 +134,7 @@ const isBoolean = (type: string) => /^(boolean|java\.lang\.Boolean)$/.test(type)
 const isNumber = (type: string) => /^(byte|short|int|long|float|double|java\.lang\.(Byte|Short|Integer|Long|Float|Double))$/.test(type);
 const isText = (type: string) => /^(char|java\.lang\.(Character|String)|javax\.management\.ObjectName)$/.test(type);
 
-/** valueOf parses the text that the user entered for a value of a Java type. */
+/** valueOf parses the text that the user entered as a value of a Java type. */
 export function valueOf(type: string, entered: string): unknown {
   if (isText(type)) {
     return entered;
@@ -148,14 +148,17 @@ export function valueOf(type: string, entered: string): unknown {
   return isBoolean(type) ? entered.trim() === 'true' : (JSON.parse(entered) as unknown);
 }
 
-/** components are the pages of parts that only some JVMs have, with the domains of their beans. */
+/**
+ * components contains the pages for components that only some JVMs have, with the domains of the
+ * components' beans.
+ */
 const components: [name: string, domain: RegExp][] = [
   ['ActiveMQ', /^org\.apache\.activemq/],
   ['Camel', /^org\.apache\.camel$/],
   ['OSGi', /^osgi\./],
 ];
 
-/** componentsOf returns the components that a JVM has. */
+/** componentsOf returns the components of a JVM. */
 export function componentsOf(beans: Bean[]): [name: string, domain: RegExp][] {
   return components.filter(([, domain]) => beans.some((bean) => domain.test(bean.domain)));
 }

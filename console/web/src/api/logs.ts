@@ -1,16 +1,16 @@
 import { send } from './http';
 import { Store } from './store';
 
-/** LogState is the content that a stream has received. */
+/** LogState is the content that a log stream has received. */
 export interface LogState {
   lines: string[];
-  /** dropped counts the lines that are no longer kept. */
+  /** dropped is the number of lines that the page no longer keeps. */
   dropped: number;
   ended: boolean;
   error?: Error;
 }
 
-/** maxLines limits the lines that the page keeps. */
+/** maxLines is the maximum number of lines that the page keeps. */
 export const maxLines = 20_000;
 
 /** LogStream reads a log as it grows. */

@@ -6,7 +6,7 @@ afterEach(() => vi.unstubAllGlobals());
 const binding = (name: string, role: string, ...subjects: RoleBinding['subjects'] & object): RoleBinding =>
   ({ metadata: { name }, roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role }, subjects }) as unknown as RoleBinding;
 
-/** server keeps bindings. Its first change fails if conflict is set. */
+/** server stores role bindings. If conflict is set, it rejects the first change. */
 function server(bindings: RoleBinding[], conflict = false) {
   const requests: { method: string; path: string; body?: RoleBinding }[] = [];
   let conflicts = conflict ? 1 : 0;

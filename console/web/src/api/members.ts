@@ -1,13 +1,13 @@
 import { ApiError, create, get, put, remove } from './http';
 import type { KubeObject } from './types';
 
-/** SubjectKind is a kind of subject to which a role can be granted. */
+/** SubjectKind is a kind of subject that can have a role. */
 export type SubjectKind = 'User' | 'Group' | 'ServiceAccount';
 
 export interface Subject {
   kind: SubjectKind;
   name: string;
-  /** namespace is the project of a service account. */
+  /** namespace is a service account's project. */
   namespace?: string;
   apiGroup?: string;
 }
@@ -23,7 +23,7 @@ export interface RoleBinding extends KubeObject {
   subjects?: Subject[];
 }
 
-/** Member is a subject with the roles that it has in a project. */
+/** Member is a subject with its roles in a project. */
 export interface Member {
   subject: Subject;
   roles: RoleRef[];
@@ -36,13 +36,13 @@ export const bindingsPath = (project: string) => `/apis/${group}/v1/namespaces/$
 
 const isSameRole = (a: RoleRef, b: RoleRef) => a.kind === b.kind && a.name === b.name;
 
-/** isSameSubject compares subjects. The project of a service account is optional in a binding. */
+/** isSameSubject compares subjects. A binding can omit a service account's project. */
 function isSameSubject(a: Subject, b: Subject, project: string): boolean {
   const namespace = (s: Subject) => (s.kind === 'ServiceAccount' ? (s.namespace ?? project) : '');
   return a.kind === b.kind && a.name === b.name && namespace(a) === namespace(b);
 }
 
-/** membersOf returns the members of a project by name, each with its roles. */
+/** membersOf returns a project's members with their roles, sorted by name. */
 export function membersOf(bindings: RoleBinding[], project: string): Member[] {
   const members: Member[] = [];
   for (const binding of bindings) {
@@ -64,7 +64,9 @@ export function membersOf(bindings: RoleBinding[], project: string): Member[] {
 
 const list = async (project: string) => (await get<{ items: RoleBinding[] }>(bindingsPath(project))).items;
 
-/** again retries a change of bindings if another client changed them at the same time. */
+/**
+ * again retries a change to bindings if another client has changed the bindings at the same time.
+ */
 async function again(change: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -77,7 +79,7 @@ async function again(change: () => Promise<void>): Promise<void> {
   }
 }
 
-/** addRole grants a role to a subject, in an existing binding of the role if possible. */
+/** addRole grants a role to a subject. It uses an existing binding of the role if possible. */
 export function addRole(project: string, subject: Subject, role: RoleRef): Promise<void> {
   const entry: Subject = subject.kind === 'ServiceAccount' ? { ...subject, namespace: subject.namespace ?? project } : { kind: subject.kind, name: subject.name, apiGroup: group };
   return again(async () => {
@@ -97,7 +99,7 @@ export function addRole(project: string, subject: Subject, role: RoleRef): Promi
   });
 }
 
-/** freeName returns the name of a role, followed by a number if a binding already has this name. */
+/** freeName returns a role's name, followed by a number if a binding already has this name. */
 function freeName(role: string, bindings: RoleBinding[]): string {
   const names = new Set(bindings.map((binding) => binding.metadata.name));
   let name = role;
@@ -107,7 +109,7 @@ function freeName(role: string, bindings: RoleBinding[]): string {
   return name;
 }
 
-/** removeRole revokes a role of a subject. It deletes bindings that have no other subject. */
+/** removeRole revokes a subject's role. It deletes bindings that have no other subject. */
 export function removeRole(project: string, subject: Subject, role: RoleRef): Promise<void> {
   return again(async () => {
     for (const binding of await list(project)) {
@@ -122,21 +124,24 @@ export function removeRole(project: string, subject: Subject, role: RoleRef): Pr
   });
 }
 
-/** commonRoles are listed first, even for users who may not list cluster roles. */
+/**
+ * commonRoles contains the roles that are listed first, even for users who may not list cluster
+ * roles.
+ */
 const commonRoles = ['admin', 'edit', 'view'];
 
-/** otherRoles are the other cluster roles for members of projects, as in 3.11. */
+/** otherRoles contains the other cluster roles for project members, as in 3.11. */
 const otherRoles = ['basic-user', 'system:deployer', 'system:image-builder', 'system:image-puller', 'system:image-pusher'];
 
 const descriptionKey = 'openshift.io/description';
 
-/** Role is a role that can be granted, with its description from the server. */
+/** Role is a role that users can grant, with its description from the server. */
 export interface Role {
   ref: RoleRef;
   description: string;
 }
 
-/** rolesOf returns the roles for members: some cluster roles, and all roles of the project. */
+/** rolesOf returns the roles for members: some cluster roles, and all of the project's roles. */
 export async function rolesOf(project: string): Promise<Role[]> {
   const list = async (path: string): Promise<KubeObject[]> => {
     try {

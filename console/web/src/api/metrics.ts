@@ -1,4 +1,4 @@
-/** Sample is a sample of a metric in the text format of Prometheus. */
+/** Sample is a metric's sample in Prometheus' text format. */
 export interface Sample {
   name: string;
   labels: Record<string, string>;

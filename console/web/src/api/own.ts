@@ -1,6 +1,6 @@
 /**
- * own returns the value of a table for a key that another user can have chosen, or undefined. Keys
- * such as constructor and __proto__ exist in every object.
+ * own returns a table's value for a key, or undefined. The key can be another user's choice. Keys
+ * such as constructor and __proto__ exist in every object, so own ignores inherited keys.
  */
 export function own<T>(table: Record<string, T>, key: string): T | undefined {
   return Object.hasOwn(table, key) ? table[key] : undefined;

@@ -1,7 +1,7 @@
 import { merge } from './http';
 import type { LooseObject } from './types';
 
-/** Stage is a stage of a pipeline, as Jenkins describes it. Times are milliseconds. */
+/** Stage is a pipeline's stage, in Jenkins' format. Times are in milliseconds. */
 export interface Stage {
   name: string;
   status: string;
@@ -10,14 +10,14 @@ export interface Stage {
   paused: number;
 }
 
-/** PendingInput is a decision for which a pipeline waits. */
+/** PendingInput is a decision that a pipeline waits for. */
 export interface PendingInput {
   id: string;
   message: string;
   proceedText: string;
 }
 
-/** Tests are the results of the tests of a pipeline. Failures can be the first ones only. */
+/** Tests contains the results of a pipeline's tests. The list of failures can be incomplete. */
 export interface Tests {
   total: number;
   failed: number;
@@ -32,7 +32,7 @@ const inputsKey = 'openshift.io/jenkins-pending-input-actions-json';
 const answerPrefix = 'pipeline.slipway.io/input-';
 const jenkinsKey = 'openshift.io/jenkins-build-uri';
 
-/** isPipeline reports whether a build, or a build configuration, is a pipeline. */
+/** isPipeline reports whether a build or a build configuration is a pipeline. */
 export function isPipeline(object: LooseObject): boolean {
   return (object.spec as { strategy?: { type?: string } } | undefined)?.strategy?.type === 'JenkinsPipeline';
 }
@@ -50,7 +50,7 @@ const number = (value: unknown) => (typeof value === 'number' && Number.isFinite
 const word = (value: unknown) => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]).map(record) : []);
 
-/** stagesOf returns the stages of a build. Anyone who updates builds can write them. */
+/** stagesOf returns a build's stages. Any user who can update the build can write them. */
 export function stagesOf(build: LooseObject): Stage[] {
   return listOf(record(parse(build.metadata.annotations?.[statusKey])).stages).map((stage) => ({
     name: word(stage.name),
@@ -61,7 +61,10 @@ export function stagesOf(build: LooseObject): Stage[] {
   }));
 }
 
-/** testsOf returns the results of the tests of a build, if it has some. Anyone who updates builds can write them. */
+/**
+ * testsOf returns the results of a build's tests, if there are any. Any user who can update the
+ * build can write them.
+ */
 export function testsOf(build: LooseObject): Tests | undefined {
   const tests = record(parse(build.metadata.annotations?.[testsKey]));
   if (typeof tests.total !== 'number') {
@@ -76,7 +79,10 @@ export function testsOf(build: LooseObject): Tests | undefined {
   };
 }
 
-/** inputsOf returns the decisions that a build waits for, without the decided ones. */
+/**
+ * inputsOf returns the decisions that a build waits for. It omits inputs that users have already
+ * answered.
+ */
 export function inputsOf(build: LooseObject): PendingInput[] {
   const annotations = build.metadata.annotations ?? {};
   return listOf(parse(annotations[inputsKey]))
@@ -84,21 +90,21 @@ export function inputsOf(build: LooseObject): PendingInput[] {
     .filter(({ id }) => /^[a-z0-9][a-z0-9-]*$/.test(id) && annotations[answerPrefix + id] === undefined);
 }
 
-/** answer makes a decision for */
+/** answer answers an input of a build. */
 export function answer(path: string, input: PendingInput, decision: 'proceed' | 'abort'): Promise<unknown> {
   return merge(path, { metadata: { annotations: { [answerPrefix + input.id]: decision } } });
 }
 
 /**
- * jenkinsOf returns the page of a build that belongs to a Jenkins, which handles the decisions
- * itself.
+ * jenkinsOf returns the address of a build's page in Jenkins if Jenkins runs the build. Jenkins
+ * handles the decisions itself.
  */
 export function jenkinsOf(build: LooseObject): string | undefined {
   const address = build.metadata.annotations?.[jenkinsKey] ?? '';
   return /^https?:\/\//.test(address) ? address : undefined;
 }
 
-/** formatDuration writes a time such as 1m 12s. */
+/** formatDuration formats a duration, such as 1m 12s. */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1000);
   if (seconds < 60) {

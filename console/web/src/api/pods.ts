@@ -4,17 +4,17 @@ import type { Snapshot } from './watch';
 /** PodState is the state of a pod, as one of a few words. */
 export type PodState = 'ready' | 'notReady' | 'pending' | 'failed' | 'completed' | 'terminating';
 
-/** PodSummary is a row of the server's table of pods. */
+/** PodSummary is a row of the server's pod table. */
 export interface PodSummary {
   name: string;
   uid: string;
   labels: Record<string, string>;
-  /** status is the server's word, such as CrashLoopBackOff. */
+  /** status is the status in the server's table, such as CrashLoopBackOff. */
   status: string;
   state: PodState;
 }
 
-/** summarize reads the table of pods. */
+/** summarize parses the server's pod table. */
 export function summarize(table: Snapshot<Row>): PodSummary[] {
   const at = (name: string) => table.columns.findIndex((column) => column.name === name);
   const [ready, status] = [at('Ready'), at('Status')];
@@ -46,7 +46,7 @@ function stateOf(status: string, ready: string): PodState {
   return have === want ? 'ready' : 'notReady';
 }
 
-/** selects reports whether a selector selects labels. An empty selector selects nothing. */
+/** selects reports whether a selector matches labels. An empty selector matches nothing. */
 export function selects(selector: Record<string, string> | undefined, labels: Record<string, string>): boolean {
   const entries = Object.entries(selector ?? {});
   return entries.length > 0 && entries.every(([key, value]) => labels[key] === value);

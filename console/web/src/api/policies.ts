@@ -1,7 +1,10 @@
 import { network as t } from '../text/network';
 import type { KubeObject } from './types';
 
-/** LabelSelector selects by labels and by expressions. Empty, it selects everything. */
+/**
+ * LabelSelector selects objects by labels and by expressions. An empty selector selects all
+ * objects.
+ */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
   matchExpressions?: { key: string; operator: string; values?: string[] }[];
@@ -32,7 +35,7 @@ export interface EgressNetworkPolicy extends KubeObject {
   spec?: { egress?: { type: string; to?: { cidrSelector?: string; dnsName?: string } }[] };
 }
 
-/** Allowance is a peer with which pods may exchange connections on some ports. */
+/** Allowance is a peer with which pods may exchange connections on certain ports. */
 export interface Allowance {
   peer: string;
   kind: string;
@@ -41,7 +44,7 @@ export interface Allowance {
   policy: string;
 }
 
-/** selectsLabels reports whether a selector selects labels. */
+/** selectsLabels reports whether a selector matches labels. */
 export function selectsLabels(selector: LabelSelector | undefined, labels: Record<string, string>): boolean {
   const byLabel = Object.entries(selector?.matchLabels ?? {}).every(([key, value]) => labels[key] === value);
   return (
@@ -64,7 +67,10 @@ export function selectsLabels(selector: LabelSelector | undefined, labels: Recor
   );
 }
 
-/** describeSelector writes a selector as the command line does. It is empty for everything. */
+/**
+ * describeSelector formats a selector as oc commands do. For a selector that selects all objects,
+ * the result is empty.
+ */
 export function describeSelector(selector: LabelSelector | undefined): string {
   const labels = Object.entries(selector?.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`);
   const expressions = (selector?.matchExpressions ?? []).map(({ key, operator, values = [] }) => {
@@ -96,18 +102,19 @@ function describePorts(ports: Port[] | undefined): string {
   return (ports ?? []).map(({ protocol = 'TCP', port, endPort }) => `${port ?? '*'}${endPort ? `-${endPort}` : ''}/${protocol}`).join(', ') || t.allPorts;
 }
 
-/** directions are the two directions that policies restrict. */
+/** directions contains the two directions that policies restrict. */
 export type Direction = 'Ingress' | 'Egress';
 
-/** applies reports whether a policy restricts pods with labels in a direction. */
+/** applies reports whether a policy restricts pods with the given labels in a direction. */
 function applies({ spec }: NetworkPolicy, labels: Record<string, string>, direction: Direction): boolean {
   const types = spec?.policyTypes ?? ['Ingress', ...(spec?.egress ? ['Egress'] : [])];
   return types.includes(direction) && selectsLabels(spec?.podSelector, labels);
 }
 
 /**
- * allowances returns the peers that may connect to pods with labels, or to which these pods may
- * connect. It is undefined if no policy restricts them, and empty if nothing is allowed.
+ * allowances returns the peers that may connect to pods with the given labels, or the peers to
+ * which these pods may connect. It returns undefined if no policy restricts the pods, and an empty
+ * list if the policies allow nothing.
  */
 export function allowances(policies: NetworkPolicy[], labels: Record<string, string>, direction: Direction): Allowance[] | undefined {
   const applied = policies.filter((policy) => applies(policy, labels, direction));

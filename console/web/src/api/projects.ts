@@ -17,19 +17,19 @@ export const displayName = (project: Project) => project.metadata.annotations?.[
 export const description = (project: Project) => project.metadata.annotations?.[descriptionKey] ?? '';
 export const requester = (project: Project) => project.metadata.annotations?.[requesterKey] ?? '';
 
-/** useProjects follows the projects that the user may see, by name. */
+/** useProjects watches the projects that the user may see, sorted by name. */
 export function useProjects(): Snapshot<Project> {
   const snapshot = useObjects<Project>(projectsPath);
   return { ...snapshot, items: [...snapshot.items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name)) };
 }
 
-/** requestProject creates a project with the server's template. */
+/** requestProject creates a project from the server's template. */
 export async function requestProject(name: string, title: string, about: string): Promise<void> {
   const request = { apiVersion: 'project.openshift.io/v1', kind: 'ProjectRequest', metadata: { name }, displayName: title, description: about };
   await create('/apis/project.openshift.io/v1/projectrequests', name, request, projectsPath);
 }
 
-/** describeProject changes the display name and the description of a project. */
+/** describeProject changes a project's display name and description. */
 export function describeProject(name: string, title: string, about: string): Promise<unknown> {
   return merge(`${projectsPath}/${encodeURIComponent(name)}`, { metadata: { annotations: { [displayNameKey]: title, [descriptionKey]: about } } });
 }
@@ -38,7 +38,7 @@ export function deleteProject(name: string): Promise<void> {
   return remove(`${projectsPath}/${encodeURIComponent(name)}`);
 }
 
-/** validName reports whether a name is valid for a project. */
+/** validName reports whether a project can have a name. */
 export function validName(name: string): boolean {
   return name.length >= 2 && name.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name);
 }

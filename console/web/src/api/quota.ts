@@ -1,7 +1,7 @@
 import { quantity } from './quantity';
 import type { KubeObject } from './types';
 
-/** QuotaStatus is the consumption of resources, by their names. */
+/** QuotaStatus contains the usage and the limit of resources, by name. */
 export interface QuotaStatus {
   hard?: Record<string, string>;
   used?: Record<string, string>;
@@ -12,7 +12,7 @@ export interface ResourceQuota extends KubeObject {
   status?: QuotaStatus;
 }
 
-/** ClusterQuota is the part of a quota over several projects that is visible in a project. */
+/** ClusterQuota is the part of a ClusterResourceQuota that is visible in a project. */
 export interface ClusterQuota extends KubeObject {
   status?: { total?: QuotaStatus; namespaces?: { namespace: string; status?: QuotaStatus }[] | null };
 }
@@ -21,20 +21,20 @@ export interface LimitRange extends KubeObject {
   spec?: { limits?: ({ type: string } & Partial<Record<Limit, Record<string, string>>>)[] };
 }
 
-/** limits are the fields of an item of a limit range, in the order of oc describe. */
+/** limits contains the fields of a limit range item, in the order that oc describe uses. */
 export const limits = ['min', 'max', 'defaultRequest', 'default', 'maxLimitRequestRatio'] as const;
 export type Limit = (typeof limits)[number];
 
-/** Consumption is the used part of a limit. */
+/** Consumption is the usage of a limited resource. */
 export interface Consumption {
   resource: string;
   used: string;
   hard: string;
-  /** share is 1 if the limit is reached. It is NaN if a quantity is not valid. */
+  /** share is 1 if the limit is reached, and NaN if a quantity is invalid. */
   share: number;
 }
 
-/** consumptionOf returns the consumption of each resource of a quota, by name. */
+/** consumptionOf returns the usage of each resource in a quota, sorted by name. */
 export function consumptionOf(status: QuotaStatus | undefined): Consumption[] {
   return Object.entries(status?.hard ?? {})
     .map(([resource, hard]) => {

@@ -7,7 +7,7 @@ interface Rule {
   resourceNames?: string[];
 }
 
-/** Rights are the user's permissions in one project, as the server reviewed them. */
+/** Rights contains the user's permissions in one project, as returned by a review. */
 export class Rights {
   constructor(private readonly rules: Rule[]) {}
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from './types';
 import { resourceOf, type Resources } from './discovery';
 
-/** Risk is the reason why users should examine an object before they create it. */
+/** Risk is the reason why users must examine an object before they create it. */
 export type Risk = 'rights' | 'cluster' | 'project';
 
 /** RiskyObject is an object with its risk. */
@@ -11,8 +11,8 @@ export interface RiskyObject {
 }
 
 /**
- * grantingKinds are the kinds that grant permissions, or whose objects create others with the
- * user's rights.
+ * grantingKinds contains the kinds that grant permissions, or whose objects create other objects
+ * with the user's permissions.
  */
 const grantingKinds = ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding', 'SecurityContextConstraints', 'TemplateInstance'];
 
@@ -27,8 +27,8 @@ function riskOf(object: KubeObject, project: string, resources: Resources): Risk
 }
 
 /**
- * riskyObjects returns the objects that do more than run an application in a project. The author of
- * a template can be another user, who lacks the rights of the user that creates its objects.
+ * riskyObjects returns the objects that do more than run an application in a project. Another user,
+ * who lacks the creating user's permissions, can have written the template.
  */
 export function riskyObjects(objects: KubeObject[], project: string, resources: Resources): RiskyObject[] {
   return objects.flatMap((object) => {

@@ -6,17 +6,17 @@ export interface Binding extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[] | null;
 }
 
-/** Grant is a role of a user or group. */
+/** Grant is a role that a user or group has. */
 export interface Grant {
   key: string;
   role: string;
   /** project is empty for the whole cluster. */
   project: string;
-  /** group is the group that has the role, or empty. */
+  /** group is the name of the group that has the role, or empty. */
   group: string;
 }
 
-/** grantsOf returns the roles of a user with groups, or of a group if user is empty. */
+/** grantsOf returns the roles of a user and the user's groups, or of a group if user is empty. */
 export function grantsOf(bindings: Binding[], user: string, groups: string[]): Grant[] {
   return bindings.flatMap(({ metadata, roleRef, subjects }) =>
     (subjects ?? [])
@@ -30,5 +30,5 @@ export function grantsOf(bindings: Binding[], user: string, groups: string[]): G
   );
 }
 
-/** virtualGroups are the groups of each user who logged in. */
+/** virtualGroups contains the groups of every user who has logged in. */
 export const virtualGroups = ['system:authenticated', 'system:authenticated:oauth'];

@@ -2,7 +2,10 @@ import { merge } from './http';
 import type { LooseObject } from './types';
 import { desiredOf, type Workload } from './workloads';
 
-/** Rollout is a rollout that has not succeeded: how many pods it has updated, or why it failed. */
+/**
+ * Rollout is a rollout that has not succeeded. It contains the number of updated pods, or the
+ * reason for the failure.
+ */
 export interface Rollout {
   done: number;
   total: number;
@@ -17,13 +20,19 @@ interface Status {
   updateRevision?: string;
 }
 
-/** succeeded are the reasons of the condition Progressing for a rollout that has ended well. */
+/** succeeded contains the reasons of the condition Progressing for a successful rollout. */
 const succeeded = ['NewReplicaSetAvailable', 'FoundNewReplicaSet', 'NewReplicationControllerAvailable'];
 
-/** running are the reasons of the condition Progressing for a deployment of a configuration that is in progress. */
+/**
+ * running contains the reasons of the condition Progressing for a configuration's deployment in
+ * progress.
+ */
 const running = ['ReplicationControllerUpdated', 'NewReplicationControllerCreated', ''];
 
-/** rolloutOf returns the rollout of a workload, unless it has succeeded, is paused, or does not exist. */
+/**
+ * rolloutOf returns a workload's rollout. It returns undefined if there is no rollout, or if the
+ * rollout has succeeded or is paused.
+ */
 export function rolloutOf(workload: Workload): Rollout | undefined {
   const total = desiredOf(workload);
   const status: Status = workload.status ?? {};
@@ -45,14 +54,16 @@ export function rolloutOf(workload: Workload): Rollout | undefined {
   return progress.status === 'False' && isObserved ? { done, total, failure: progress.message ?? progress.reason ?? '' } : { done, total };
 }
 
-/** isDeploying reports whether a deployment of a configuration is in progress, so that it can be canceled. */
+/**
+ * isDeploying reports whether a configuration has a deployment in progress, which users can cancel.
+ */
 export function isDeploying(config: LooseObject): boolean {
   const { spec, status } = config as unknown as Workload;
   const progress = status?.conditions?.find(({ type }) => type === 'Progressing');
   return !spec.paused && (status?.latestVersion ?? 0) > 0 && progress !== undefined && progress.status !== 'False' && running.includes(progress.reason ?? '');
 }
 
-/** cancel cancels the deployment of a configuration that is in progress. */
+/** cancel cancels a configuration's deployment in progress. */
 export function cancel(config: LooseObject): Promise<unknown> {
   const { name, namespace = '' } = config.metadata;
   const deployment = `${name}-${(config as unknown as Workload).status?.latestVersion}`;

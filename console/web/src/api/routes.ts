@@ -5,7 +5,7 @@ export interface Route extends KubeObject {
   status?: { ingress?: { host?: string; routerName?: string; routerCanonicalHostname?: string; conditions?: Condition[] }[] };
 }
 
-/** addressOf returns the address of a route for a browser, or nothing if its host is invalid. */
+/** addressOf returns a route's URL, or undefined if the route's host is invalid. */
 export function addressOf(route: Route): string | undefined {
   const host = route.spec.host ?? '';
   if (!/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) {
@@ -15,7 +15,7 @@ export function addressOf(route: Route): string | undefined {
   return `${route.spec.tls ? 'https' : 'http'}://${host}${encodeURI(path)}`;
 }
 
-/** admission reports whether a router serves the route, or the reason why it does not. */
+/** admission returns whether a router has admitted a route, and otherwise the reason. */
 export function admission(route: Route): { admitted: boolean; reason: string } {
   const conditions = (route.status?.ingress ?? []).flatMap((ingress) => ingress.conditions ?? []).filter((c) => c.type === 'Admitted');
   const refused = conditions.find((c) => c.status !== 'True');

@@ -3,13 +3,15 @@ import { get } from './http';
 import type { KubeObject, LooseObject } from './types';
 import { text } from '../text/en';
 
-/** group is the path of the service catalog's kinds. */
+/** group is the path of the service catalog's API group. */
 const group = '/apis/servicecatalog.k8s.io/v1beta1';
 
-/** templateBroker offers the templates, which the catalog shows as templates. */
+/** templateBroker is the broker that offers templates, which the catalog shows as templates. */
 const templateBroker = 'template-service-broker';
 
-/** ServiceClass is a service that a broker offers, for all projects or for its own. */
+/**
+ * ServiceClass is a service that a broker offers, in all projects or only in the broker's project.
+ */
 export interface ServiceClass extends KubeObject {
   spec: {
     externalName: string;
@@ -23,7 +25,7 @@ export interface ServiceClass extends KubeObject {
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
-/** Schema is the part of a JSON schema that a form supports. */
+/** Schema contains the fields of a JSON schema that a form supports. */
 export interface Schema {
   type?: string;
   title?: string;
@@ -34,7 +36,7 @@ export interface Schema {
   properties?: Record<string, Schema>;
 }
 
-/** ServicePlan is a plan of a service. */
+/** ServicePlan is a service's plan. */
 export interface ServicePlan extends KubeObject {
   spec: {
     externalName: string;
@@ -49,28 +51,29 @@ export interface ServicePlan extends KubeObject {
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
-/** clusterPlace represents the project of classes for all projects. */
+/** clusterPlace represents the project of cluster-wide classes. */
 export const clusterPlace = 'cluster';
 
 const collection = (place: string, name: string) => (place === clusterPlace ? `${group}/clusterservice${name}` : `${group}/namespaces/${encodeURIComponent(place)}/service${name}`);
 
 /**
- * listClasses returns the services for all projects, and those of a project, that can be ordered.
+ * listClasses returns the services that users can order: cluster-wide services, and a project's
+ * services.
  */
 export async function listClasses(project: string | undefined): Promise<ServiceClass[]> {
   const places = project === undefined ? [clusterPlace] : [clusterPlace, project];
-  // Not every user may list them. The rest of the catalog is still available.
+  // Some users may not list them. The remaining catalog is still available.
   const lists = await Promise.all(places.map((place) => get<{ items: ServiceClass[] }>(collection(place, 'classes')).catch(() => ({ items: [] }))));
   return lists.flatMap(({ items }) => items).filter(({ spec, status }) => !status?.removedFromBrokerCatalog && spec.clusterServiceBrokerName !== templateBroker);
 }
 
-/** Service is a class with the plans that can be ordered. */
+/** Service is a class with the plans that users can order. */
 export interface Service {
   of: ServiceClass;
   plans: ServicePlan[];
 }
 
-/** useService returns a service, or nothing while its name is empty. */
+/** useService returns a service, or undefined while name is empty. */
 export function useService(place: string, name: string) {
   const reference = place === clusterPlace ? 'clusterServiceClassRef' : 'serviceClassRef';
   return useQuery({
@@ -91,11 +94,14 @@ export interface Order {
   className: string;
   planName: string;
   parameters: Record<string, unknown>;
-  /** binding are the parameters of the binding. Without them, there is no binding. */
+  /** binding contains the binding's parameters. If it is undefined, no binding is created. */
   binding?: Record<string, unknown>;
 }
 
-/** orderOf returns the instance, and the binding whose secret has its credentials. */
+/**
+ * orderOf returns the instance to create and, if requested, the binding whose secret contains the
+ * credentials.
+ */
 export function orderOf({ name, place, className, planName, parameters, binding }: Order): KubeObject[] {
   const apiVersion = 'servicecatalog.k8s.io/v1beta1';
   const prefix = place === clusterPlace ? 'clusterService' : 'service';
@@ -108,13 +114,19 @@ export function orderOf({ name, place, className, planName, parameters, binding 
   return objects as KubeObject[];
 }
 
-/** bindingOf returns a binding to an instance. The secret with the credentials has its name. */
+/**
+ * bindingOf returns a binding to an instance. The secret with the credentials has the binding's
+ * name.
+ */
 export function bindingOf(name: string, instance: string, parameters: Record<string, unknown>): object {
   const filled = Object.keys(parameters).length === 0 ? {} : { parameters };
   return { apiVersion: 'servicecatalog.k8s.io/v1beta1', kind: 'ServiceBinding', metadata: { name }, spec: { instanceRef: { name: instance }, secretName: name, ...filled } };
 }
 
-/** InstanceSpec is what the user has ordered. Of the fields for the class and the plan, one pair is set. */
+/**
+ * InstanceSpec is an instance's spec. Only one pair of the fields for the class and the plan is
+ * set.
+ */
 interface InstanceSpec {
   clusterServiceClassRef?: { name: string };
   serviceClassRef?: { name: string };
@@ -124,49 +136,66 @@ interface InstanceSpec {
 
 const specOf = (instance: LooseObject) => (instance.spec ?? {}) as InstanceSpec;
 
-/** classOf returns the place and the name of the class of an instance. The name is empty until the catalog has found it. */
+/**
+ * classOf returns the project and the name of an instance's class. The name is empty until the
+ * catalog has resolved the class.
+ */
 export function classOf(instance: LooseObject): { place: string; name: string } {
   const { clusterServiceClassRef: shared, serviceClassRef: own } = specOf(instance);
   return own ? { place: instance.metadata.namespace ?? '', name: own.name } : { place: clusterPlace, name: shared?.name ?? '' };
 }
 
-/** planFields are the endings of the fields that can name a plan, with the names. */
+/**
+ * planFields contains the suffixes of the fields that can select a plan, with the property that
+ * each field contains.
+ */
 const planFields: [ending: string, nameOf: (plan: ServicePlan) => string][] = [
   ['ServicePlanExternalName', ({ spec }) => spec.externalName],
   ['ServicePlanExternalID', ({ spec }) => spec.externalID],
   ['ServicePlanName', ({ metadata }) => metadata.name],
 ];
 
-/** planFieldOf returns the field of an instance that names its plan, and how it names one. */
+/**
+ * planFieldOf returns the field of an instance that selects its plan, and the property that the
+ * field contains.
+ */
 function planFieldOf(instance: LooseObject): [field: string, nameOf: (plan: ServicePlan) => string] | undefined {
   const set = Object.keys(specOf(instance));
   return planFields.flatMap(([ending, nameOf]) => [`cluster${ending}`, ending.replace('S', 's')].filter((field) => set.includes(field)).map((field): [string, typeof nameOf] => [field, nameOf]))[0];
 }
 
-/** planOf returns the plan of an instance. It is undefined if the broker does not offer it anymore. */
+/**
+ * planOf returns an instance's plan. It returns undefined if the broker no longer offers the plan.
+ */
 export function planOf(instance: LooseObject, plans: ServicePlan[]): ServicePlan | undefined {
   const [field = '', nameOf] = planFieldOf(instance) ?? [];
   return plans.find((plan) => nameOf?.(plan) === specOf(instance)[field]);
 }
 
-/** parametersOfInstance returns the parameters of an instance, without those in secrets. */
+/** parametersOfInstance returns an instance's parameters. It omits parameters in secrets. */
 export const parametersOfInstance = (instance: LooseObject): Record<string, unknown> => specOf(instance).parameters ?? {};
 
-/** updateOf returns the JSON patch that changes the plan and the parameters of an instance. */
+/** updateOf returns the JSON patch that changes an instance's plan and parameters. */
 export function updateOf(instance: LooseObject, plan: ServicePlan, parameters: Record<string, unknown>): object[] {
   const [field, nameOf] = planFieldOf(instance) ?? [];
   return [...(field && nameOf ? [{ op: 'replace', path: `/spec/${field}`, value: nameOf(plan) }] : []), { op: 'add', path: '/spec/parameters', value: parameters }];
 }
 
-/** anything is the schema of all parameters together, if the broker does not describe them. */
+/**
+ * anything is the schema of all parameters together. It is used if the broker does not describe the
+ * parameters.
+ */
 const anything: Schema = { title: text.services.parameters, description: text.services.parametersHelp };
 
-/** fieldsOf returns the fields for parameters. Without a description, the only one has an empty name. */
+/**
+ * fieldsOf returns the fields for parameters. If the broker does not describe the parameters, it
+ * returns a single field whose name is empty.
+ */
 export function fieldsOf(schema: Schema | undefined): [name: string, field: Schema][] {
   return schema?.properties ? Object.entries(schema.properties) : [['', anything]];
 }
 
-/** textsOf returns the texts of the fields for parameters as they are, or for their defaults. */
+/** textsOf returns the texts in the fields for existing parameters, or for default values. */
 export function textsOf(schema: Schema | undefined, parameters: Record<string, unknown> = {}): Record<string, string> {
   const isEmpty = Object.keys(parameters).length === 0;
   return Object.fromEntries(
@@ -183,8 +212,8 @@ export function isComplete(schema: Schema | undefined, texts: Record<string, str
 }
 
 /**
- * parametersOf parses the texts of the fields. It keeps existing parameters that have no field. An
- * error names the text that is not a value.
+ * parametersOf parses the texts in the fields. It keeps existing parameters that have no field. An
+ * error contains the invalid text's field.
  */
 export function parametersOf(schema: Schema | undefined, texts: Record<string, string>, existing: Record<string, unknown> = {}): Record<string, unknown> {
   if (!schema?.properties) {
@@ -196,7 +225,10 @@ export function parametersOf(schema: Schema | undefined, texts: Record<string, s
   return Object.fromEntries([...kept, ...entered]);
 }
 
-/** valueOf parses the text that the user entered for a parameter. An empty text means no value. */
+/**
+ * valueOf parses the text that the user entered for a parameter. It returns undefined for an empty
+ * text.
+ */
 export function valueOf({ type }: Schema, entered: string): unknown {
   if (entered.trim() === '' && type !== 'string') {
     return undefined;

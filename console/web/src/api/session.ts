@@ -1,20 +1,21 @@
 import { persistentFetch } from './fetch';
 import { Store } from './store';
 
-/** State describes whether the browser has a session. */
+/** State specifies whether the browser has a session. */
 export type State = 'unknown' | 'active' | 'expired' | 'ended';
 
-/** loginPath starts a login that returns to a path of the console. */
+/**
+ * loginPath returns the path that starts a login. After the login, the browser returns to the given
+ * path.
+ */
 export function loginPath(then: string): string {
   return '/console/login?' + new URLSearchParams({ then });
 }
 
-/**
- * channelName is the channel on which the windows of a browser notify each other about the session.
- */
+/** channelName is the channel on which a browser's windows notify each other about the session. */
 export const channelName = 'slipway-console';
 
-/** Message is a message from one window to the others. */
+/** Message is a message from one window to the browser's other windows. */
 export type Message = 'signed in' | 'logged out';
 
 /** tell sends a message to all windows of the browser. */
@@ -26,12 +27,12 @@ export function tell(message: Message): void {
 
 /**
  * Session is the browser's session. The access token is in a cookie that scripts cannot read.
- * A script needs only the value that requests must repeat.
+ * Scripts need only the value that their requests must repeat.
  */
 class Session extends Store<State> {
   csrf = '';
 
-  /** load requests the session. It reports whether there is one. */
+  /** load requests the session, and returns whether the browser has one. */
   async load(): Promise<boolean> {
     const response = await persistentFetch('/console/session', { headers: { Accept: 'application/json' } });
     if (!response.ok) {
@@ -44,7 +45,7 @@ class Session extends Store<State> {
 
   /**
    * expire records that the API no longer accepts the session. Pages keep the text that the user
-   * typed.
+   * has typed.
    */
   expire(): void {
     if (this.get() === 'active') {

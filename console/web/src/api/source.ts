@@ -1,7 +1,7 @@
 import { get } from './http';
 import type { KubeObject, Row } from './types';
 
-/** Origin is where a Git repository has the source. */
+/** Origin is the location of source in a Git repository. */
 export interface Origin {
   uri: string;
   ref: string;
@@ -10,7 +10,7 @@ export interface Origin {
   secret: string;
 }
 
-/** Source is the user's input about an application that is built from source. */
+/** Source is the user's input for an application that is built from source. */
 export interface Source extends Origin {
   name: string;
   namespace: string;
@@ -22,17 +22,17 @@ export interface Source extends Origin {
 
 const generatedKey = 'openshift.io/generated-by';
 
-/** validURI reports whether an address is a valid address for git. */
+/** validURI reports whether git accepts an address. */
 export function validURI(uri: string): boolean {
   return /^(https?|ssh|git):\/\/[^\s/]+\/\S+$/.test(uri) || /^[\w.-]+@[\w.-]+:\S+$/.test(uri);
 }
 
-/** Dockerfile is the user's input about an application that a Dockerfile builds. */
+/** Dockerfile is the user's input for an application that is built from a Dockerfile. */
 export interface Dockerfile extends Origin {
   name: string;
-  /** text is the Dockerfile itself. If it is empty, the repository has it. */
+  /** text is the Dockerfile's content. If it is empty, the Dockerfile is in the repository. */
   text: string;
-  /** path is the path of the Dockerfile in the context directory, if its name is not Dockerfile. */
+  /** path is the Dockerfile's path in the context directory, if its name is not Dockerfile. */
   path: string;
   port: number;
   route: boolean;
@@ -41,16 +41,16 @@ export interface Dockerfile extends Origin {
 /** Running describes how an application runs. */
 export interface Running {
   name: string;
-  /** image is the image of the container. */
+  /** image is the container's image. */
   image: string;
-  /** tag is the image stream tag of the image, which starts a rollout when it changes. */
+  /** tag is the image stream tag of the image. A change to the tag starts a rollout. */
   tag?: { name: string; namespace?: string };
   ports: Port[];
   route: boolean;
   env?: { name: string; value: string }[];
 }
 
-/** Port is a port of a container. */
+/** Port is a container's port. */
 export interface Port {
   port: number;
   protocol: string;
@@ -58,12 +58,12 @@ export interface Port {
 
 const metadataOf = (name: string) => ({ name, labels: { app: name }, annotations: { [generatedKey]: 'OpenShiftWebConsole' } });
 
-/** streamOf returns an image stream, with a tag if the images are not built. */
+/** streamOf returns an image stream. If the images are not built, the stream has a tag. */
 export function streamOf(name: string, tags?: unknown[]): unknown {
   return { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadataOf(name), ...(tags && { spec: { tags } }) };
 }
 
-/** runningObjects returns the objects that run an application and give it an address. */
+/** runningObjects returns the objects that run an application and make it accessible. */
 export function runningObjects({ name, image, tag, ports, route, env = [] }: Running): unknown[] {
   const metadata = metadataOf(name);
   const labels = { app: name, deploymentconfig: name };
@@ -99,40 +99,52 @@ export function runningObjects({ name, image, tag, ports, route, env = [] }: Run
   return objects;
 }
 
-/** Detected is what the server finds in a repository. language is as builder images name it, or empty. */
+/**
+ * Detected describes a repository's content as determined by the server. language is spelled as in
+ * builder images, or empty.
+ */
 export interface Detected {
   language: string;
   dockerfile: boolean;
 }
 
-/** detect requests the content of a repository from the server, which reads repositories only over HTTP. */
+/**
+ * detect requests a description of a repository's content from the server, which reads repositories
+ * only over HTTP.
+ */
 export function detect(project: string, { uri, ref, contextDir, secret }: Origin): Promise<Detected> {
   return get<Detected>(`/slipway/source?${new URLSearchParams({ namespace: project, uri, ref, dir: contextDir, secret })}`);
 }
 
-/** sourceTypes are the types of secrets that can have the credentials for a repository. */
+/** sourceTypes contains the types of secrets that can contain a repository's credentials. */
 const sourceTypes = ['kubernetes.io/basic-auth', 'kubernetes.io/ssh-auth', 'Opaque'];
 
-/** sourceSecrets returns the names of a project's secrets that can have the credentials for a repository. */
+/**
+ * sourceSecrets returns the names of a project's secrets that can contain a repository's
+ * credentials.
+ */
 export async function sourceSecrets(project: string): Promise<string[]> {
   const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
   const { rows } = await get<{ rows: Pick<Row, 'cells'>[] }>(`/api/v1/namespaces/${encodeURIComponent(project)}/secrets`, { accept });
   return rows.filter(({ cells }) => sourceTypes.includes(String(cells[1]))).map(({ cells }) => String(cells[0]));
 }
 
-/** detectable reports whether the server can read a repository. The address with a password is not sent. */
+/**
+ * detectable reports whether the server can read a repository. An address with a password is not
+ * sent to the server.
+ */
 export function detectable(uri: string): boolean {
   return /^https?:\/\/[^/@\s]+\//.test(uri) && validURI(uri);
 }
 
-/** originOf returns the origin that another page of the console has passed to this one. */
+/** originOf returns the origin that another console page has passed to this page. */
 export function originOf(state: unknown): Origin {
   const { uri, ref, contextDir, secret } = (state ?? {}) as Record<string, unknown>;
   const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
   return { uri: textOf(uri), ref: textOf(ref), contextDir: textOf(contextDir), secret: textOf(secret) };
 }
 
-/** gitOf returns the source of a build in a Git repository. */
+/** gitOf returns the source of a build that reads a Git repository. */
 function gitOf({ uri, ref, contextDir, secret }: Origin): object {
   return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }), ...(secret === '' ? {} : { sourceSecret: { name: secret } }) };
 }
@@ -140,7 +152,7 @@ function gitOf({ uri, ref, contextDir, secret }: Origin): object {
 /** builtObjects returns the objects that build and run an application. */
 function builtObjects(name: string, source: object, strategy: { type: string; [name: string]: unknown }, running: Pick<Running, 'ports' | 'route'>): KubeObject[] {
   const output = { kind: 'ImageStreamTag', name: `${name}:latest` };
-  // A Dockerfile names its base image itself.
+  // A Dockerfile specifies its base image itself.
   const triggers = [...(strategy.type === 'Source' ? [{ type: 'ImageChange', imageChange: {} }] : []), { type: 'ConfigChange' }];
   const config = {
     apiVersion: 'build.openshift.io/v1',
@@ -151,14 +163,14 @@ function builtObjects(name: string, source: object, strategy: { type: string; [n
   return [streamOf(name), config, ...runningObjects({ name, image: output.name, tag: { name: output.name }, ...running })] as KubeObject[];
 }
 
-/** objectsOf returns the objects that build and run an application, and its address. */
+/** objectsOf returns the objects that build and run an application and make it accessible. */
 export function objectsOf(source: Source): KubeObject[] {
   const from = { kind: 'ImageStreamTag', namespace: source.namespace, name: `${source.stream}:${source.tag}` };
   const ports = [{ port: source.port, protocol: 'TCP' }];
   return builtObjects(source.name, gitOf(source), { type: 'Source', sourceStrategy: { from } }, { ports, route: source.route });
 }
 
-/** dockerObjects returns the objects of an application that a Dockerfile builds. */
+/** dockerObjects returns the objects for an application that is built from a Dockerfile. */
 export function dockerObjects({ name, text, path, port, route, ...origin }: Dockerfile): KubeObject[] {
   const source = text === '' ? gitOf(origin) : { type: 'Dockerfile', dockerfile: text };
   const strategy = { type: 'Docker', dockerStrategy: text === '' && path !== '' ? { dockerfilePath: path } : {} };
@@ -167,25 +179,27 @@ export function dockerObjects({ name, text, path, port, route, ...origin }: Dock
 
 const addressOf = ({ uri, ref }: Origin) => (ref === '' ? uri : `${uri}#${ref}`);
 
-/** dockerCommandOf is the command that does the same for a Dockerfile in a repository. */
+/**
+ * dockerCommandOf returns the oc command that has the same effect for a Dockerfile in a repository.
+ */
 export function dockerCommandOf({ name, ...origin }: Dockerfile, project: string): string {
   const words = ['oc', 'new-app', '-n', project, addressOf(origin), '--strategy=docker', `--name=${name}`];
   return [...words, ...originFlags(origin)].map(quote).join(' ');
 }
 
-/** originFlags are the flags of oc new-app for a place in a repository. */
+/** originFlags returns the flags of oc new-app for an origin. */
 function originFlags({ contextDir, secret }: Origin): string[] {
   return [...(contextDir === '' ? [] : [`--context-dir=${contextDir}`]), ...(secret === '' ? [] : [`--source-secret=${secret}`])];
 }
 
-/** commandOf returns the command that has the same effect. */
+/** commandOf returns the oc command that has the same effect. */
 export function commandOf(source: Source, project: string): string {
   const address = addressOf(source);
   const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`, ...originFlags(source)];
   return words.map(quote).join(' ');
 }
 
-/** quote quotes a word for a shell, if necessary. */
+/** quote quotes a word for a shell if necessary. */
 export function quote(word: string): string {
   return /^[\w@%+=:,./~#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

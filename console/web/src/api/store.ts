@@ -21,12 +21,12 @@ export class Store<T> {
   };
 }
 
-/** useStore returns the value of a store and renders the component again when it changes. */
+/** useStore returns a store's value, and renders the component again when the value changes. */
 export function useStore<T>(store: Store<T>): T {
   return useSyncExternalStore(store.subscribe, store.get);
 }
 
-/** Joined holds the values of several stores. */
+/** Joined is a store that contains the values of several stores. */
 export class Joined<T> extends Store<T[]> {
   constructor(parts: Store<T>[]) {
     super(parts.map((part) => part.get()));

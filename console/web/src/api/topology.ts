@@ -4,21 +4,24 @@ import { admission, type Route } from './routes';
 import type { LooseObject } from './types';
 import { desiredOf, workloadIDs, type Workload } from './workloads';
 
-/** Entity is an object of a project in a topology. Its key is unique in the project. */
+/** Entity is a project's object in a topology. Its key is unique within the project. */
 export interface Entity {
   key: string;
   resource: string;
   kind: string;
   name: string;
-  /** layer is its place from the edge of the cluster, 0, to the sources of images. */
+  /**
+   * layer is the entity's column: 0 for objects at the edge of the cluster, up to the sources of
+   * images.
+   */
   layer: number;
   state?: 'success' | 'warning' | 'danger';
-  /** ready are the pods of a workload: the actual and the desired number. */
+  /** ready contains a workload's actual and desired number of pods. */
   ready?: [have: number, want: number];
   admitted?: boolean;
 }
 
-/** Use means that an entity needs another one, by their keys. */
+/** Use means that one entity needs another. It contains the keys of both entities. */
 export interface Use {
   from: string;
   to: string;
@@ -39,7 +42,7 @@ const layers: Record<string, number> = {
   'buildconfigs.build.openshift.io': 4,
 };
 
-/** topologyIDs are the resources of a topology. */
+/** topologyIDs contains the resources of a topology. */
 export const topologyIDs = Object.keys(layers);
 
 interface Reference {
@@ -56,14 +59,14 @@ interface PodSpec {
 
 const triggersKey = 'image.openshift.io/triggers';
 
-/** topologyOf connects the objects of a project. */
+/** topologyOf returns a project's objects and their connections. */
 export function topologyOf(objects: Pick<Collections, 'of'>, project: string): Topology {
   const entities = new Map<string, Entity>();
   const all: { id: string; object: LooseObject; key: string }[] = [];
   for (const [id, layer] of Object.entries(layers)) {
     for (const object of objects.of(id)) {
       if (id === 'pods' && object.metadata.ownerReferences?.some((owner) => owner.controller)) {
-        continue; // its workload represents it
+        continue; // the workload represents this object
       }
       const key = `${id}/${object.metadata.name}`;
       all.push({ id, object, key });
@@ -100,7 +103,7 @@ function stateOf(object: LooseObject): Partial<Entity> {
 }
 
 /**
- * targetsOf returns the keys of the objects that an object uses, even of objects that might not
+ * targetsOf returns the keys of the objects that an object uses, including objects that might not
  * exist.
  */
 function targetsOf(id: string, object: LooseObject, project: string, all: { id: string; object: LooseObject; key: string }[]): string[] {
@@ -142,7 +145,7 @@ function ingressServices(spec: Record<string, unknown>): string[] {
   return backends.flatMap((backend) => (backend?.service?.name ? [backend.service.name] : []));
 }
 
-/** templateOf returns the specification and labels of a workload's pods. */
+/** templateOf returns the spec and labels of a workload's pods. */
 function templateOf(object: LooseObject): { metadata?: { labels?: Record<string, string> }; spec?: PodSpec } {
   if (object.kind === 'Pod') {
     return { metadata: object.metadata, spec: object.spec as PodSpec };
@@ -151,7 +154,7 @@ function templateOf(object: LooseObject): { metadata?: { labels?: Record<string,
   return (spec?.template ?? spec?.jobTemplate?.spec?.template ?? {}) as ReturnType<typeof templateOf>;
 }
 
-/** labelsOf returns the labels of the pods of a workload. */
+/** labelsOf returns the labels of a workload's pods. */
 export function labelsOf(object: LooseObject): Record<string, string> {
   return templateOf(object).metadata?.labels ?? {};
 }

@@ -1,6 +1,6 @@
 import type { Route } from './routes';
 
-/** Backend is a service of a route, with its weight from 0 to 256. */
+/** Backend is a route's service with its weight, from 0 to 256. */
 export interface Backend {
   name: string;
   weight: number;
@@ -8,18 +8,18 @@ export interface Backend {
 
 const defaultWeight = 100;
 
-/** trafficOf returns the services of a route, the primary service first. */
+/** trafficOf returns a route's services, primary service first. */
 export function trafficOf({ spec }: Route): Backend[] {
   return [spec.to, ...(spec.alternateBackends ?? [])].flatMap((backend) => (backend?.name ? [{ name: backend.name, weight: backend.weight ?? defaultWeight }] : []));
 }
 
-/** sharesOf returns the shares of services in percent. */
+/** sharesOf returns the services' shares in percent. */
 export function sharesOf(backends: Backend[]): number[] {
   const total = backends.reduce((sum, { weight }) => sum + weight, 0);
   return backends.map(({ weight }) => (total === 0 ? 0 : Math.round((weight / total) * 100)));
 }
 
-/** operationsOf returns the JSON patch that gives a route its services. */
+/** operationsOf returns the JSON patch that sets a route's services. */
 export function operationsOf([main, ...others]: Backend[]): object[] {
   const service = (backend: Backend | undefined) => ({ kind: 'Service', name: backend?.name ?? '', weight: backend?.weight ?? 0 });
   return [
@@ -28,7 +28,7 @@ export function operationsOf([main, ...others]: Backend[]): object[] {
   ];
 }
 
-/** commandOf returns the command that has the same effect. */
+/** commandOf returns the oc command that has the same effect. */
 export function commandOf(route: string, project: string, backends: Backend[]): string {
   return `oc set route-backends ${route} ${backends.map(({ name, weight }) => `${name}=${weight}`).join(' ')} -n ${project}`;
 }

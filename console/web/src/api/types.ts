@@ -1,4 +1,4 @@
-/** Metadata is the metadata of an object. */
+/** Metadata is an object's metadata. */
 export interface Metadata {
   name: string;
   namespace?: string;
@@ -20,7 +20,7 @@ export interface KubeObject {
   metadata: Metadata;
 }
 
-/** Condition is a condition in the status of many kinds. */
+/** Condition is a condition in the status of an object. */
 export interface Condition {
   type: string;
   status: string;
@@ -30,7 +30,7 @@ export interface Condition {
   lastUpdateTime?: string;
 }
 
-/** Column describes a column of a Table. */
+/** Column describes a Table's column. */
 export interface Column {
   name: string;
   type: string;
@@ -39,11 +39,11 @@ export interface Column {
   priority: number;
 }
 
-/** Row is a row of a Table, with the metadata of its object. */
+/** Row is a Table's row, with the metadata of the row's object. */
 export interface Row {
   cells: (string | number | boolean | null)[];
   metadata: Metadata;
 }
 
-/** LooseObject is an object whose fields must be checked, because any kind can have any field. */
+/** LooseObject is an object of any kind. Its fields must be checked before use. */
 export type LooseObject = KubeObject & Record<string, unknown>;

@@ -3,7 +3,7 @@ import { get } from './http';
 import { quantity } from './quantity';
 import { useResources } from './hooks';
 
-/** Amounts are amounts of resources, in cores and bytes. */
+/** Amounts contains amounts of resources, in cores and bytes. */
 export interface Amounts {
   cpu: number;
   memory: number;
@@ -17,18 +17,20 @@ interface NodeMetrics {
   usage?: Record<string, string>;
 }
 
-/** interval is the time between two readings of the metrics server. Metrics cannot be watched. */
+/**
+ * interval is the time between two requests to the metrics server. Clients cannot watch metrics.
+ */
 const interval = 15_000;
 
-/** amountsOf adds lists of resources. */
+/** amountsOf adds up lists of resources. */
 export function amountsOf(lists: (Record<string, string> | undefined)[]): Amounts {
   const sum = (name: string) => lists.reduce((total, list) => total + (quantity(list?.[name]) || 0), 0);
   return { cpu: sum('cpu'), memory: sum('memory') };
 }
 
 /**
- * useUsage returns the resources that a pod or a node uses. It is undefined if nothing measures
- * them.
+ * useUsage returns the resources that a pod or a node uses. It returns undefined if the cluster has
+ * no metrics.
  */
 export function useUsage(kind: 'nodes' | 'pods', namespace: string | undefined, name: string): Amounts | undefined {
   const served = useResources()?.has(`${kind}.metrics.k8s.io`) === true;

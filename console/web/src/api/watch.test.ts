@@ -42,7 +42,7 @@ const json = (value: unknown, status = 200) => () => new Response(JSON.stringify
 const socket = (n: number) => vi.waitFor(() => FakeSocket.all[n] ?? Promise.reject(new Error('no socket')));
 
 let number = 0;
-/** path returns another collection for each test, because watches are shared. */
+/** path is different in each test, because watches are shared. */
 const path = () => `/api/v1/pods${number++}`;
 
 describe('Watch', () => {
@@ -103,7 +103,7 @@ describe('Watch', () => {
     first.onopen?.();
     first.send('BOOKMARK', { metadata: { resourceVersion: '9' } });
     first.close();
-    // It reports this immediately, because the attempts to reconnect can take long.
+    // The watch reports the failure immediately, because reconnecting can take a long time.
     await vi.waitFor(() => expect(watch.get().connection).toBe('interrupted'));
     expect((await socket(1)).url).toContain('resourceVersion=9');
     expect(requests).toHaveLength(1);

@@ -3,10 +3,10 @@ import { session } from './session';
 import { Store } from './store';
 import type { Column, KubeObject, Metadata, Row } from './types';
 
-/** Connection describes how current a snapshot is. */
+/** Connection specifies whether a snapshot is current. */
 export type Connection = 'loading' | 'live' | 'interrupted';
 
-/** Snapshot is the state of a watch at one time. Items have no order. */
+/** Snapshot is the state of a watch at one point in time. Its items are unordered. */
 export interface Snapshot<T> {
   items: T[];
   columns: Column[];
@@ -44,21 +44,23 @@ const pageSize = 500;
 const minBackoff = 250;
 const maxBackoff = 5_000;
 /**
- * lingerPeriod is the time for which an unobserved watch continues, in case the user returns to its
+ * lingerPeriod is how long a watch without observers continues, in case the user returns to its
  * page.
  */
 const lingerPeriod = 10_000;
 
 /**
- * Watch follows a collection: it lists in pages and applies the events of a WebSocket. After an
- * interruption it resumes at the last version that it has received, and lists again only if the
- * server no longer has that version.
+ * Watch watches a collection. It lists the collection in pages, and applies the events from a
+ * WebSocket. After an interruption, it resumes at the last version that it has received. It lists
+ * the collection again only if the server no longer has that version.
  */
 export class Watch<T extends Item> extends Store<Snapshot<T>> {
   private byUID = new Map<string, T>();
   private columns: Column[] = [];
   private version = '';
-  /** changed has the objects whose events are newer than the pages of a list that is being read. */
+  /**
+   * changed contains the UIDs of objects whose events are newer than the list that is being read.
+   */
   private changed?: Set<string>;
   private socket?: WebSocket;
   private observerCount = 0;
@@ -108,7 +110,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     return this.epoch === epoch;
   }
 
-  /** run lists and watches until it has no observers. */
+  /** run lists and watches until there are no observers. */
   private async run(epoch: number): Promise<void> {
     while (this.active(epoch)) {
       try {
@@ -123,16 +125,19 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
         this.connection = 'interrupted';
         this.flush(error as Error);
-        // A master that restarts rejects requests until it has loaded all roles and resources.
+        // A master that has just restarted rejects requests until it has loaded all roles and
+        // resources.
         if (!this.loaded && error instanceof ApiError && [403, 404, 405].includes(error.status)) {
-          return; // a retry would not help
+          return; // a retry would not succeed
         }
       }
       await this.pause();
     }
   }
 
-  /** pause waits before the next attempt, and for a new login if the session has expired. */
+  /**
+   * pause waits before the next attempt. If the session has expired, it also waits for a new login.
+   */
   private async pause(): Promise<void> {
     if (session.get() !== 'active') {
       await new Promise<void>((resolve) => {
@@ -154,8 +159,8 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   }
 
   /**
-   * list reads the first page, and returns a function that reads the others. The watch starts at the
-   * version of the first page, so that changes appear while the other pages are being read.
+   * list reads the first page, and returns a function that reads the other pages. The watch starts
+   * at the first page's version, so that changes appear while the other pages are being read.
    */
   private async list(epoch: number): Promise<() => Promise<void>> {
     const changed = new Set<string>();
@@ -207,7 +212,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     return get<List>(this.address(query), { accept: this.table ? `${tableType},application/json` : 'application/json' });
   }
 
-  /** read returns the items of a list or of an event's Table. */
+  /** read returns the items in a list or in an event's Table. */
   private read(list: List): T[] {
     if (list.rows) {
       return list.rows.map((row) => ({ cells: row.cells, metadata: row.object.metadata }) as unknown as T);
@@ -246,8 +251,8 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
           resolve();
           return;
         }
-        // A failed handshake does not report the reason. A list does, even if the session has
-        // expired.
+        // A failed handshake does not report the reason. A list request does, for example if the
+        // session has expired.
         get(this.address({ limit: '1' })).then(() => reject(new Error('the connection was refused')), reject);
       };
     });
@@ -255,7 +260,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
 
   private apply(event: WatchEvent): void {
     if (event.type === 'ERROR') {
-      this.version = ''; // the server no longer has the version
+      this.version = ''; // the server no longer has this version
       this.socket?.close();
       return;
     }
@@ -276,7 +281,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
     this.flush();
   }
 
-  /** flush publishes a snapshot, at most once in a frame. */
+  /** flush publishes a snapshot, at most once per frame. */
   private flush(error?: Error): void {
     const publish = () =>
       this.set({ items: [...this.byUID.values()], columns: this.columns, loaded: this.loaded, connection: this.connection, error });
@@ -307,12 +312,12 @@ function shared<T extends Item>(path: string, query: Record<string, string>, tab
   return watch;
 }
 
-/** watchObjects returns the watch of a collection's objects. Components share it. */
+/** watchObjects returns the watch of a collection's objects, which components share. */
 export function watchObjects<T extends Item = KubeObject>(path: string, query: Record<string, string> = {}): Watch<T> {
   return shared<T>(path, query, false);
 }
 
-/** watchTable returns the watch of a collection with the columns that the server chooses. */
+/** watchTable returns the watch of a collection, with the columns that the server chooses. */
 export function watchTable(path: string, query: Record<string, string> = {}): Watch<Row> {
   return shared<Row>(path, query, true);
 }

@@ -1,7 +1,7 @@
 import type { Resource } from './discovery';
 import type { Condition, KubeObject } from './types';
 
-/** Container is a container of a pod template, with the fields that pages read. */
+/** Container contains the fields of a pod template's container that pages read. */
 export interface Container {
   name: string;
   image?: string;
@@ -29,26 +29,26 @@ export interface Workload extends KubeObject {
   };
 }
 
-/** workloadIDs are the resources of workloads, in the order of the overview. */
+/** workloadIDs contains the workload resources, in the order of the overview. */
 export const workloadIDs = ['deploymentconfigs.apps.openshift.io', 'deployments.apps', 'statefulsets.apps', 'daemonsets.apps'];
 
-/** selectorOf returns the labels of the pods of a workload. */
+/** selectorOf returns the labels that select a workload's pods. */
 export function selectorOf(workload: Workload): Record<string, string> {
   const selector = workload.spec.selector ?? {};
   return selector.matchLabels ?? (workload.kind === 'DeploymentConfig' || workload.kind === 'ReplicationController' ? selector : {});
 }
 
-/** desiredOf returns the desired number of pods of a workload. */
+/** desiredOf returns a workload's desired number of pods. */
 export function desiredOf(workload: Workload): number {
   return workload.kind === 'DaemonSet' ? (workload.status?.desiredNumberScheduled ?? 0) : (workload.spec.replicas ?? 1);
 }
 
-/** isScalable reports whether the number of pods can be set. */
+/** isScalable reports whether users can set a workload's number of pods. */
 export function isScalable(resource: Resource): boolean {
   return resource.subresources.includes('scale');
 }
 
-/** toSelector writes labels in the format of a query. */
+/** toSelector formats labels as a query parameter. */
 export function toSelector(labels: Record<string, string>): string {
   return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)

@@ -2,16 +2,19 @@ import { parseAllDocuments, stringify } from 'yaml';
 import type { KubeObject } from './types';
 
 /**
- * maxAliases limits the expansion of aliases, so that a small text cannot become a large object.
+ * maxAliases limits the expansion of aliases, so that a small text cannot expand to a large object.
  */
 const maxAliases = 100;
 
-/** InvalidText reports a text that is not a list of objects, with the place of the first error. */
+/**
+ * InvalidText is the error for a text that does not contain a list of objects. It contains the
+ * position of the first error.
+ */
 export class InvalidText extends Error {}
 
 /**
- * parseObjects reads the objects of a text with one or more YAML or JSON documents. Lists are
- * expanded.
+ * parseObjects parses a text with one or more YAML or JSON documents. It replaces lists with their
+ * items.
  */
 export function parseObjects(source: string): KubeObject[] {
   const objects: KubeObject[] = [];

@@ -1,6 +1,8 @@
 import { resolve, fieldOf, schemaOf, typesOf, type Lookup, type Schema, type Typed } from './schema';
 
-/** Option is a name or value that fits at a place. insert is the text to insert. */
+/**
+ * Option is a name or value that the editor can insert at a position. insert is the text to insert.
+ */
 export interface Option {
   label: string;
   type: string;
@@ -8,7 +10,7 @@ export interface Option {
   insert: string;
 }
 
-/** Completions replace the text from a position on. */
+/** Completions contains the options that can replace the text from a position. */
 export interface Completions {
   from: number;
   options: Option[];
@@ -20,7 +22,7 @@ const item = '[]';
 const keyPattern = /^( *(?:- +)*)([\w.$/-]*)$/;
 const valuePattern = /^( *(?:- +)*)([^\s:#'"{[][^\s:]*): +(\S*)$/;
 
-/** completionsAt returns the names of fields, or the values, that fit at a position in YAML. */
+/** completionsAt returns the field names or the values that are possible at a position in YAML. */
 export async function completionsAt(source: string, position: number, lookup: Lookup = schemaOf): Promise<Completions | undefined> {
   const start = source.lastIndexOf('\n', position - 1) + 1;
   const end = source.indexOf('\n', position);
@@ -44,7 +46,7 @@ export async function completionsAt(source: string, position: number, lookup: Lo
   return { from: position - word.length, options: fieldsOf(schema, typed, siblings, indent.length, /^\s*:/.test(after)) };
 }
 
-/** boundsOf returns the lines of the document that contains a line. */
+/** boundsOf returns the line numbers of the document that contains a line. */
 function boundsOf(lines: string[], row: number): [first: number, last: number] {
   const isSeparator = (line: string | undefined) => /^---(\s|$)/.test(line ?? '');
   let first = row;
@@ -58,7 +60,7 @@ function boundsOf(lines: string[], row: number): [first: number, last: number] {
   return [first, last];
 }
 
-/** typedOf returns the schema of the document in some lines. */
+/** typedOf returns the schema for the document in the given lines. */
 async function typedOf(lines: string[], lookup: Lookup): Promise<Typed | undefined> {
   const field = (name: string) => lines.map((line) => new RegExp(`^${name}: *["']?([^\\s"'#]+)`).exec(line)?.[1]).find(Boolean);
   const [apiVersion, kind] = [field('apiVersion'), field('kind')];
@@ -67,18 +69,20 @@ async function typedOf(lines: string[], lookup: Lookup): Promise<Typed | undefin
 
 interface Token {
   column: number;
-  /** key is the name of a field. Without one, the token is the dash of an item. */
+  /** key is the name of a field. If it is undefined, the token is the dash of a list item. */
   key?: string;
 }
 
-/** tokensOf returns the dashes and the key at the beginning of a line. */
+/** tokensOf returns the dashes and the key at the start of a line. */
 function tokensOf(line: string): Token[] {
   const [, lead = '', key] = /^( *(?:- +)*(?:-$)?)(?:["']?([^\s:#"'{[][^:"']*)["']?:(?: |$))?/.exec(line.trimEnd()) ?? [];
   const dashes = [...lead].flatMap((character, column) => (character === '-' ? [{ column }] : []));
   return key === undefined ? dashes : [...dashes, { column: lead.length, key }];
 }
 
-/** placeOf returns the path to the object that a key in a line belongs to, and its other keys. */
+/**
+ * placeOf returns the path of the object that contains a line's key, and the object's other keys.
+ */
 function placeOf(lines: string[], row: number, first: number, last: number, indent: string): { path: string[]; siblings: Set<string> } {
   const path: string[] = [];
   const siblings = new Set<string>();
@@ -119,7 +123,7 @@ function schemaAt({ schema, definitions }: Typed, path: string[]): Schema {
   return path.reduce((at, name) => resolve(name === item ? at.items : fieldOf(at, name), definitions), resolve(schema, definitions));
 }
 
-/** insertions returns the text that follows the name of a field of a type. */
+/** insertions returns the text that follows a field's name, depending on the field's type. */
 function insertion(type: string | undefined, column: number): string {
   const line = `\n${' '.repeat(column)}`;
   return type === 'object' ? `:${line}  ` : type === 'array' ? `:${line}- ` : ': ';

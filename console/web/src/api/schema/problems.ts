@@ -2,22 +2,24 @@ import { isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type Node, type
 import { editor as t } from '../../text/editor';
 import { fieldOf, requiredOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
 
-/** Problem is a part of a text that the server would reject or ignore. Positions are offsets. */
+/**
+ * Problem describes a part of a text that the server would reject or ignore. Positions are offsets.
+ */
 export interface Problem {
   from: number;
   to: number;
   line: number;
   message: string;
-  /** isSyntax means that the text cannot be parsed. */
+  /** isSyntax means that the text is not valid YAML or JSON. */
   isSyntax?: boolean;
 }
 
-/** maxProblems limits the problems of a text. */
+/** maxProblems is the maximum number of problems that are reported for a text. */
 const maxProblems = 100;
 
 /**
- * problemsOf finds syntax errors in YAML or JSON, and parts that do not match the schemas of its
- * objects.
+ * problemsOf returns the syntax errors in YAML or JSON, and the parts that do not match the schemas
+ * of the text's objects.
  */
 export async function problemsOf(source: string, lookup: Lookup = schemaOf): Promise<Problem[]> {
   const lines = new LineCounter();
@@ -35,10 +37,10 @@ export async function problemsOf(source: string, lookup: Lookup = schemaOf): Pro
 
 type Report = (from: number, to: number, message: string) => void;
 
-/** checkObject checks an object, or the objects of a List. */
+/** checkObject checks an object, or the objects in a List. */
 async function checkObject(node: Node, lookup: Lookup, report: Report): Promise<void> {
   if (!isMap(node)) {
-    return; // the import reports what is missing
+    return; // the import reports a missing kind
   }
   const [apiVersion, kind] = [node.get('apiVersion'), node.get('kind')];
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {
@@ -57,7 +59,7 @@ async function checkObject(node: Node, lookup: Lookup, report: Report): Promise<
   }
 }
 
-/** Checker compares nodes with their schemas. */
+/** Checker compares YAML nodes with schemas. */
 class Checker {
   constructor(
     private readonly definitions: Definitions,
@@ -68,7 +70,7 @@ class Checker {
     const schema = resolve(reference, this.definitions);
     const type = typeOf(node);
     if (type === undefined) {
-      return; // null has no value, and aliases are checked where they are defined
+      return; // null has no fields, and aliases are checked at their definition
     }
     const accepted = typesOf(schema, this.definitions);
     if (accepted.length > 0 && !accepted.includes(type) && !(type === 'integer' && accepted.includes('number'))) {
@@ -99,7 +101,10 @@ class Checker {
     }
   }
 
-  /** checkRequired reports missing fields at the first field of an object. The server sets the status. */
+  /**
+   * checkRequired reports missing fields at an object's first field. It ignores the status, which
+   * the server sets.
+   */
   private checkRequired(node: YAMLMap, schema: Schema, path: string): void {
     if (path.split('.')[0] === 'status' || node.has('<<')) {
       return;
@@ -116,9 +121,7 @@ class Checker {
   }
 }
 
-/**
- * typeOf returns the type of a node in the terms of schemas. It is undefined for null and aliases.
- */
+/** typeOf returns a node's schema type. It returns undefined for null and for aliases. */
 function typeOf(node: unknown): string | undefined {
   if (isMap(node)) {
     return 'object';

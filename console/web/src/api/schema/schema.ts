@@ -1,6 +1,6 @@
 import { get } from '../http';
 
-/** Schema is an OpenAPI v3 schema, with the fields that the editor reads. */
+/** Schema contains the fields of an OpenAPI v3 schema that the editor reads. */
 export interface Schema {
   $ref?: string;
   allOf?: Schema[];
@@ -20,7 +20,7 @@ export interface Schema {
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
 }
 
-/** Definitions are the schemas of a group version, by the references to them. */
+/** Definitions contains the schemas of a group version, by reference. */
 export type Definitions = Record<string, Schema>;
 
 /** Typed is the schema of a kind. */
@@ -29,7 +29,7 @@ export interface Typed {
   definitions: Definitions;
 }
 
-/** Lookup returns the schema of a kind, or undefined if the server has none. */
+/** Lookup returns a kind's schema, or undefined if the server has none. */
 export type Lookup = (apiVersion: string, kind: string) => Promise<Typed | undefined>;
 
 interface Index {
@@ -42,10 +42,10 @@ interface Document {
 
 const prefix = '#/components/schemas/';
 
-/** loaded are the definitions of group versions that were requested. */
+/** loaded contains the definitions of the group versions that were requested. */
 const loaded = new Map<string, Promise<Definitions>>();
 
-/** definitionsOf requests the definitions of a group version once. */
+/** definitionsOf requests the definitions of a group version at most once. */
 function definitionsOf(groupVersion: string): Promise<Definitions> {
   const known = loaded.get(groupVersion);
   if (known) {
@@ -60,13 +60,13 @@ function definitionsOf(groupVersion: string): Promise<Definitions> {
   return request;
 }
 
-/** schemaOf returns the server's schema of a kind. Without a connection, there is none. */
+/** schemaOf returns the server's schema for a kind, or undefined if the server does not respond. */
 export const schemaOf: Lookup = async (apiVersion, kind) => {
   let definitions: Definitions;
   try {
     definitions = await definitionsOf(apiVersion);
   } catch {
-    return undefined; // the server checks what it gets
+    return undefined; // the server validates the objects that it receives
   }
   const [version, group = ''] = apiVersion.split('/').reverse();
   const schema = Object.values(definitions).find((definition) =>
@@ -76,19 +76,17 @@ export const schemaOf: Lookup = async (apiVersion, kind) => {
 };
 
 /**
- * withoutRequired returns a schema without its list of required fields. Schemas of OpenShift's types
- * list all fields without omitempty, also those that the server sets.
+ * withoutRequired returns a schema without its list of required fields. The schemas of OpenShift's
+ * types list all fields without omitempty as required, including fields that the server sets.
  */
 function withoutRequired({ required: _, ...schema }: Schema): Schema {
   return schema;
 }
 
-/** maxReferences limits cycles of references. */
+/** maxReferences is the maximum length of a chain of references, which can be a cycle. */
 const maxReferences = 10;
 
-/**
- * resolve follows the references of a schema. A description next to the reference takes precedence.
- */
+/** resolve follows a schema's references. A description next to a reference takes precedence. */
 export function resolve(schema: Schema | undefined, definitions: Definitions): Schema {
   let current = schema ?? {};
   for (let i = 0; i < maxReferences; i++) {
@@ -103,7 +101,7 @@ export function resolve(schema: Schema | undefined, definitions: Definitions): S
   return {};
 }
 
-/** typesOf returns the types of values that a schema accepts. None means any. */
+/** typesOf returns the types of the values that a schema accepts. An empty list means any type. */
 export function typesOf(schema: Schema, definitions: Definitions): string[] {
   if (schema['x-kubernetes-int-or-string'] || schema.format === 'int-or-string') {
     return ['integer', 'string'];
@@ -115,8 +113,8 @@ export function typesOf(schema: Schema, definitions: Definitions): string[] {
 }
 
 /**
- * fieldOf returns the schema of a field: undefined if the object has no such field, {} for any
- * value.
+ * fieldOf returns the schema of a field. It returns undefined if the object has no such field, and
+ * {} if the field accepts any value.
  */
 export function fieldOf(schema: Schema, name: string): Schema | undefined {
   const { properties, additionalProperties } = schema;
@@ -131,8 +129,8 @@ export function fieldOf(schema: Schema, name: string): Schema | undefined {
 }
 
 /**
- * requiredOf returns the fields that an object must have: the required fields without a default. The
- * schemas of Kubernetes' own types list the zero value of each field as its default.
+ * requiredOf returns the names of required fields without a default. The schemas of Kubernetes' own
+ * types list each field's zero value as its default.
  */
 export function requiredOf(schema: Schema): string[] {
   return (schema.required ?? []).filter((name) => {
