@@ -8,7 +8,7 @@ import { applyTheme } from './app/theme';
 
 rememberBrokenSheets();
 applyTheme();
-// A page that the browser kept for the button Back can belong to a user who has logged out.
+// A page that the browser has kept for its Back button can belong to a user who has logged out.
 window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 const root = document.getElementById('root');
 if (root) {

@@ -6,8 +6,8 @@ import { text } from '../text/en';
 import { leave } from './logout';
 
 /**
- * Expired offers a login in another window when the session ends. The page keeps its state. It is
- * replaced when the user logs out in another window.
+ * Expired offers a login in another window when the session has expired. The page keeps its state.
+ * If the user logs out in another window, the browser opens another page.
  */
 export function Expired() {
   const state = useStore(session);

@@ -7,11 +7,11 @@ import { logOut } from './logout';
 
 const key = 'last-activity';
 const checkInterval = 1000;
-/** noticePeriod is the time between the warning of the user and the logout. */
+/** noticePeriod is the time between the warning and the logout. */
 const noticePeriod = 30_000;
 const signs = ['pointerdown', 'keydown', 'wheel', 'touchstart'];
 
-/** Inactivity logs the user out when no window of the browser was used for the configured time. */
+/** Inactivity logs the user out if no window of the browser was used for the configured time. */
 export function Inactivity() {
   const timeout = useStore(config).inactivityTimeoutMinutes * 60_000;
   const [closing, setClosing] = useState(false);

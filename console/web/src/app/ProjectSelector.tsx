@@ -4,10 +4,12 @@ import { useLocation, useNavigate } from 'react-router';
 import { displayName, useProjects } from '../api/projects';
 import { text } from '../text/en';
 
-/** maxShown limits the projects in the menu. The filter also finds the others. */
+/**
+ * maxShown is the maximum number of projects in the menu. The filter also finds the other projects.
+ */
 const maxShown = 100;
 
-/** ProjectSelector switches to another project, and keeps the list that is open, if possible. */
+/** ProjectSelector switches to another project. If possible, it keeps the same page open. */
 export function ProjectSelector({ project }: { project: string | undefined }) {
   const [open, setOpen] = useState(false);
   const [filter, setFilter] = useState('');

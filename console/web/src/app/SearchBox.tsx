@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { text } from '../text/en';
 
-/** SearchBox finds the objects of a project, from all of its pages. */
+/** SearchBox searches for a project's objects. It is available on all pages. */
 export function SearchBox({ project }: { project: string }) {
   const navigate = useNavigate();
   const [value, setValue] = useState('');

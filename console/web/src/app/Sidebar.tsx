@@ -6,7 +6,7 @@ import { extensionPages } from './extensions';
 import { sectionsOf, type Entry } from './navigation';
 
 /**
- * Sidebar is the navigation of a project, or of the cluster. It lists the pages that the user may
+ * Sidebar is the navigation for a project or for the cluster. It lists the pages that the user may
  * see.
  */
 export function Sidebar({ project }: { project: string | undefined }) {

@@ -25,7 +25,7 @@ import { ProjectSelector } from './ProjectSelector';
 import { SearchBox } from './SearchBox';
 import { theme, type Theme } from './theme';
 
-/** tokenPage shows a login command with a new token, outside of the console. */
+/** tokenPage is the page outside the console that shows a login command with a new token. */
 export const tokenPage = '/oauth/token/request';
 
 /** Toolbar is the right part of the masthead: project, theme, help and user. */

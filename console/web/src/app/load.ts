@@ -1,13 +1,16 @@
 import { persist } from '../api/fetch';
 import { text } from '../text/en';
 
-/** LoadError means that a part of the console could not be loaded. */
+/** LoadError means that the browser could not load a part of the console. */
 export class LoadError extends Error {}
 
-/** brokenSheets are the style sheets of the page that the browser could not load. */
+/** brokenSheets contains the page's style sheets that the browser could not load. */
 const brokenSheets = new Set<HTMLLinkElement>();
 
-/** rememberBrokenSheets makes persistent loads repair the style sheets that fail from now on. */
+/**
+ * rememberBrokenSheets makes later persistent loads repair the style sheets that could not be
+ * loaded.
+ */
 export function rememberBrokenSheets(): void {
   const isSheet = (target: unknown) => target instanceof HTMLLinkElement && target.rel === 'stylesheet';
   // The event does not bubble, but it can be captured.
@@ -24,15 +27,15 @@ function repairSheet(broken: HTMLLinkElement): Promise<void> {
     const link = broken.cloneNode() as HTMLLinkElement;
     link.onload = () => resolve();
     link.onerror = () => reject(new LoadError(link.href));
-    brokenSheets.delete(broken); // the capturing listener adds the link if it fails, too
+    brokenSheets.delete(broken); // if this request fails, the capturing listener adds the link again
     broken.replaceWith(link);
   });
 }
 
 /**
- * persistent returns a function that loads a module of the console, and repeats the load if the
- * network fails. The module loader does not request a style sheet twice, so that a second attempt
- * alone would show a page without its styles.
+ * persistent returns a function that loads a console module, and retries if the network fails. A
+ * retry alone would show a page without styles, because the module loader does not request a style
+ * sheet twice.
  */
 export function persistent<T>(load: () => Promise<T>): () => Promise<T> {
   const attempt = async () => {

@@ -1,12 +1,15 @@
 import { config } from '../api/config';
 import { session, tell } from '../api/session';
 
-/** leave opens the page for users who are logged out. */
+/** leave opens the page for users who have logged out. */
 export function leave(): void {
   location.assign(config.get().clusterInfo.logoutPublicURL || '/console/logged-out');
 }
 
-/** logOut ends the session. All windows are left, because they show the user's data. */
+/**
+ * logOut ends the session, and opens another page in all windows, because the windows show the
+ * user's data.
+ */
 export function logOut(): void {
   void session.end().finally(() => {
     tell('logged out');

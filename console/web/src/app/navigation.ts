@@ -13,7 +13,7 @@ export interface Section {
   entries: Entry[];
 }
 
-/** projectSections are the sections of a project's navigation, with the ids of resources. */
+/** projectSections contains the sections of a project's navigation, with their resource IDs. */
 const projectSections: [string, string[]][] = [
   [
     text.nav.applications,
@@ -53,7 +53,7 @@ const projectSections: [string, string[]][] = [
   [text.nav.storage, ['persistentvolumeclaims', 'volumesnapshots.snapshot.storage.k8s.io']],
 ];
 
-/** clusterSections are the sections of the cluster's navigation. */
+/** clusterSections contains the sections of the cluster's navigation. */
 const clusterSections: [string, string[]][] = [
   [text.nav.compute, ['nodes', 'namespaces', 'priorityclasses.scheduling.k8s.io', 'runtimeclasses.node.k8s.io']],
   [
@@ -85,13 +85,16 @@ const clusterSections: [string, string[]][] = [
   ],
 ];
 
-/** label returns the readable name of a resource, such as Config Maps. */
+/** label returns a resource's readable name, such as Config Maps. */
 export function label(id: string, resources: Resources): string {
   const resource = resources.get(id);
   return text.resources[id] ?? plural(words(resource?.kind ?? id));
 }
 
-/** words separates the words of a kind: PersistentVolumeClaim becomes Persistent Volume Claim. */
+/**
+ * words separates the words in a kind's name: PersistentVolumeClaim becomes Persistent Volume
+ * Claim.
+ */
 export function words(kind: string): string {
   return kind.replace(/([a-z])([A-Z])/g, '$1 $2').replace(/([A-Z]+)([A-Z][a-z])/g, '$1 $2');
 }
@@ -104,8 +107,8 @@ function plural(name: string): string {
 }
 
 /**
- * sectionsOf returns the navigation of a project or of the cluster: the resources that are served
- * and that the user may list.
+ * sectionsOf returns the navigation for a project or for the cluster. It contains the resources
+ * that the server serves and that the user may list.
  */
 export function sectionsOf(project: string | undefined, resources: Resources, rights: Rights): Section[] {
   const sections = project === undefined ? clusterSections : projectSections;

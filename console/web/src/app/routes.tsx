@@ -3,15 +3,15 @@ import { RouteFailure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
 import { persistent } from './load';
 
-/** publicPages need no session. */
+/** publicPages contains the pages that require no session. */
 const publicPages = ['/console/error', '/console/logged-out'];
 
-/** isPublic reports whether a page is for users who are not logged in. */
+/** isPublic reports whether users who are not logged in can open a page. */
 export function isPublic(path: string): boolean {
   return publicPages.includes(path);
 }
 
-/** router maps paths to pages. Each page is loaded when it is opened. */
+/** router maps paths to pages. A page is loaded when it is first opened. */
 export const router = createBrowserRouter(
   [
     {

@@ -1,6 +1,6 @@
 import { Store } from '../api/store';
 
-/** Theme is the choice of the user. system follows the browser. */
+/** Theme is the user's choice. system means the browser's theme. */
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'theme';
@@ -18,10 +18,10 @@ export function isDark(): boolean {
   return theme.get() === 'dark' || (theme.get() === 'system' && preference.matches);
 }
 
-/** darkClass is the class of the page in the dark theme. */
+/** darkClass is the page's class in the dark theme. */
 export const darkClass = 'pf-v6-theme-dark';
 
-/** applyTheme sets the theme of the page, now and after each change. */
+/** applyTheme sets the page's theme now and after each change. */
 export function applyTheme(): void {
   const apply = () => document.documentElement.classList.toggle(darkClass, isDark());
   apply();

@@ -3,7 +3,7 @@ import { useStore } from '../../api/store';
 import { text } from '../../text/en';
 import { isOpen, useNotifications } from './notifications';
 
-/** Badge opens the notifications of a project. It shows how many are unread. */
+/** Badge opens a project's notifications. It shows the number of unread notifications. */
 export function Badge({ project }: { project: string }) {
   const { unread } = useNotifications(project);
   const open = useStore(isOpen);

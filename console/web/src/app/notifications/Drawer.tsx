@@ -15,7 +15,7 @@ import { Age } from '../../ui/Age';
 import { ObjectOf } from '../../ui/EventList';
 import { isOpen, mark, useNotifications } from './notifications';
 
-/** Drawer lists the notifications of a project. */
+/** Drawer lists a project's notifications. */
 export default function Drawer({ project }: { project: string }) {
   const { shown, unread } = useNotifications(project);
   const t = text.notifications;

@@ -3,10 +3,10 @@ import { newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { Store, useStore } from '../../api/store';
 
-/** isOpen reports whether the drawer of notifications is open. */
+/** isOpen contains whether the notification drawer is open. */
 export const isOpen = new Store(false);
 
-/** notableReasons are the reasons of events that report no failure, but that users wait for. */
+/** notableReasons contains the reasons of events that report no failure but that users wait for. */
 const notableReasons = [
   'BuildStarted',
   'BuildCompleted',
@@ -20,18 +20,24 @@ const notableReasons = [
   'DeprovisionedSuccessfully',
 ];
 
-/** quietKinds are the kinds whose regular events are too many. Their warnings are notifications. */
+/**
+ * quietKinds contains the kinds that have too many normal events. Only their warnings are
+ * notifications.
+ */
 const quietKinds = ['Pod', 'ReplicaSet', 'ReplicationController', 'Job'];
 
 const warnings = 'type=Warning';
 const others = ['type=Normal', ...quietKinds.map((kind) => `involvedObject.kind!=${kind}`)].join(',');
 
-/** maxNotifications limits the notifications of a project. */
+/** maxNotifications is the maximum number of a project's notifications. */
 const maxNotifications = 100;
 
 const key = 'notifications';
 
-/** Marks are the UIDs of events that were read, and of those that were dismissed. */
+/**
+ * Marks contains the UIDs of events that the user has read, and of events that the user has
+ * dismissed.
+ */
 interface Marks {
   read: string[];
   dismissed: string[];
@@ -48,10 +54,13 @@ function stored(): Marks {
 
 const marks = new Store<Marks>(stored());
 
-/** maxMarks limits the stored marks. */
+/** maxMarks is the maximum number of stored marks. */
 const maxMarks = 1000;
 
-/** mark records that notifications were read or dismissed, until the window is closed. */
+/**
+ * mark records that the user has read or dismissed notifications. The record is kept until the
+ * window is closed.
+ */
 export function mark(as: keyof Marks, events: Event[]): void {
   const uids = events.map((event) => event.metadata.uid);
   const next = { ...marks.get(), [as]: [...new Set([...marks.get()[as], ...uids])].slice(-maxMarks) };
@@ -59,19 +68,19 @@ export function mark(as: keyof Marks, events: Event[]): void {
   marks.set(next);
 }
 
-/** Notifications are the events of a project that its members should see. */
+/** Notifications contains a project's events that its members should see. */
 export interface Notifications {
   shown: Event[];
   unread: Event[];
 }
 
-/** notable returns the notifications among events, without those that were dismissed. */
+/** notable returns the events that are notifications. It omits dismissed events. */
 export function notable(events: Event[], dismissed: string[]): Event[] {
   const relevant = events.filter((event) => event.type === 'Warning' || notableReasons.includes(event.reason ?? ''));
   return newestFirst(relevant.filter((event) => !dismissed.includes(event.metadata.uid))).slice(0, maxNotifications);
 }
 
-/** useNotifications follows the notifications of a project, the newest first. */
+/** useNotifications watches a project's notifications, newest first. */
 export function useNotifications(project: string): Notifications {
   const path = `/api/v1/namespaces/${encodeURIComponent(project)}/events`;
   const failed = useObjects<Event>(path, { fieldSelector: warnings }).items;
