@@ -18,7 +18,7 @@ interface ActionsProps {
   object: LooseObject;
 }
 
-/** Result is the result of an action. */
+/** Result is an action's result. */
 interface Result {
   action: Action;
   error?: Error;

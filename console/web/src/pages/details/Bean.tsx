@@ -9,12 +9,12 @@ import { Loading } from '../../ui/Loading';
 import { Outcome } from '../../ui/Outcome';
 import { Values } from './BeanValues';
 
-/** format writes a value of a bean as text. */
+/** format formats a bean's value as text. */
 function format(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, undefined, 1) ?? '');
 }
 
-/** Asked is an attribute or operation for which a dialog requests values. */
+/** Asked is the attribute or operation for which a dialog requests values. */
 interface Asked {
   title: string;
   body: string;
@@ -24,7 +24,7 @@ interface Asked {
   run: (values: unknown[]) => Promise<unknown>;
 }
 
-/** BeanView shows the attributes of a bean, sets them, and runs its operations. */
+/** BeanView shows a bean's attributes, sets them, and runs the bean's operations. */
 export function BeanView({ agent, uid, bean }: { agent: Jolokia; uid: string; bean: Bean }) {
   const values = useQuery({ queryKey: ['bean', uid, bean.name], queryFn: () => agent.read(bean.name) });
   const [asked, setAsked] = useState<Asked>();

@@ -10,7 +10,7 @@ interface ValuesProps {
   body: string;
   action: string;
   args: Argument[];
-  /** initial are the texts at first. */
+  /** initial contains the initial texts. */
   initial?: string[];
   run: (entered: string[]) => Promise<unknown>;
   close: () => void;

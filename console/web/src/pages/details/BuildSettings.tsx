@@ -12,7 +12,10 @@ import type { TabProps } from './tabs';
 
 const t = text.builds;
 
-/** BuildSettings is the tab that edits source, strategy, output and triggers of a build configuration. */
+/**
+ * BuildSettings is the tab that edits a build configuration's source, strategy, output and
+ * triggers.
+ */
 export default function BuildSettings({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [edit, setEdit] = useState<{ base: LooseObject; values: Record<string, string> }>();

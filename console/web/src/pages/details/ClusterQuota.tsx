@@ -13,7 +13,7 @@ interface Selector {
   annotations?: Record<string, string> | null;
 }
 
-/** ClusterQuota shows what the projects of a quota consume, together and each. */
+/** ClusterQuota shows the usage of a quota, in total and by project. */
 export default function ClusterQuota({ quota }: { quota: Quota & { spec?: { selector?: Selector } } }) {
   const { labels, annotations } = quota.spec?.selector ?? {};
   const selector = [describeSelector(labels ?? undefined), ...Object.entries(annotations ?? {}).map(([key, value]) => `${key}=${value}`)].filter(Boolean).join(', ');

@@ -15,7 +15,10 @@ import { HolderList } from '../access/HolderList';
 const t = access.constraint;
 const constraintID = 'securitycontextconstraints.security.openshift.io';
 
-/** Constraint shows why a pod got its security context constraint, and the users who may use it. */
+/**
+ * Constraint shows why the server chose a pod's security context constraint, and which users may
+ * use the constraint.
+ */
 export default function Constraint({ pod }: { pod: LooseObject }) {
   const name = pod.metadata.annotations?.[constraintKey] ?? '';
   const account = (pod.spec as { serviceAccountName?: string }).serviceAccountName || 'default';

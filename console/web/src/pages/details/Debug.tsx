@@ -12,7 +12,7 @@ import type { DialogProps } from './dialogs';
 
 const t = tools.debug;
 
-/** Debug starts a copy of a pod with a shell, and opens its terminal. */
+/** Debug starts a copy of a pod with a shell, and opens the copy's terminal. */
 export default function Debug({ object, close }: DialogProps) {
   const { name, namespace = '' } = object.metadata;
   const navigate = useNavigate();

@@ -26,7 +26,7 @@ export function Component() {
   return resource ? <Details key={`${project} ${id} ${name}`} resources={resources} resource={resource} project={project} name={name} /> : <NotFound />;
 }
 
-/** contentID is the element with the content of the open tab. */
+/** contentID is the ID of the element with the open tab's content. */
 const contentID = 'tab-content';
 
 interface DetailsProps {

@@ -10,7 +10,7 @@ import { useRequest } from '../../ui/useRequest';
 import { containersOf, describe, isValid, patchOf, variablesOf, type Variable } from './environment';
 import type { TabProps } from './tabs';
 
-/** Environment is the tab with the environment variables of the containers of a workload. */
+/** Environment is the tab with the environment variables of a workload's containers. */
 export default function Environment(props: TabProps) {
   const containers = containersOf(props.object);
   const [name, setName] = useState(containers[0]?.name);
@@ -51,7 +51,7 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
   const save = (event: FormEvent) => {
     event.preventDefault();
-    // Only changes of the environment are conflicts, not changes of the replicas.
+    // Only changes to the environment are conflicts, not changes to the number of replicas.
     send(() => patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(() => setEdited(undefined)));
   };
   return (

@@ -6,10 +6,13 @@ import { EventTable } from '../../ui/EventTable';
 import { Loading } from '../../ui/Loading';
 import type { TabProps } from './tabs';
 
-/** Events is the tab with the events of an object. Events of cluster objects are in all projects. */
+/**
+ * Events is the tab with an object's events. Events for cluster-scoped objects can be in any
+ * project.
+ */
 export default function Events({ object, project }: TabProps) {
   const path = project === undefined ? '/api/v1/events' : `/api/v1/namespaces/${project}/events`;
-  // The uid of a node in events is its name.
+  // In events, a node's UID is its name.
   const uid = object.kind === 'Node' ? object.metadata.name : object.metadata.uid;
   const { items, loaded } = useObjects<Event>(path, { fieldSelector: `involvedObject.uid=${uid}` });
   if (!loaded) {

@@ -15,21 +15,21 @@ import { WithContainer } from './WithContainer';
 
 const t = tools.files;
 
-/** maxEntries limits the entries of a directory that are shown. */
+/** maxEntries is the maximum number of a directory's entries that are shown. */
 const maxEntries = 1000;
 
 /**
- * writeCommand writes its standard input to a file. The shell must remain: containerd closes the
- * standard input of a command when all its processes have closed their standard output.
+ * writeCommand writes its standard input to a file. The shell must keep running: containerd closes
+ * a command's standard input when all of the command's processes have closed their standard output.
  */
 const writeCommand = 'cat > "$1" && true';
 
-/** Files is the tab with the files of a container. */
+/** Files is the tab with a container's files. */
 export default function Files({ project = '', object }: TabProps) {
   return <WithContainer object={object}>{(container) => <Directory key={container} namespace={project} pod={object.metadata.name} container={container} />}</WithContainer>;
 }
 
-/** join appends a name to a directory. */
+/** join appends a name to a directory's path. */
 export function join(directory: string, name: string): string {
   return `${directory.replace(/\/+$/, '')}/${name}`;
 }
@@ -43,7 +43,9 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
   const ended = useRef<AbortController>(undefined);
   useEffect(() => () => ended.current?.abort(new Error(t.canceled)), []);
   const run = (command: string[]) => runCommand({ namespace, pod, container, command });
-  /** copy runs a command that copies a file, shows its progress, and lets the user cancel it. */
+  /**
+   * copy runs a command that copies a file, and shows the progress. The user can cancel the copy.
+   */
   const copy = async (name: string, command: string[], stdin?: Blob) => {
     const { signal } = (ended.current = new AbortController());
     setTransfer({ name, size: 0 });

@@ -13,7 +13,7 @@ interface Group extends KubeObject {
   users?: string[] | null;
 }
 
-/** Grants shows the roles of a user or group in all projects, and the groups of a user. */
+/** Grants shows a user's or group's roles in all projects, and a user's groups. */
 export default function Grants({ of }: { of: LooseObject }) {
   const { name } = of.metadata;
   const isUser = of.kind === 'User';

@@ -11,7 +11,9 @@ import { FormDialog } from '../../ui/FormDialog';
 import { Loading } from '../../ui/Loading';
 import type { TabProps } from './tabs';
 
-/** History is the tab with the revisions of a workload. It rolls the workload back to one. */
+/**
+ * History is the tab with a workload's revisions. Users can roll the workload back to a revision.
+ */
 export default function History({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const { items, loaded } = useObjects<Revision>(revisionsPath(object));
@@ -88,7 +90,7 @@ interface RollBackProps {
   close: () => void;
 }
 
-/** RollBack lets the user select what a rollback includes. */
+/** RollBack lets the user select the parts that a rollback includes. */
 function RollBack({ revision, withChoice, run, close }: RollBackProps) {
   const [included, setIncluded] = useState<Included>({ replicas: false, strategy: false, triggers: false });
   return (

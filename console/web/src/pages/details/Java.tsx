@@ -10,7 +10,7 @@ import type { TabProps } from './tabs';
 import { Threads } from './Threads';
 
 
-/** Java is the tab with the beans and threads of the JVM in a pod. */
+/** Java is the tab with the beans and threads of a pod's JVM. */
 export default function Java({ project, object }: TabProps) {
   const { uid } = object.metadata;
   const agent = useMemo(() => new Jolokia(object), [uid]);

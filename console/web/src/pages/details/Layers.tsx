@@ -7,7 +7,7 @@ import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 import { Outcome } from '../../ui/Outcome';
 
-/** Layers shows the layers of an image, and the settings with which it starts. */
+/** Layers shows an image's layers, and the settings with which the image's containers start. */
 export function Layers({ namespace, stream, image, close }: { namespace: string; stream: string; image: string; close: () => void }) {
   const path = `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreamimages/${encodeURIComponent(`${stream}@${image}`)}`;
   const { data, error } = useQuery({ queryKey: [path], queryFn: () => get<ImageOfStream>(path), staleTime: Infinity });

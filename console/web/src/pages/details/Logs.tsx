@@ -11,10 +11,10 @@ import { LogView } from '../../ui/LogView';
 import { containersOf, isRunning } from './containers';
 import type { TabProps } from './tabs';
 
-/** tailLines is the number of lines of a long log that are read first. */
+/** tailLines is the number of lines that are read first from the end of a long log. */
 const tailLines = 5000;
 
-/** Logs is the tab with the log of a container of a pod, of a build, or of the pods of a workload. */
+/** Logs is the tab with the log of a pod's container, of a build, or of a workload's pods. */
 export default function Logs(props: TabProps) {
   const pods = useResources()?.get('pods');
   if (['Pod', 'Build'].includes(props.object.kind)) {
@@ -56,7 +56,7 @@ function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: s
   );
 }
 
-/** Log follows the log of a pod or a build. */
+/** Log shows the log of a pod or a build as it grows. */
 function Log({ resource, project, object }: TabProps) {
   const id = useId();
   const containers = containersOf(object);
@@ -82,7 +82,7 @@ function Log({ resource, project, object }: TabProps) {
     }
     return `${pathOf(resource, project, name)}/log?${query}`;
   }, [resource, project, name, container, previous, since, withTimes]);
-  // A container that starts after the page has opened has a log then.
+  // A container can start after the page was opened. Its log exists only then.
   const key = `${path} ${started}`;
   return (
     <>

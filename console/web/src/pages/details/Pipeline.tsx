@@ -18,10 +18,12 @@ const colors: Record<string, 'green' | 'red' | 'blue' | 'orange' | 'grey'> = {
 
 const buildsPath = (namespace: string) => `/apis/build.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/builds`;
 
-/** maxRuns limits the runs on the page of a pipeline. */
+/** maxRuns is the maximum number of runs on a pipeline's page. */
 const maxRuns = 10;
 
-/** Pipeline shows the stages of a build, and offers the decisions for which it waits. */
+/**
+ * Pipeline shows a build's stages, and lets the user make the decisions that the build waits for.
+ */
 export default function Pipeline({ build }: { build: LooseObject }) {
   const { namespace = '', name } = build.metadata;
   const rights = useRights(namespace);
@@ -77,7 +79,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
   );
 }
 
-/** Stages draws stages in their order, with their durations. */
+/** Stages draws stages in order, with their durations. */
 function Stages({ stages }: { stages: Stage[] }) {
   if (stages.length === 0) {
     return <p>{t.none}</p>;
@@ -99,7 +101,7 @@ function Stages({ stages }: { stages: Stage[] }) {
   );
 }
 
-/** TestResults shows the counts of tests, and the failures by name. */
+/** TestResults shows the numbers of tests, and the names of failed tests. */
 function TestResults({ tests }: { tests: Tests }) {
   const more = tests.failed - tests.failures.length;
   return (
@@ -122,7 +124,7 @@ function TestResults({ tests }: { tests: Tests }) {
   );
 }
 
-/** Runs shows the stages of the latest builds of a pipeline. */
+/** Runs shows the stages of a pipeline's latest builds. */
 export function Runs({ config }: { config: LooseObject }) {
   const { namespace = '', name } = config.metadata;
   const { items, loaded } = useObjects<LooseObject>(buildsPath(namespace), { labelSelector: `openshift.io/build-config.name=${name}` });

@@ -10,7 +10,7 @@ import { PodDonut } from '../../ui/PodDonut';
 import { ResourceTable } from '../../ui/ResourceTable';
 import type { TabProps } from './tabs';
 
-/** Pods is the tab with the pods of a workload or node. */
+/** Pods is the tab with a workload's or node's pods. */
 export default function Pods({ object, project }: TabProps) {
   const resources = useResources();
   const pods = resources?.get('pods');

@@ -6,7 +6,7 @@ import { FormDialog } from '../../ui/FormDialog';
 
 const t = text.workload;
 
-/** Scale is the dialog for the number of pods. */
+/** Scale is the dialog for a workload's number of pods. */
 export function Scale({ path, current, close }: { path: string; current: number; close: () => void }) {
   const [replicas, setReplicas] = useState(current);
   const set = (value: number) => setReplicas(Math.max(0, Number.isFinite(value) ? Math.floor(value) : 0));

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { text } from '../../text/en';
 import { Copyable } from '../../ui/Copyable';
 
-/** Secrets shows the keys of a secret, and the values on request. */
+/** Secrets shows a secret's keys, and the values on request. */
 export function Secrets({ data }: { data: Record<string, string> }) {
   const [shown, setShown] = useState(false);
   const entries = Object.entries(data);
@@ -29,7 +29,7 @@ export function Secrets({ data }: { data: Record<string, string> }) {
   );
 }
 
-/** decode returns base64 as text. A value that is not text stays as it is. */
+/** decode decodes base64. It returns a value that is not text unchanged. */
 export function decode(value: string): string {
   try {
     const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0));

@@ -12,7 +12,10 @@ import { factsOf } from './facts';
 import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';
 
-/** Summary is the tab with the fields that every object has, and of the facts of some kinds. */
+/**
+ * Summary is the tab with the fields that every object has, and with additional facts for some
+ * kinds.
+ */
 export default function Summary({ object, project }: TabProps) {
   const { metadata } = object;
   const conditions = conditionsOf(object);
@@ -65,7 +68,8 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
 }
 
 /**
- * maxValue limits the characters of an annotation that are shown. The tab YAML shows all of them.
+ * maxValue is the maximum number of characters of an annotation that are shown. The tab YAML shows
+ * all characters.
  */
 const maxValue = 80;
 
@@ -102,7 +106,7 @@ function Owners({ object }: { object: LooseObject }) {
   );
 }
 
-/** conditionsOf returns the conditions in the status, if they have the usual form. */
+/** conditionsOf returns the conditions in an object's status, if they have the usual form. */
 function conditionsOf(object: LooseObject): Condition[] {
   const conditions = (object.status as { conditions?: unknown } | undefined)?.conditions;
   return Array.isArray(conditions) ? conditions.filter((c): c is Condition => typeof (c as Condition)?.type === 'string') : [];

@@ -17,7 +17,9 @@ interface StreamStatus {
   tags?: { tag: string; items?: TagItem[] | null; conditions?: Condition[] }[];
 }
 
-/** Tags shows the tags of an image stream: the current image of each, and the earlier ones if the user wants them. */
+/**
+ * Tags shows an image stream's tags: each tag's current image, and the earlier images on request.
+ */
 export function Tags({ stream }: { stream: LooseObject }) {
   const status = stream.status as StreamStatus | undefined;
   const [image, setImage] = useState<string>();

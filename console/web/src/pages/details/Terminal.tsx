@@ -9,10 +9,10 @@ import { withAdoptedStyles } from '../../ui/styleSheets';
 import type { TabProps } from './tabs';
 import { WithContainer } from './WithContainer';
 
-/** shell starts the best shell of an image. */
+/** shell is a command that starts the best shell in an image. */
 const shell = ['/bin/sh', '-c', 'TERM=xterm-256color; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh'];
 
-/** Terminal is the tab with a shell in a container of a pod. */
+/** Terminal is the tab with a shell in a pod's container. */
 export default function Terminal({ project, object }: TabProps) {
   const [attempt, setAttempt] = useState(0);
   return (

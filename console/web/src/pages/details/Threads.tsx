@@ -5,7 +5,7 @@ import { text } from '../../text/en';
 import { Loading } from '../../ui/Loading';
 import { Outcome } from '../../ui/Outcome';
 
-/** Threads shows the threads of a JVM with their stacks. */
+/** Threads shows a JVM's threads with their stacks. */
 export function Threads({ agent, uid }: { agent: Jolokia; uid: string }) {
   const threads = useQuery({ queryKey: ['threads', uid], queryFn: () => agent.threads() });
   if (threads.error) {

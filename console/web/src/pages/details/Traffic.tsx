@@ -14,10 +14,10 @@ import type { TabProps } from './tabs';
 
 const t = tools.traffic;
 
-/** maxBackends is the maximum number of services of a route. */
+/** maxBackends is the maximum number of a route's services. */
 const maxBackends = 4;
 
-/** Traffic is the tab that divides the requests of a route between services. */
+/** Traffic is the tab that divides a route's requests between services. */
 export default function Traffic({ resource, project = '', object }: TabProps) {
   const route = object as unknown as Route;
   const rights = useRights(project);

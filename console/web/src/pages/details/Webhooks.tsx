@@ -13,10 +13,10 @@ import { decode } from './Secrets';
 
 const t = text.builds;
 
-/** hiddenSecret stands for the secret in an address. */
+/** hiddenSecret replaces the secret in an address. */
 const hiddenSecret = '<secret>';
 
-/** Webhooks shows the addresses that start builds, with their secrets on request. */
+/** Webhooks shows the addresses that start builds, and their secrets on request. */
 export function Webhooks({ object }: { object: LooseObject }) {
   const { masterURL } = useStore(config);
   const [secrets, setSecrets] = useState<Record<string, string>>();

@@ -6,8 +6,8 @@ import { ContainerSelect } from '../../ui/ContainerSelect';
 import { containersOf, isRunning } from './containers';
 
 /**
- * WithContainer shows content of a container that has started. If there are several, the user
- * selects one.
+ * WithContainer shows content for a container that has started. If there are several such
+ * containers, the user selects one.
  */
 export function WithContainer({ object, children }: { object: LooseObject; children: (container: string) => ReactNode }) {
   const containers = containersOf(object);

@@ -13,7 +13,7 @@ import { Problems } from '../../ui/Problems';
 import { useRequest } from '../../ui/useRequest';
 import type { TabProps } from './tabs';
 
-/** Yaml is the tab for the whole object. It keeps the typed text when the object changes. */
+/** Yaml is the tab with the complete object. It keeps the typed text when the object changes. */
 export default function Yaml({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [base, setBase] = useState(object);

@@ -3,11 +3,12 @@ import { text } from '../../text/en';
 import { images } from '../../text/images';
 import { at } from './facts';
 
-/** webhookTypes are the types of triggers that have an address. */
+/** webhookTypes contains the trigger types that have an address. */
 const webhookTypes = ['GitHub', 'GitLab', 'Bitbucket', 'Generic'];
 
 /**
- * Webhook is an address that starts a build. reference names the Secret whose key is the secret.
+ * Webhook is an address that starts a build. reference is the name of the Secret that contains the
+ * webhook's secret.
  */
 export interface Webhook {
   type: string;
@@ -22,7 +23,7 @@ interface Trigger {
 
 const triggersOf = (object: LooseObject) => ((object.spec as { triggers?: Trigger[] }).triggers ?? []).filter((trigger) => typeof trigger.type === 'string');
 
-/** webhooksOf returns the webhooks of a build configuration. */
+/** webhooksOf returns a build configuration's webhooks. */
 export function webhooksOf(object: LooseObject): Webhook[] {
   return triggersOf(object)
     .filter(({ type }) => webhookTypes.includes(type))
@@ -33,14 +34,14 @@ export function webhooksOf(object: LooseObject): Webhook[] {
     });
 }
 
-/** Setting is a field of the editor. Its value is a text, or true or false for a check box. */
+/** Setting is a field in the editor. Its value is a text, or true or false for a check box. */
 export interface Setting {
   path: string;
   label: string;
   check?: boolean;
-  /** within is the object that must exist, such as spec.source.git. */
+  /** within is the path of the object that must exist, such as spec.source.git. */
   within: string;
-  /** isReference means that an empty value removes the object with the field. */
+  /** isReference means that an empty value removes the object that contains the field. */
   isReference?: boolean;
 }
 
@@ -72,12 +73,12 @@ function has(object: unknown, path: string): boolean {
   return typeof value === 'object' && value !== null;
 }
 
-/** settingsOf returns the fields that a build configuration has. */
+/** settingsOf returns the fields for a build configuration. */
 export function settingsOf(object: LooseObject): Setting[] {
   return settings.filter(({ within }) => has(object, within));
 }
 
-/** changeTriggers are the triggers without an address. */
+/** changeTriggers contains the trigger types that have no address. */
 export const changeTriggers = ['ConfigChange', 'ImageChange'];
 
 /** valuesOf returns the values of the fields, and of the triggers without an address. */
@@ -90,8 +91,8 @@ export function valuesOf(object: LooseObject): Record<string, string> {
 }
 
 /**
- * changeOf returns the merge patch that sets changed values. The server rejects it if the object
- * has changed since it was read.
+ * changeOf returns the merge patch that sets changed values. The server rejects the patch if the
+ * object has changed since it was read.
  */
 export function changeOf(object: LooseObject, values: Record<string, string>): object {
   const before = valuesOf(object);

@@ -10,7 +10,7 @@ interface PodStatus {
   initContainerStatuses?: { name: string; state?: { running?: unknown; terminated?: unknown } }[];
 }
 
-/** containersOf returns the names of the containers of a pod, those of its own first. */
+/** containersOf returns the names of a pod's containers. Init and ephemeral containers are last. */
 export function containersOf(object: LooseObject): string[] {
   if (object.kind !== 'Pod') {
     return [];
@@ -19,7 +19,7 @@ export function containersOf(object: LooseObject): string[] {
   return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map((container) => container.name);
 }
 
-/** isRunning reports whether a container of a pod has started. */
+/** isRunning reports whether a pod's container has started. */
 export function isRunning(object: LooseObject, container: string | undefined): boolean {
   const status = object.status as PodStatus | undefined;
   const all = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])];

@@ -8,14 +8,14 @@ import { edits } from '../../text/edits';
 import { text } from '../../text/en';
 import { sourceOfKind } from './edit/sources';
 
-/** DialogProps are the properties that each dialog gets. path is the path of the object in the API. */
+/** DialogProps contains the properties of every dialog. path is the object's path in the API. */
 export interface DialogProps {
   object: LooseObject;
   path: string;
   close: () => void;
 }
 
-/** Dialog is an action with its own form. It is loaded when it is opened. */
+/** Dialog is an action that has its own form. The form is loaded when it is first opened. */
 export interface Dialog {
   key: string;
   label: string;
@@ -25,7 +25,7 @@ export interface Dialog {
 
 const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet'];
 
-/** editOf is a dialog for objects of some kinds that the user may change. */
+/** editOf returns a dialog for objects of certain kinds that the user may change. */
 function editOf(key: string, label: string, kinds: string[], load: () => Promise<{ default: ComponentType<DialogProps> }>): Dialog {
   return {
     key,
@@ -35,7 +35,7 @@ function editOf(key: string, label: string, kinds: string[], load: () => Promise
   };
 }
 
-/** dialogs are all dialogs of objects, besides scale and delete, which many kinds have. */
+/** dialogs contains all dialogs for objects, except scale and delete, which many kinds have. */
 export const dialogs: Dialog[] = [
   editOf('health', edits.health.action, podOwners, () => import('./edit/Health')),
   editOf('resources', edits.resources.action, podOwners, () => import('./edit/Resources')),

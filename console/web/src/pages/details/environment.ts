@@ -2,7 +2,10 @@ import { unchanged } from '../../api/http';
 import type { Container } from '../../api/workloads';
 import type { LooseObject } from '../../api/types';
 
-/** Variable is an environment variable. reference describes a value that is in another object. */
+/**
+ * Variable is an environment variable. If another object contains the value, reference describes
+ * it.
+ */
 export interface Variable {
   name: string;
   value: string;
@@ -11,12 +14,12 @@ export interface Variable {
 
 const namePattern = /^[-._a-zA-Z][-._a-zA-Z0-9]*$/;
 
-/** containersPath is the path of the containers in a workload. */
+/** containersPath returns the path of a workload's containers. */
 export function containersPath(kind: string): string[] {
   return kind === 'CronJob' ? ['spec', 'jobTemplate', 'spec', 'template', 'spec', 'containers'] : ['spec', 'template', 'spec', 'containers'];
 }
 
-/** containersOf returns the containers of a workload. */
+/** containersOf returns a workload's containers. */
 export function containersOf(object: LooseObject): Container[] {
   let value: unknown = object;
   for (const key of containersPath(object.kind)) {
@@ -25,12 +28,12 @@ export function containersOf(object: LooseObject): Container[] {
   return Array.isArray(value) ? (value as Container[]) : [];
 }
 
-/** variablesOf returns the environment variables of a container. */
+/** variablesOf returns a container's environment variables. */
 export function variablesOf(container: Container | undefined): Variable[] {
   return (container?.env ?? []).map(({ name, value, valueFrom }) => ({ name, value: value ?? '', ...(valueFrom ? { reference: valueFrom } : {}) }));
 }
 
-/** describe returns the target of a reference, such as secretKeyRef db/password. */
+/** describe returns a reference's target, such as secretKeyRef db/password. */
 export function describe(reference: unknown): string {
   const [kind, fields] = Object.entries(reference as Record<string, Record<string, unknown>>)[0] ?? ['', {}];
   const words = ['name', 'key', 'fieldPath', 'containerName', 'resource'].map((key) => fields[key]).filter((word) => typeof word === 'string');
@@ -44,8 +47,8 @@ export function isValid(variables: Variable[]): boolean {
 }
 
 /**
- * patchOf returns the JSON patch that sets the variables of a container. It fails if the
- * specification has changed since it was read.
+ * patchOf returns the JSON patch that sets a container's variables. The patch fails if the spec has
+ * changed since it was read.
  */
 export function patchOf(object: LooseObject, index: number, variables: Variable[]): object[] {
   const path = '/' + [...containersPath(object.kind), index, 'env'].join('/');

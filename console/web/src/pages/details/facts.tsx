@@ -15,7 +15,7 @@ export type Fact = [term: string, value: ReactNode];
 
 const workloadKinds = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController'];
 
-/** factsOf returns the most important facts about an object of some kinds. */
+/** factsOf returns the most important facts about an object. It supports only certain kinds. */
 export function factsOf(object: LooseObject, project: string | undefined): Fact[] {
   if (workloadKinds.includes(object.kind)) {
     return workloadFacts(object as unknown as Workload);
@@ -49,9 +49,7 @@ export function factsOf(object: LooseObject, project: string | undefined): Fact[
   }
 }
 
-/**
- * at reads a field by its path, such as spec.nodeName, and returns it if it is a word or number.
- */
+/** at returns the field at a path such as spec.nodeName, if the field is a string or a number. */
 export function at(object: unknown, path: string): string {
   let value: unknown = object;
   for (const name of path.split('.')) {
@@ -207,7 +205,7 @@ function buildFacts(build: LooseObject, project: string | undefined): Fact[] {
   ];
 }
 
-/** imageLink links to the image stream of an image, if it is one. */
+/** imageLink links to an image's image stream, if the image belongs to one. */
 function imageLink(reference: { kind?: string; name?: string; namespace?: string } | undefined, project: string | undefined): ReactNode {
   if (reference?.kind !== 'ImageStreamTag' || !reference.name) {
     return reference?.name ?? text.none;
@@ -260,7 +258,10 @@ function userFacts(object: LooseObject): Fact[] {
   }
 }
 
-/** parameterFact lists the parameters of a service instance or binding, without the values that are in secrets. */
+/**
+ * parameterFact lists the parameters of a service instance or binding. It omits values that are in
+ * secrets.
+ */
 function parameterFact(object: LooseObject): Fact {
   const { parameters, parametersFrom } = object.spec as { parameters?: Record<string, unknown>; parametersFrom?: { secretKeyRef?: { name: string; key: string } }[] };
   const lines = [

@@ -33,12 +33,12 @@ const Pipeline = lazy(persistent(() => import('./Pipeline')));
 const PipelineRuns = lazy(persistent(() => import('./PipelineRuns')));
 const PodUsage = lazy(persistent(() => import('./node/Usage')));
 
-/** later shows a section that is loaded when it is shown. */
+/** later renders a section that is loaded when it is first shown. */
 function later(section: ReactNode): ReactNode {
   return <Suspense fallback={<Loading />}>{section}</Suspense>;
 }
 
-/** sectionsOf returns tables with the parts of objects of some kinds. */
+/** sectionsOf returns tables with the parts of an object. It supports only certain kinds. */
 export function sectionsOf(object: LooseObject): [title: string, section: ReactNode][] {
   switch (object.kind) {
     case 'Pod':
@@ -109,14 +109,14 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
   return sections;
 }
 
-/** portsOf returns the ports of each container of a pod, with their names. */
+/** portsOf returns the ports of each of a pod's containers, with their names. */
 export function portsOf(pod: LooseObject): ReadonlyMap<string, string> {
   const { containers = [], initContainers = [] } = pod.spec as { containers?: Container[]; initContainers?: Container[] };
   const port = ({ name, containerPort, protocol = 'TCP' }: NonNullable<Container['ports']>[number]) => `${name ? name + ': ' : ''}${containerPort}/${protocol}`;
   return new Map([...initContainers, ...containers].map(({ name, ports = [] }) => [name, ports.map(port).join(', ')]));
 }
 
-/** stateOf describes the state of a container, such as waiting: ImagePullBackOff. */
+/** stateOf describes a container's state, such as waiting: ImagePullBackOff. */
 function stateOf(status: ContainerStatus): string {
   const [state, details] = Object.entries(status.state ?? {})[0] ?? ['-', {}];
   const reason = [details.reason, details.message].filter(Boolean).join(': ');

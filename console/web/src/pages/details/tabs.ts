@@ -6,7 +6,7 @@ import type { LooseObject } from '../../api/types';
 import { persistent } from '../../app/load';
 import { text } from '../../text/en';
 
-/** TabProps are the properties that each tab of an object gets. */
+/** TabProps contains the properties of every tab. */
 export interface TabProps {
   resource: Resource;
   project: string | undefined;
@@ -17,11 +17,11 @@ export interface TabProps {
 export interface Tab {
   key: string;
   label: string;
-  /** kinds are the kinds that have the tab. If it is missing, all kinds have the tab. */
+  /** kinds contains the kinds that have the tab. If it is undefined, all kinds have the tab. */
   kinds?: string[];
   /**
-   * applies reports whether an object of the kind has the tab. If it is missing, all objects have
-   * the tab.
+   * applies reports whether an object of these kinds has the tab. If it is undefined, all objects
+   * of these kinds have the tab.
    */
   applies?: (object: LooseObject) => boolean;
   component: ComponentType<TabProps>;
@@ -29,13 +29,13 @@ export interface Tab {
 
 const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'ReplicaSet', 'ReplicationController', 'Job', 'Node'];
 
-/** logOwners are the kinds whose pods have logs, and which have no log of their own. */
+/** logOwners contains the kinds that have no log themselves, but whose pods have logs. */
 const logOwners = podOwners.filter((kind) => kind !== 'Node');
 
-/** templateOwners are the kinds whose pod template can be changed. */
+/** templateOwners contains the kinds whose pod template users can change. */
 const templateOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob'];
 
-/** tabs are the tabs in their order. Each is loaded when it is opened. */
+/** tabs contains the tabs in order. Each tab is loaded when it is first opened. */
 export const tabs: Tab[] = [
   { key: 'details', label: text.details.tabs.details, component: lazy(persistent(() => import('./Summary'))) },
   { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(persistent(() => import('./Pods'))) },
@@ -51,7 +51,7 @@ export const tabs: Tab[] = [
   { key: 'events', label: text.details.tabs.events, component: lazy(persistent(() => import('./Events'))) },
 ];
 
-/** tabsOf returns the tabs of an object. */
+/** tabsOf returns an object's tabs. */
 export function tabsOf(object: LooseObject): Tab[] {
   return tabs.filter((tab) => (tab.kinds?.includes(object.kind) ?? true) && (tab.applies?.(object) ?? true));
 }

@@ -13,19 +13,22 @@ export interface Action {
   run: () => Promise<unknown>;
 }
 
-/** LinkAction is an action with its own page. */
+/** LinkAction is an action that has its own page. */
 export interface LinkAction {
   label: string;
   to: string;
 }
 
-/** Creation is a form that creates something for an object of a kind. key is the field with its name. */
+/**
+ * Creation is a form that creates another object for an object of a kind. key is the form's field
+ * for the object's name.
+ */
 interface Creation {
   kinds: string[];
   label: string;
   form: { group: string; name: string };
   key: (kind: string) => string;
-  /** more are further fields that the link sets. */
+  /** more contains additional fields that the link sets. */
   more?: (kind: string) => Record<string, string>;
 }
 
@@ -42,7 +45,7 @@ const creations: Creation[] = [
   },
 ];
 
-/** linksOf returns the pages for actions with an object that the user may perform. */
+/** linksOf returns the pages for actions on an object that the user may perform. */
 export function linksOf(object: LooseObject, resources: Resources | undefined, rights: Rights): LinkAction[] {
   const { name, namespace } = object.metadata;
   return creations.flatMap(({ kinds, label, form, key, more }) => {
@@ -58,7 +61,7 @@ export function linksOf(object: LooseObject, resources: Resources | undefined, r
 const restartedKey = 'kubectl.kubernetes.io/restartedAt';
 const runningBuilds = ['New', 'Pending', 'Running'];
 
-/** actionsOf returns the actions of an object's kind that the user may perform. */
+/** actionsOf returns the actions for an object's kind that the user may perform. */
 export function actionsOf(object: LooseObject, resource: Resource, rights: Rights): Action[] {
   const name = object.metadata.name;
   const path = pathOf(resource, object.metadata.namespace, name);

@@ -13,7 +13,7 @@ import { attachTo } from './attachment';
 import { EditDialog } from './EditDialog';
 import { sourceOfKind } from './sources';
 
-/** AddTo gives a claim, a config map or a secret to a workload, which the user chooses. */
+/** AddTo adds a claim, a config map or a secret to a workload that the user selects. */
 export default function AddTo({ object, close }: DialogProps) {
   const resources = useResources();
   return resources ? <Choose object={object} resources={resources} close={close} /> : <Loading />;
@@ -21,7 +21,7 @@ export default function AddTo({ object, close }: DialogProps) {
 
 function Choose({ object, resources, close }: { object: LooseObject; resources: Resources; close: () => void }) {
   const { name, namespace } = object.metadata;
-  // The ids are constant, so the hooks are called in the same order.
+  // The IDs are constant, so the hooks are always called in the same order.
   const lists = workloadIDs.map((id) => {
     const resource = resources.get(id) as Resource;
     return { resource, ...useObjects<LooseObject>(pathOf(resource, namespace)) };

@@ -4,7 +4,7 @@ import { EditDialog } from './EditDialog';
 
 const attach = attachTo();
 
-/** Attach is the dialog that gives storage or configuration to a workload. */
+/** Attach is the dialog that adds storage or configuration to a workload. */
 export default function Attach(props: DialogProps) {
   return <EditDialog edit={attach} {...props} />;
 }

@@ -21,7 +21,7 @@ interface Spec {
 
 const specOf = (object: LooseObject) => object.spec as Spec;
 
-/** isUsage reports whether a metric is the processor time, in percent of the request. */
+/** isUsage reports whether a metric is the CPU usage in percent of the request. */
 const isUsage = ({ type, resource }: Metric) => type === 'Resource' && resource?.name === 'cpu' && resource.target?.type === 'Utilization';
 
 function valuesOf(object: LooseObject): Values {
@@ -29,7 +29,7 @@ function valuesOf(object: LooseObject): Values {
   return { min: String(minReplicas), max: String(maxReplicas), cpu: String(metrics?.find(isUsage)?.resource?.target?.averageUtilization ?? '') };
 }
 
-/** autoscaler changes the limits of an autoscaler. It keeps metrics that have no field. */
+/** autoscaler changes an autoscaler's limits. It keeps metrics that have no field. */
 export const autoscaler: Edit = {
   title: t.action,
   sections: (object) => [

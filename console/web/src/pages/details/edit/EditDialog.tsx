@@ -9,8 +9,8 @@ import type { DialogProps } from '../dialogs';
 import { isSame, type Edit } from './edit';
 
 /**
- * EditDialog changes an object by a form. The server rejects the change if the edited parts of the
- * object have changed since the dialog was opened.
+ * EditDialog changes an object with a form. The server rejects the change if the edited parts of
+ * the object have changed since the dialog was opened.
  */
 export function EditDialog({ edit, object, path, close }: DialogProps & { edit: Edit }) {
   const [base] = useState(object);
@@ -21,7 +21,7 @@ export function EditDialog({ edit, object, path, close }: DialogProps & { edit: 
   const hasChanged = !isSame(initial, current) || !isSame(current, initial);
   const isReady = !isSame(initial, values) && sections.every((section) => isComplete(section, values));
   const save = () => {
-    // Only changes of the edited parts are conflicts, not changes of the replicas.
+    // Only changes to the edited parts are conflicts, not changes to the number of replicas.
     const from = hasChanged ? base : object;
     return patch(path, [unchanged(from), ...edit.operations(from, values)]).then(close);
   };

@@ -21,7 +21,7 @@ export const expand: Edit = {
   operations: (claim, { size }) => (size === sizeOf(claim) ? [] : setField('/spec/resources/requests/storage', sizeOf(claim), size)),
 };
 
-/** Expand is the dialog for the size of a claim. */
+/** Expand is the dialog for a claim's size. */
 export default function Expand(props: DialogProps) {
   return <EditDialog edit={expand} {...props} />;
 }

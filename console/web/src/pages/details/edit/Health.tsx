@@ -13,10 +13,13 @@ type Name = keyof typeof t.probes;
 
 const probes = Object.keys(t.probes) as Name[];
 
-/** least contains the minimum of each number of a probe. */
+/** least contains the minimum of each of a probe's numbers. */
 const least: Record<keyof typeof t.numbers, number> = { initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, failureThreshold: 1, successThreshold: 1 };
 
-/** numbersOfProbe are the numbers that a probe can have: only readiness has a success threshold. */
+/**
+ * numbersOfProbe returns the numbers that a probe can have. Only readiness probes have a success
+ * threshold.
+ */
 const numbersOfProbe = (name: string) => (Object.keys(least) as (keyof typeof least)[]).filter((number) => number !== 'successThreshold' || name === 'readinessProbe');
 
 const partsOfWorkload = (object: LooseObject) => partsOf<Probe>(object, probes);
@@ -34,7 +37,7 @@ function probeOf({ name, prefix, value }: Part<Probe>, values: Values): Probe | 
   return handler && { ...withoutHandler(value ?? {}), ...numbersOf(numbersOfProbe(name), prefix, values), ...handler };
 }
 
-/** health changes the probes of the containers of a workload. */
+/** health changes the probes of a workload's containers. */
 export const health: Edit = {
   title: t.action,
   sections: (object) => partsOfWorkload(object).map((part) => ({ title: t.probes[part.name as Name](part.container.name), help: t.help[part.name as Name], inputs: inputsOf(part) })),
@@ -45,7 +48,7 @@ export const health: Edit = {
       .flatMap((part) => setField(part.path, part.value, probeOf(part, values))),
 };
 
-/** Health is the dialog for the probes of a workload. */
+/** Health is the dialog for a workload's probes. */
 export default function Health(props: DialogProps) {
   return <EditDialog edit={health} {...props} />;
 }

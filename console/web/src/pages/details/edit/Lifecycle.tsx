@@ -18,7 +18,8 @@ const lifecycleOf = (container: object) => (container as { lifecycle?: object })
 const partsOfWorkload = (object: LooseObject) => partsOf<Handler>(object, hooks, lifecycleOf, '/lifecycle');
 
 /**
- * lifecycle changes the actions of a workload's containers after their start and before their stop.
+ * lifecycle changes the actions that a workload's containers run after they start and before they
+ * stop.
  */
 export const lifecycle: Edit = {
   title: t.action,
@@ -39,7 +40,7 @@ export const lifecycle: Edit = {
   },
 };
 
-/** Lifecycle is the dialog for the lifecycle hooks of containers. */
+/** Lifecycle is the dialog for the lifecycle hooks of a workload's containers. */
 export default function Lifecycle(props: DialogProps) {
   return <EditDialog edit={lifecycle} {...props} />;
 }

@@ -44,7 +44,7 @@ function valuesOf({ prefix, value }: Part<Requirements>): Values {
   );
 }
 
-/** requirementsOf keeps the resources that have no field, such as those of devices. */
+/** requirementsOf returns the resources that have no field, such as devices. */
 function requirementsOf({ prefix, value }: Part<Requirements>, values: Values): Requirements {
   const next: Requirements = { ...value, requests: { ...value?.requests }, limits: { ...value?.limits } };
   for (const field of fields) {
@@ -56,7 +56,7 @@ function requirementsOf({ prefix, value }: Part<Requirements>, values: Values): 
   return next;
 }
 
-/** resources changes the requests and limits of the containers of a workload. */
+/** resources changes the requests and limits of a workload's containers. */
 export const resources: Edit = {
   title: t.action,
   sections: (object) => partsOfWorkload(object).map((part) => ({ title: t.of(part.container.name), inputs: inputsOf(part) })),
@@ -67,7 +67,7 @@ export const resources: Edit = {
       .flatMap((part) => setField(part.path, part.value, requirementsOf(part, values))),
 };
 
-/** Resources is the dialog for the requests and limits of containers. */
+/** Resources is the dialog for the requests and limits of a workload's containers. */
 export default function Resources(props: DialogProps) {
   return <EditDialog edit={resources} {...props} />;
 }

@@ -8,7 +8,7 @@ import { EditDialog } from './EditDialog';
 
 const t = edits.route;
 
-/** tlsFields are the fields of a route's TLS settings, by the keys of the form. */
+/** tlsFields maps the form's keys to the fields of a route's TLS settings. */
 const tlsFields = {
   termination: 'termination',
   insecure: 'insecureEdgeTerminationPolicy',
@@ -32,16 +32,19 @@ const specOf = (object: LooseObject) => object.spec as Spec;
 function valuesOf(object: LooseObject): Values {
   const { path, port, to, tls } = specOf(object);
   const secure = Object.fromEntries(Object.entries(tlsFields).map(([key, field]) => [key, tls?.[field] ?? '']));
-  // The ports to choose from are those of the service.
+  // The user can select one of the service's ports.
   return { ...textsOf(['path'], '', { path }), port: String(port?.targetPort ?? ''), service: to?.name ?? '', ...secure };
 }
 
-/** without returns an object without some fields. */
+/** without returns a copy of an object without certain fields. */
 function without(of: Record<string, string> | undefined, names: string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(of ?? {}).filter(([name]) => !names.includes(name)));
 }
 
-/** route changes the path, the port and the security of a route. Its traffic has a tab. */
+/**
+ * route changes a route's path, port and TLS settings. The tab Traffic changes the route's
+ * services.
+ */
 export const route: Edit = {
   title: t.action,
   sections: () => [{ title: t.title, inputs: routeForm.inputs.filter(({ key }) => keys.includes(key)) }],

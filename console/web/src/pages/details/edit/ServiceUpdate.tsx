@@ -11,7 +11,7 @@ import type { DialogProps } from '../dialogs';
 
 const t = text.services;
 
-/** ServiceUpdate is the dialog for the plan and the parameters of a service instance. */
+/** ServiceUpdate is the dialog for a service instance's plan and parameters. */
 export default function ServiceUpdate(props: DialogProps) {
   const { place, name } = classOf(props.object);
   const { data, error } = useService(place, name);

@@ -18,7 +18,7 @@ interface Params extends Partial<Record<Stage, Hook>> {
   timeoutSeconds?: number;
 }
 
-/** Strategy is the strategy of a Deployment, or of a DeploymentConfig. */
+/** Strategy is the strategy of a Deployment or a DeploymentConfig. */
 interface Strategy {
   type?: string;
   rollingUpdate?: Params;
@@ -35,16 +35,16 @@ interface Spec {
 
 const stages: Stage[] = ['pre', 'mid', 'post'];
 
-/** stagesOf are the stages of a type of strategy that can have a hook. */
+/** stagesOf returns the stages of a strategy type that can have a hook. */
 const stagesOf: Record<string, Stage[]> = { Rolling: ['pre', 'post'], Recreate: stages };
 
 /**
- * rollingNumbers are the numbers in the parameters of the type Rolling. The type Recreate has only
- * the first.
+ * rollingNumbers contains the numbers in the parameters of the type Rolling. The type Recreate has
+ * only the first number.
  */
 const rollingNumbers: NumberName[] = ['timeoutSeconds', 'intervalSeconds', 'updatePeriodSeconds'];
 
-/** specNumbers are the numbers next to the strategy that control rollouts. */
+/** specNumbers contains the numbers outside the strategy that control rollouts. */
 const specNumbers = (object: LooseObject): NumberName[] =>
   isConfig(object) ? ['minReadySeconds', 'revisionHistoryLimit'] : ['minReadySeconds', 'progressDeadlineSeconds', 'revisionHistoryLimit'];
 
@@ -53,7 +53,7 @@ const specOf = (object: LooseObject) => object.spec as Spec;
 const strategyOf = (object: LooseObject) => specOf(object).strategy ?? {};
 const namesOf = (object: LooseObject) => containersOf(object).map(({ name }) => name);
 
-/** paramsOf are the parameters of the type of a strategy. */
+/** paramsOf returns the parameters of a strategy's type. */
 function paramsOf({ type, rollingUpdate, rollingParams, recreateParams }: Strategy): Params {
   return rollingUpdate ?? (type === 'Recreate' ? recreateParams : rollingParams) ?? {};
 }
@@ -122,8 +122,8 @@ function deploymentStrategy({ type = '', ...values }: Values): Strategy {
 }
 
 /**
- * configStrategy returns the strategy of a DeploymentConfig. Hooks move to the parameters of the
- * new type.
+ * configStrategy returns the strategy of a DeploymentConfig. It moves hooks to the parameters of
+ * the new type.
  */
 function configStrategy(before: Strategy, values: Values): Strategy {
   const { rollingParams, recreateParams, customParams, ...kept } = before;
@@ -143,7 +143,7 @@ function configStrategy(before: Strategy, values: Values): Strategy {
   }
 }
 
-/** strategy changes how a workload replaces its pods, and the hooks of the strategy. */
+/** strategy changes how a workload replaces its pods, and the strategy's hooks. */
 export const strategy: Edit = {
   title: t.action,
   sections: (object) => {
@@ -167,7 +167,7 @@ export const strategy: Edit = {
   },
 };
 
-/** StrategyDialog is the dialog for the strategy of a workload. */
+/** StrategyDialog is the dialog for a workload's strategy. */
 export default function StrategyDialog(props: DialogProps) {
   return <EditDialog edit={strategy} {...props} />;
 }

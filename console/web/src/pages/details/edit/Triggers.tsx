@@ -47,7 +47,9 @@ function sectionOf(container: string, index: number): Section {
   };
 }
 
-/** changeOf returns the trigger of a container, or nothing if its image does not change. */
+/**
+ * changeOf returns a container's trigger, or undefined if the container's image does not change.
+ */
 function changeOf(container: string, index: number, values: Values): Trigger[] {
   const tag = values[`tag${index}`] ?? '';
   if (tag === '') {
@@ -58,7 +60,7 @@ function changeOf(container: string, index: number, values: Values): Trigger[] {
   return [{ type: 'ImageChange', imageChangeParams: { automatic: values[`automatic${index}`] === 'yes', containerNames: [container], from } }];
 }
 
-/** triggersWith returns the triggers for the values. Those of other containers stay as they are. */
+/** triggersWith returns the triggers for the values. It keeps the triggers of other containers. */
 function triggersWith(object: LooseObject, values: Values): Trigger[] {
   const before = valuesOf(object);
   const changed = containersOf(object).flatMap(({ name }, index) => (['tag', 'automatic'].some((key) => values[key + index] !== before[key + index]) ? [{ name, index }] : []));
@@ -73,7 +75,7 @@ function triggersWith(object: LooseObject, values: Values): Trigger[] {
   return [...(values.config === 'yes' ? [{ type: 'ConfigChange' }] : []), ...kept, ...changed.flatMap(({ name, index }) => changeOf(name, index, values))];
 }
 
-/** triggers changes what starts a deployment. */
+/** triggers changes the triggers that start a deployment. */
 export const triggers: Edit = {
   title: t.action,
   sections: (object) => [{ title: t.title, inputs: [{ key: 'config', label: t.config, type: 'select', choices }] }, ...containersOf(object).map(({ name }, index) => sectionOf(name, index))],
@@ -81,7 +83,7 @@ export const triggers: Edit = {
   operations: (object, values) => setField('/spec/triggers', triggersOf(object), triggersWith(object, values)),
 };
 
-/** Triggers is the dialog for the triggers of a deployment configuration. */
+/** Triggers is the dialog for a deployment configuration's triggers. */
 export default function Triggers(props: DialogProps) {
   return <EditDialog edit={triggers} {...props} />;
 }

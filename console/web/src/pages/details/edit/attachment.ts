@@ -5,7 +5,7 @@ import { present, type Choice, type Input, type Source, type Values } from '../.
 import { containersOf, containersPath } from '../environment';
 import type { Edit } from './edit';
 
-/** collections are the collections of what a container can get, by the kind of the source. */
+/** collections maps the kinds of sources that a container can use to their collections. */
 const collections: Record<string, string> = { claim: 'persistentvolumeclaims', configMap: 'configmaps', secret: 'secrets' };
 
 interface Volume {
@@ -46,12 +46,14 @@ function inputsOf(object: LooseObject): Input[] {
   ];
 }
 
-/** appended returns the operation that appends a value to a list, which may not exist. */
+/**
+ * appended returns the JSON patch operation that appends a value to a list, which might not exist.
+ */
 function appended(path: string, list: unknown, value: object): object {
   return Array.isArray(list) ? { op: 'add', path: `${path}/-`, value } : { op: 'add', path, value: [value] };
 }
 
-/** volumeOf returns the volume of a source without its name. */
+/** volumeOf returns a source's volume without its name. */
 function volumeOf(source: string, name: string): Omit<Volume, 'name'> {
   switch (source) {
     case 'claim':
@@ -63,7 +65,7 @@ function volumeOf(source: string, name: string): Omit<Volume, 'name'> {
   }
 }
 
-/** nameOfVolume is a name that no volume has, which begins with that of its source. */
+/** nameOfVolume returns an unused volume name that begins with the source's name. */
 function nameOfVolume(source: string, volumes: Volume[]): string {
   const base = source.replaceAll('.', '-').slice(0, 58).replace(/-+$/, '');
   for (let n = 1; ; n++) {
@@ -74,7 +76,10 @@ function nameOfVolume(source: string, volumes: Volume[]): string {
   }
 }
 
-/** isOf reports whether a volume has a source, and nothing else that limits what it shows. */
+/**
+ * isOf reports whether a volume has the given source and no other settings, such as a selection of
+ * keys.
+ */
 function isOf(volume: Volume, source: Omit<Volume, 'name'>): boolean {
   const { name: _, ...rest } = volume;
   const plain = JSON.parse(JSON.stringify(rest)) as { configMap?: { defaultMode?: number }; secret?: { defaultMode?: number } };
@@ -107,7 +112,10 @@ function operationsOf(object: LooseObject, values: Values): object[] {
 
 const untouched: Values = { source: 'claim', claim: '', configMap: '', secret: '', use: 'volume', path: '', access: '', prefix: '', container: '' };
 
-/** attachTo gives a claim, a config map or a secret to the containers of a workload. preset are values to begin with. */
+/**
+ * attachTo adds a claim, a config map or a secret to a workload's containers. preset contains the
+ * form's initial values.
+ */
 export function attachTo(preset: Values = {}): Edit {
   return {
     title: t.action,

@@ -10,25 +10,28 @@ export interface Section {
   inputs: Input[];
 }
 
-/** Edit is a dialog that changes parts of an object by a form. */
+/** Edit is a dialog that changes parts of an object with a form. */
 export interface Edit {
   title: string;
   sections: (object: LooseObject) => Section[];
-  /** values are the values of all fields, for an object as it is. */
+  /** values returns the values of all fields for an object. */
   values: (object: LooseObject) => Values;
   /**
-   * operations returns the JSON patch that stores the values. It does not change fields with the
-   * same value.
+   * operations returns the JSON patch that stores the values. The patch does not change fields
+   * whose values are unchanged.
    */
   operations: (object: LooseObject, values: Values) => object[];
 }
 
-/** isSame reports whether values contain all entries of the values before. */
+/** isSame reports whether values contains all entries of the previous values. */
 export function isSame(before: Values, values: Values): boolean {
   return Object.entries(before).every(([key, value]) => values[key] === value);
 }
 
-/** setField returns the operation that sets a field, or removes it if there is no value. */
+/**
+ * setField returns the JSON patch operation that sets a field, or removes the field if there is no
+ * value.
+ */
 export function setField(path: string, before: unknown, value: unknown): object[] {
   if (value === undefined) {
     return before === undefined ? [] : [{ op: 'remove', path }];
@@ -37,19 +40,23 @@ export function setField(path: string, before: unknown, value: unknown): object[
 }
 
 /**
- * numbersOf reads the numbers of some fields. Empty fields are undefined, so that they are removed.
+ * numbersOf parses fields that contain numbers. Empty fields are undefined, so that they are
+ * removed.
  */
 export function numbersOf(names: string[], prefix: string, values: Values): Record<string, number | undefined> {
   return Object.fromEntries(names.map((name) => [name, values[prefix + name] ? Number(values[prefix + name]) : undefined]));
 }
 
-/** textsOf returns fields of an object as values with a prefix. */
+/** textsOf returns an object's fields as values whose keys have a prefix. */
 export function textsOf(names: string[], prefix: string, of: object | undefined): Values {
   const fields = (of ?? {}) as Record<string, string | number | undefined>;
   return Object.fromEntries(names.map((name) => [prefix + name, String(fields[name] ?? '')]));
 }
 
-/** Part is a field of a container, such as its readiness probe, with the prefix of its values. */
+/**
+ * Part is a container's field, such as its readiness probe, with the prefix of the keys of its
+ * values.
+ */
 export interface Part<T> {
   container: Container;
   name: string;
@@ -58,7 +65,7 @@ export interface Part<T> {
   value: T | undefined;
 }
 
-/** partsOf returns fields with some names of all containers of a workload. */
+/** partsOf returns the named fields of all of a workload's containers. */
 export function partsOf<T>(object: LooseObject, names: string[], within: (container: Container) => object | undefined = (container) => container, below = ''): Part<T>[] {
   return containersOf(object).flatMap((container, index) =>
     names.map((name) => ({

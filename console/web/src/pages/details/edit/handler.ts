@@ -1,7 +1,7 @@
 import { edits } from '../../../text/edits';
 import { count, listOf, toList, type Input, type Values } from '../../forms/model';
 
-/** Handler is the action of a probe or a hook of a container. It has one of the fields. */
+/** Handler is the action of a container's probe or hook. Exactly one of its fields is set. */
 export interface Handler {
   httpGet?: { path?: string; port?: number | string; scheme?: string };
   tcpSocket?: { port?: number | string };
@@ -24,12 +24,12 @@ function portProblem(value: string): string | undefined {
   return isPort ? undefined : t.portInvalid;
 }
 
-/** commandProblem returns the problem of a command, which is a list. */
+/** commandProblem returns the problem of a command in list form. */
 export function commandProblem(value: string): string | undefined {
   return listOf(value)[0]?.trim() ? undefined : t.commandInvalid;
 }
 
-/** handlerInputs are the fields of a handler. Without an action, there is none. */
+/** handlerInputs returns the fields for a handler. Without an action, there are no fields. */
 export function handlerInputs(prefix: string, offered: Action[]): Input[] {
   const of = (...shown: Action[]) => (values: Values) => shown.includes(values[`${prefix}action`] as Action);
   return [
@@ -43,12 +43,12 @@ export function handlerInputs(prefix: string, offered: Action[]): Input[] {
   ];
 }
 
-/** actionOf returns the action of a handler, or undefined. */
+/** actionOf returns a handler's action, or undefined. */
 function actionOf(handler: Handler | undefined): Action | undefined {
   return actions.find((action) => handler?.[action] !== undefined);
 }
 
-/** handlerValues are the values of the fields of a handler. */
+/** handlerValues returns the values in the fields for a handler. */
 export function handlerValues(prefix: string, handler: Handler | undefined): Values {
   const { httpGet, tcpSocket, exec, grpc, sleep } = handler ?? {};
   return {
@@ -63,8 +63,8 @@ export function handlerValues(prefix: string, handler: Handler | undefined): Val
 }
 
 /**
- * handlerOf returns the handler with the values, or undefined for none. It keeps the settings that
- * have no field, such as the headers of a request.
+ * handlerOf returns the handler with the given values, or undefined if there is no action. It keeps
+ * settings that have no field, such as a request's headers.
  */
 export function handlerOf(prefix: string, values: Values, before: Handler | undefined): Handler | undefined {
   const value = (name: string) => values[prefix + name] ?? '';
@@ -85,7 +85,7 @@ export function handlerOf(prefix: string, values: Values, before: Handler | unde
   }
 }
 
-/** withoutHandler returns the other fields of a probe. */
+/** withoutHandler returns a probe's other fields. */
 export function withoutHandler<T extends Handler>(of: T): Omit<T, Action> {
   return Object.fromEntries(Object.entries(of).filter(([name]) => !actions.includes(name as Action))) as Omit<T, Action>;
 }

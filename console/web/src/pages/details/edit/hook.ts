@@ -18,25 +18,28 @@ interface Tag {
   to: { kind?: string; name?: string; namespace?: string };
 }
 
-/** Hook is the action of a deployment at a stage. It has one of execNewPod and tagImages. */
+/** Hook is a deployment's action at a stage. Either execNewPod or tagImages is set. */
 export interface Hook {
   failurePolicy: string;
   execNewPod?: { command?: string[]; containerName?: string; env?: EnvVar[]; volumes?: string[] };
   tagImages?: Tag[];
 }
 
-/** environmentProblem returns the problem of the names of variables, which are pairs. */
+/** environmentProblem returns the problem of the names in pairs of environment variables. */
 export function environmentProblem(value: string): string | undefined {
   return isValid(pairsOf(value).map(([name, content]) => ({ name, value: content }))) ? undefined : text.environment.invalid;
 }
 
-/** environmentValue writes the variables that have a field. */
+/** environmentValue formats the variables that have a field. */
 export function environmentValue(env: EnvVar[] | undefined): string {
   const pairs = (env ?? []).filter(({ valueFrom }) => valueFrom === undefined).map(({ name, value }) => [name, value ?? '']);
   return pairs.length === 0 ? '' : JSON.stringify(pairs);
 }
 
-/** environmentOf returns variables with the values, after those that refer to other objects. */
+/**
+ * environmentOf returns the variables that refer to other objects, followed by the variables with
+ * the given values.
+ */
 export function environmentOf(value: string | undefined, before: EnvVar[] | undefined): EnvVar[] | undefined {
   if ((value ?? '') === environmentValue(before)) {
     return before;
@@ -45,7 +48,7 @@ export function environmentOf(value: string | undefined, before: EnvVar[] | unde
   return [...references, ...pairsOf(value).map(([name, content]) => ({ name, value: content }))];
 }
 
-/** hookInputs are the fields of a hook. */
+/** hookInputs returns the fields for a hook. */
 export function hookInputs(prefix: string, containers: string[], volumes: string[], isPossible: (values: Values) => boolean): Input[] {
   const of = (...shown: string[]) => (values: Values) => isPossible(values) && shown.includes(values[`${prefix}hook`] ?? '');
   const any = of('execNewPod', 'tagImages');
@@ -62,7 +65,7 @@ export function hookInputs(prefix: string, containers: string[], volumes: string
   ];
 }
 
-/** hookValues are the values of the fields of a hook. */
+/** hookValues returns the values in the fields for a hook. */
 export function hookValues(prefix: string, hook: Hook | undefined, containers: string[]): Values {
   const { execNewPod, tagImages: [tag] = [] } = hook ?? {};
   return {
@@ -76,7 +79,7 @@ export function hookValues(prefix: string, hook: Hook | undefined, containers: s
   };
 }
 
-/** hookOf returns the hook with the values. It keeps the other images that are tagged. */
+/** hookOf returns the hook with the given values. It keeps the other tagged images. */
 export function hookOf(prefix: string, values: Values, before: Hook | undefined): Hook | undefined {
   const value = (name: string) => values[prefix + name] ?? '';
   const [first, ...others] = before?.tagImages ?? [];

@@ -1,2 +1,2 @@
-/** sourceOfKind are the kinds of objects that containers can get, as the dialog names them. */
+/** sourceOfKind maps the kinds of objects that containers can use to their names in the dialog. */
 export const sourceOfKind: Readonly<Record<string, string>> = { PersistentVolumeClaim: 'claim', ConfigMap: 'configMap', Secret: 'secret' };

@@ -14,7 +14,7 @@ const t = nodes.drain;
 const nameOf = (pod: PodOfNode) => `${pod.metadata.namespace}/${pod.metadata.name}`;
 const namesOf = (pods: PodOfNode[]) => pods.map(nameOf).join(', ');
 
-/** Drain lets the user select what a drain may delete, and drains a node. */
+/** Drain lets the user select what a drain can delete, and drains a node. */
 export default function Drain({ object, path, close }: DialogProps) {
   const node = object.metadata.name;
   const { items, loaded } = useObjects<PodOfNode>('/api/v1/pods', { fieldSelector: `spec.nodeName=${node}` });
@@ -49,12 +49,12 @@ export default function Drain({ object, path, close }: DialogProps) {
 interface EvictionsProps {
   node: string;
   draining: PodOfNode[];
-  /** present are the pods of the node as they are. */
+  /** present contains the node's current pods. */
   present: PodOfNode[];
   close: () => void;
 }
 
-/** Evictions evicts pods of a node, and shows the progress. Closing the dialog stops the drain. */
+/** Evictions evicts a node's pods, and shows the progress. Closing the dialog stops the drain. */
 function Evictions({ node, draining, present, close }: EvictionsProps) {
   const [states, setStates] = useState<Record<string, EvictionState>>({});
   const [stopped, setStopped] = useState(false);

@@ -13,7 +13,7 @@ interface NodeStatus {
   allocatable?: Record<string, string>;
 }
 
-/** show writes an amount of a resource. */
+/** show formats an amount of a resource. */
 function show(resource: string, amount: number | undefined): string {
   if (amount === undefined || Number.isNaN(amount)) {
     return '-';
@@ -21,7 +21,7 @@ function show(resource: string, amount: number | undefined): string {
   return resource === 'cpu' ? nodes.cpu(amount) : resource === 'pods' ? String(amount) : bytes(amount);
 }
 
-/** NodeResources shows the capacity of a node, the requests of its pods, and its usage. */
+/** NodeResources shows a node's capacity, the requests of its pods, and its usage. */
 export default function NodeResources({ node }: { node: LooseObject }) {
   const { name } = node.metadata;
   const { items } = useObjects<PodOfNode>('/api/v1/pods', { fieldSelector: `spec.nodeName=${name}` });

@@ -3,7 +3,7 @@ import { text } from '../../../text/en';
 import { nodes } from '../../../text/nodes';
 import type { Fact } from '../facts';
 
-/** cockpitKey is the annotation with the address of a host's Cockpit. */
+/** cockpitKey is the annotation that contains the address of a host's Cockpit. */
 const cockpitKey = 'slipway.openshift.io/cockpit';
 
 const rolePrefix = 'node-role.kubernetes.io/';
@@ -13,7 +13,7 @@ interface Node {
   status?: { addresses?: { type: string; address: string }[]; nodeInfo?: Record<string, string> };
 }
 
-/** httpsAddress returns a text if it is an address that a page can link to. */
+/** httpsAddress returns a text if it is an address that a page can safely link to. */
 export function httpsAddress(of: string | undefined): string | undefined {
   try {
     const address = new URL(of ?? '');
