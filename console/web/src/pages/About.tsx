@@ -16,12 +16,12 @@ interface Version {
   buildDate: string;
 }
 
-/** known writes a value of the version. Builds for development have placeholders instead of values. */
+/** known formats a version value. It replaces the placeholders in development builds. */
 function known(value: string | undefined): string {
   return value === undefined ? '-' : value === '' || /\$Format|^1970-/.test(value) ? t.development : value;
 }
 
-/** Component says which version runs, where, and who uses it. */
+/** Component shows the version, the cluster and the user. */
 export function Component() {
   useTitle(t.title);
   const { data, error } = useQuery({ queryKey: ['version'], queryFn: () => get<Version>('/version') });

@@ -10,7 +10,7 @@ import { useTitle } from '../ui/useTitle';
 
 const t = text.commandLine;
 
-/** Component offers the command line client, and explains how to log in with it. */
+/** Component offers the command line client for download, and explains how to log in with it. */
 export function Component() {
   useTitle(t.title);
   const { masterURL, downloads } = useStore(config);

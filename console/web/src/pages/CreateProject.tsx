@@ -7,7 +7,7 @@ import { FormDialog } from '../ui/FormDialog';
 
 const t = text.projects;
 
-/** CreateProject is the dialog for a new project. created gets its name. */
+/** CreateProject is the dialog for a new project. It calls created with the project's name. */
 export function CreateProject({ created, close }: { created: (name: string) => void; close: () => void }) {
   const [name, setName] = useState('');
   const [title, setTitle] = useState('');

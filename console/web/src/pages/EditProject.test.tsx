@@ -9,7 +9,10 @@ afterEach(cleanup);
 
 const project = { metadata: { name: 'shop', annotations: { 'openshift.io/display-name': 'Shop' } } } as unknown as Project;
 
-/** open renders the dialog for a user with some verbs on projects, and returns what is sent to the server. */
+/**
+ * open renders the dialog for a user with the given verbs on projects, and returns the requests
+ * that the dialog sends.
+ */
 function open(verbs: string[], close: () => void) {
   const request = vi.fn<typeof fetch>().mockImplementation((address) => {
     const rules = [{ verbs, apiGroups: ['project.openshift.io'], resources: ['projects'] }];

@@ -6,7 +6,7 @@ import { text } from '../text/en';
 import { Field } from '../ui/Field';
 import { FormDialog } from '../ui/FormDialog';
 
-/** EditProject is the dialog for the display name and the description of a project. */
+/** EditProject is the dialog for a project's display name and description. */
 export default function EditProject({ project, close }: { project: Project; close: () => void }) {
   const { name } = project.metadata;
   const [title, setTitle] = useState(displayName(project));

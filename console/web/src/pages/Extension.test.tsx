@@ -10,7 +10,7 @@ afterEach(() => {
   delete window.OPENSHIFT_CONSTANTS;
 });
 
-/** open shows an address of the console whose scripts have set pages. */
+/** open shows a console address after scripts have added pages. */
 function open(address: string, pages: unknown) {
   window.OPENSHIFT_CONSTANTS = { PAGES: pages as ExtensionPage[] };
   const router = createMemoryRouter(

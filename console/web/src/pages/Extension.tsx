@@ -7,7 +7,7 @@ import { Outcome } from '../ui/Outcome';
 import { useTitle } from '../ui/useTitle';
 import { Component as NotFound } from './NotFound';
 
-/** Component shows a page of a script of the administrator. */
+/** Component shows a page that an administrator's script adds. */
 export function Component() {
   const { project, page: path } = useParams();
   const page = extensionPages(project === undefined ? 'cluster' : 'project').find((candidate) => candidate.path === path);

@@ -19,7 +19,7 @@ import { linkTo } from '../app/links';
 const Differences = lazy(persistent(() => import('../ui/Differences')));
 const Editor = lazy(persistent(() => import('../ui/Editor')));
 
-/** Component creates the objects of a text. */
+/** Component creates the objects in a text that the user enters. */
 export function Component() {
   const { project = '' } = useParams();
   const [query] = useSearchParams();

@@ -2,7 +2,7 @@ import { EmptyState, EmptyStateBody } from '@patternfly/react-core';
 import { text } from '../text/en';
 import { useTitle } from '../ui/useTitle';
 
-/** Component is the page for addresses that do not exist. */
+/** Component is the page for unknown addresses. */
 export function Component() {
   useTitle(text.failure.notFound);
   return (

@@ -12,7 +12,10 @@ import { useTitle } from '../ui/useTitle';
 
 const t = about.other;
 
-/** listed returns the resources of a project or of the cluster that the user may list, and that match a filter. */
+/**
+ * listed returns a project's or the cluster's resources that the user may list and that match a
+ * filter.
+ */
 export function listed(resources: Resources, rights: Rights, inProject: boolean, filter: string): Resource[] {
   const wanted = filter.toLowerCase();
   return [...resources.values()]
@@ -21,7 +24,10 @@ export function listed(resources: Resources, rights: Rights, inProject: boolean,
     .sort((a, b) => a.kind.localeCompare(b.kind) || a.group.localeCompare(b.group));
 }
 
-/** Component lists every type of object that the server has, also those that administrators have added. */
+/**
+ * Component lists every resource that the server serves, including resources that administrators
+ * have added.
+ */
 export function Component() {
   const { project } = useParams();
   useTitle(t.title, project);

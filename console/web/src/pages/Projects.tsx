@@ -29,7 +29,7 @@ import { CreateProject } from './CreateProject';
 
 const EditProject = lazy(persistent(() => import('./EditProject')));
 
-/** Component lists the projects of the user. */
+/** Component lists the user's projects. */
 export function Component() {
   useTitle(text.projects.title);
   const projects = useProjects();

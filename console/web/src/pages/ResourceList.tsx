@@ -16,7 +16,7 @@ import { useTitle } from '../ui/useTitle';
 import { isForm } from './forms/ids';
 import { Component as NotFound } from './NotFound';
 
-/** Component lists the objects of a resource in a project or in the cluster. */
+/** Component lists a resource's objects, in a project or in the cluster. */
 export function Component() {
   const { project, resource: id = '' } = useParams();
   const resources = useResources();
@@ -102,7 +102,7 @@ function List({ project, resource, resources }: { project: string | undefined; r
   );
 }
 
-/** filterRows returns the rows that have all words of a filter in their cells or labels. */
+/** filterRows returns the rows whose cells or labels contain all words in a filter. */
 export function filterRows(rows: Row[], filter: string): Row[] {
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) {

@@ -3,7 +3,7 @@ import { useEffect } from 'react';
 import { tell } from '../api/session';
 import { text } from '../text/en';
 
-/** Component notifies the other windows of the new session, and closes itself. */
+/** Component notifies the other windows of the new session, and closes its own window. */
 export function Component() {
   useEffect(() => {
     tell('signed in');

@@ -13,7 +13,7 @@ import { HolderList } from './HolderList';
 const t = access.whoCan;
 const verbs = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'deletecollection', 'use', 'impersonate', 'bind', 'escalate', '*'];
 
-/** Component shows the subjects that have a permission. The address contains the question. */
+/** Component shows the subjects that have a permission. The address contains the permission. */
 export function Component() {
   const { project: own } = useParams();
   const [query, setQuery] = useSearchParams();

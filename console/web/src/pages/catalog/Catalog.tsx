@@ -18,13 +18,13 @@ const categories: Record<string, (item: Item) => boolean> = {
   databases: (item) => item.tags.includes('database'),
 };
 
-/** forms create applications without an item of the catalog. */
+/** forms contains the forms that create applications without a catalog item. */
 const forms = ['git', 'image', 'dockerfile'] as const;
 
-/** addressOf is the address of a form, with the project in which it creates. */
+/** addressOf returns a form's address, with the project in which the form creates objects. */
 const addressOf = (path: string, project: string | undefined) => `/catalog/${path}${project === undefined ? '' : `?project=${project}`}`;
 
-/** Component is the catalog of what can be created. */
+/** Component shows the catalog of objects that users can create. */
 export function Component() {
   const { project } = useParams();
   useTitle(text.catalog.title, project);

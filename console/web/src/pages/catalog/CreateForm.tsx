@@ -12,7 +12,7 @@ import { Outcome } from '../../ui/Outcome';
 import { useRequest } from '../../ui/useRequest';
 import { ProjectField } from './ProjectField';
 
-/** Wanted contains the objects that a form creates, with a message for the user. */
+/** Wanted contains the objects that a form creates, and a message for the user. */
 interface Wanted {
   objects: KubeObject[];
   message?: string;
@@ -20,7 +20,10 @@ interface Wanted {
 
 interface CreateFormProps {
   title: string;
-  /** origin is the project of the template or the image stream, whose members can change it. */
+  /**
+   * origin is the project of the template or image stream. The members of this project can change
+   * the template or image stream.
+   */
   origin?: string;
   description: string;
   project: string;
@@ -31,9 +34,9 @@ interface CreateFormProps {
 }
 
 /**
- * CreateForm creates objects in a project: all of them, or none if the server rejects one. It
- * requires a confirmation before it creates objects that grant permissions or are not in the
- * project: a link can lead to the form of another user's template.
+ * CreateForm creates objects in a project. If the server rejects one object, it creates none. It
+ * requires confirmation before it creates objects that grant permissions or are outside the
+ * project, because a link can lead to the form for another user's template.
  */
 export function CreateForm({ title, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();

@@ -12,7 +12,7 @@ import { Command, GitFields, NameField, PortField } from './fields';
 
 const t = images.dockerfile;
 
-/** Component creates an application that a Dockerfile builds. */
+/** Component creates an application that is built from a Dockerfile. */
 export function Component() {
   useTitle(text.catalog.dockerfile, text.catalog.title);
   const [query] = useSearchParams();

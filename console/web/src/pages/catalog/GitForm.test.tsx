@@ -17,7 +17,7 @@ const python = {
 const rules = { status: { resourceRules: [{ verbs: ['list'], apiGroups: [''], resources: ['secrets'] }] } };
 const secrets = { rows: [{ cells: ['git', 'kubernetes.io/basic-auth'] }, { cells: ['pull', 'kubernetes.io/dockerconfigjson'] }] };
 
-/** open shows the page for a project. The server finds something in each repository. */
+/** open shows the page for a project. The server recognizes the content of every repository. */
 function open(detected: object) {
   const request = vi.fn<typeof fetch>().mockImplementation((address) => {
     const path = String(address);

@@ -13,12 +13,12 @@ import { ProjectField } from './ProjectField';
 
 const t = images.git;
 
-/** Result is what a repository contains, with the builder images that fit. */
+/** Result describes a repository's content, with the suitable builder images. */
 interface Result extends Detected {
   builders: ImageStream[];
 }
 
-/** Component finds out what can build the source in a Git repository. */
+/** Component determines how to build the source in a Git repository. */
 export function Component() {
   useTitle(text.catalog.git, text.catalog.title);
   const [query] = useSearchParams();
@@ -78,7 +78,10 @@ export function Component() {
   );
 }
 
-/** Choices offers what can build the source. The forms get the repository from this page, never from an address. */
+/**
+ * Choices offers the forms that can build the source. The forms receive the repository from this
+ * page, never from an address.
+ */
 function Choices({ result: { language, dockerfile, builders }, project, origin }: { result: Result; project: string; origin: Origin }) {
   const of = `?${new URLSearchParams({ project })}`;
   const found = [dockerfile ? t.dockerfile : '', language === '' ? '' : t.language(language), language !== '' && builders.length === 0 ? t.noBuilder : ''].filter(Boolean).join(' ');

@@ -15,7 +15,7 @@ import { Command, NameField } from './fields';
 
 const t = images.deploy;
 
-/** Result is the description of the image in its registry. */
+/** Result is the image's description from its registry. */
 interface Result {
   image: string;
   found?: Found;

@@ -5,7 +5,7 @@ import { useProjects } from '../../api/projects';
 import { text } from '../../text/en';
 import { CreateProject } from '../CreateProject';
 
-/** ProjectField chooses the project of new objects, or creates one. */
+/** ProjectField selects the project for new objects, or creates a project. */
 export function ProjectField({ project, setProject }: { project: string; setProject: (name: string) => void }) {
   const { items } = useProjects();
   const rights = useRights(undefined);

@@ -7,7 +7,7 @@ import { Field } from '../../ui/Field';
 
 const t = images.git;
 
-/** SecretField chooses the secret of a project for a private repository. */
+/** SecretField selects a project's secret for a private repository. */
 export function SecretField({ project, secret, change }: { project: string; secret: string; change: (secret: string) => void }) {
   const mayList = useRights(project || undefined).may('list', '', 'secrets');
   const names = useQuery({ queryKey: ['source-secrets', project], queryFn: () => sourceSecrets(project), enabled: project !== '' && mayList, staleTime: 0 }).data ?? [];

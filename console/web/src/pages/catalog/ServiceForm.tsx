@@ -13,7 +13,7 @@ import { ParameterFields, PlanField } from './parameters';
 
 const t = text.services;
 
-/** Component orders a service of a broker. */
+/** Component orders a broker's service. */
 export function Component() {
   const { place = '', name = '' } = useParams();
   const service = useService(place, name);

@@ -9,7 +9,7 @@ import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
 
-/** Component creates the objects of a template. */
+/** Component creates a template's objects. */
 export function Component() {
   const { namespace = '', name = '' } = useParams();
   const template = useTemplate(namespace, name);

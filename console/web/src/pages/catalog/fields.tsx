@@ -9,7 +9,7 @@ import { SecretField } from './SecretField';
 const t = text.catalog;
 const maxPort = 65535;
 
-/** NameField is the field for the name of an application. */
+/** NameField is the field for an application's name. */
 export function NameField({ name, change }: { name: string; change: (name: string) => void }) {
   const invalid = name !== '' && !validName(name) ? text.projects.nameInvalid : undefined;
   return (
@@ -19,7 +19,7 @@ export function NameField({ name, change }: { name: string; change: (name: strin
   );
 }
 
-/** GitFields are the fields for the place of the source. */
+/** GitFields contains the fields for the source's location. */
 export function GitFields({ project, origin, sample, change }: { project: string; origin: Origin; sample?: string; change: (part: Partial<Origin>) => void }) {
   const invalid = origin.uri !== '' && !validURI(origin.uri) ? t.uriInvalid : undefined;
   return (
@@ -38,7 +38,7 @@ export function GitFields({ project, origin, sample, change }: { project: string
   );
 }
 
-/** PortField is the field for the port at which an application listens. */
+/** PortField is the field for the port on which an application listens. */
 export function PortField({ port, change }: { port: number; change: (port: number) => void }) {
   return (
     <FormGroup label={t.port} fieldId="builder-port">
@@ -58,7 +58,7 @@ export function PortField({ port, change }: { port: number; change: (port: numbe
   );
 }
 
-/** Command shows the command that does the same as a form. */
+/** Command shows the oc command that has the same effect as a form. */
 export function Command({ command }: { command: string }) {
   return (
     <FormGroup label={text.import.command}>

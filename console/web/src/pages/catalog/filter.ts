@@ -1,6 +1,6 @@
 import type { Item } from '../../api/catalog';
 
-/** filterItems returns the tiles that have all words of a filter. */
+/** filterItems returns the tiles that contain all words in a filter. */
 export function filterItems(items: Item[], filter: string): Item[] {
   const words = filter.toLowerCase().split(/\s+/);
   return items.filter((item) => {

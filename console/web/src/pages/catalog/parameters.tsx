@@ -7,14 +7,14 @@ const t = text.services;
 
 interface PlanFieldProps {
   plans: ServicePlan[];
-  /** plan is the name of the chosen plan's object. */
+  /** plan is the object name of the selected plan. */
   plan: string;
   change: (plan: string) => void;
   /** fixed is the reason why the plan cannot change. */
   fixed?: string;
 }
 
-/** PlanField chooses a plan of a service. */
+/** PlanField selects a service's plan. */
 export function PlanField({ plans, plan, change, fixed }: PlanFieldProps) {
   return (
     <Field id="service-plan" label={t.plan} help={fixed}>
@@ -31,11 +31,11 @@ interface ParameterFieldsProps {
   schema: Schema | undefined;
   texts: Record<string, string>;
   change: (name: string, value: string) => void;
-  /** prefix is the beginning of the ids of the fields. */
+  /** prefix is the prefix of the fields' IDs. */
   prefix?: string;
 }
 
-/** ParameterFields are the fields for the parameters that a schema describes. */
+/** ParameterFields contains the fields for the parameters in a schema. */
 export function ParameterFields({ schema, texts, change, prefix = 'service' }: ParameterFieldsProps) {
   return fieldsOf(schema).map(([name, field]) => (
     <Field key={name} id={`${prefix}-parameter-${name}`} label={field.title ?? name} help={field.description} required={schema?.required?.includes(name)}>

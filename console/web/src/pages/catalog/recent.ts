@@ -3,7 +3,7 @@ import type { Item } from '../../api/catalog';
 const key = 'recent';
 const maxRecent = 3;
 
-/** Recent are the tiles that a user opened last. */
+/** Recent contains the tiles that a user has opened most recently. */
 interface Recent {
   user: string;
   paths: string[];
@@ -18,14 +18,14 @@ function stored(user: string | undefined): string[] {
   }
 }
 
-/** recentItems returns the tiles that a user opened last in this browser. */
+/** recentItems returns the tiles that a user has opened most recently in this browser. */
 export function recentItems(items: Item[], user: string | undefined): Item[] {
   return stored(user)
     .map((path) => items.find((item) => item.path === path))
     .filter((item) => item !== undefined);
 }
 
-/** remember records that a user opened a tile. It removes the tiles of another user. */
+/** remember records that a user has opened a tile. It forgets another user's tiles. */
 export function remember(item: Item, user: string): void {
   const paths = [item.path, ...stored(user).filter((path) => path !== item.path)].slice(0, maxRecent);
   const recent: Recent = { user, paths };

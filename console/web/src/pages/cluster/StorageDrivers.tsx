@@ -13,7 +13,7 @@ import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 
-/** maxEvents limits the failures that the page shows. */
+/** maxEvents is the maximum number of failures on the page. */
 const maxEvents = 50;
 
 interface CSINode extends KubeObject {
@@ -21,8 +21,7 @@ interface CSINode extends KubeObject {
 }
 
 /**
- * Component shows the storage drivers of the cluster, their health, and the reasons why volumes
- * fail.
+ * Component shows the cluster's storage drivers, their health, and the reasons why volumes fail.
  */
 export function Component() {
   useTitle(text.drivers.title);

@@ -18,7 +18,7 @@ import { isForm } from './ids';
 import { InputField } from './InputField';
 import { initialValues, isComplete, shownInputs, type Form } from './model';
 
-/** Component creates an object by a form. */
+/** Component creates an object with a form. */
 export function Component() {
   const { project = '', resource: id = '' } = useParams();
   const resources = useResources();

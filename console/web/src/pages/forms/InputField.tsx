@@ -16,7 +16,7 @@ interface InputFieldProps {
   change: (value: string) => void;
 }
 
-/** InputField is a field of a form with its label and help. */
+/** InputField is a form field with its label and help. */
 export function InputField({ input, project, values, change }: InputFieldProps) {
   const id = `input-${input.key}`;
   const value = values[input.key] ?? '';

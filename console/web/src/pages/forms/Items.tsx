@@ -7,7 +7,7 @@ interface ItemsProps {
   change: (items: string[]) => void;
 }
 
-/** Items edits a list of texts. It always has a row to fill in. */
+/** Items edits a list of texts. Its last row is always empty. */
 export function Items({ label, items, change }: ItemsProps) {
   const rows = items.length === 0 ? [''] : items;
   return (

@@ -7,7 +7,7 @@ interface PairsProps {
   change: (pairs: [key: string, value: string][]) => void;
 }
 
-/** Pairs edits keys with their values. It always has a row to fill in. */
+/** Pairs edits keys with their values. Its last row is always empty. */
 export function Pairs({ label, pairs, change }: PairsProps) {
   const rows: [string, string][] = pairs.length === 0 ? [['', '']] : pairs;
   const set = (index: number, pair: [string, string]) => change(rows.map((row, i) => (i === index ? pair : row)));

@@ -3,7 +3,7 @@ import { count, type Form, type Source } from './model';
 
 const t = text.forms.autoscaler;
 
-/** kinds are the workloads that can be scaled, by their apiVersion and collection. */
+/** kinds contains the scalable workloads, by apiVersion and collection. */
 const kinds: Record<string, [apiVersion: string, collection: string]> = {
   Deployment: ['apps/v1', 'deployments'],
   DeploymentConfig: ['apps.openshift.io/v1', 'deploymentconfigs'],
@@ -15,7 +15,7 @@ const targets = (kind: string): Source => ({
   choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
 });
 
-/** autoscalerForm scales a workload by the processor time that its pods use. */
+/** autoscalerForm creates an autoscaler that scales a workload by the CPU usage of its pods. */
 export const autoscalerForm: Form = {
   inputs: [
     { key: 'kind', label: t.kind, type: 'select', choices: Object.keys(kinds).map((value) => ({ value, label: value })) },

@@ -10,7 +10,7 @@ const snapshotGroup = 'snapshot.storage.k8s.io';
 
 const defaultKey = 'storageclass.kubernetes.io/is-default-class';
 
-/** claimForm requests storage. */
+/** claimForm creates a claim, which requests storage. */
 export const claimForm: Form = {
   inputs: [
     {

@@ -7,7 +7,7 @@ import { routeForm } from './route';
 import { secretForm } from './secret';
 import { snapshotForm } from './snapshot';
 
-/** forms are the forms for new objects, by the ids of resources. */
+/** forms contains the forms for new objects, by resource ID. */
 export const forms: Readonly<Record<FormID, Form>> = {
   secrets: secretForm,
   configmaps: configMapForm,

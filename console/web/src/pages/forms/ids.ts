@@ -1,4 +1,4 @@
-/** formIDs are the resources that have a form. Lists need them before a form is loaded. */
+/** formIDs contains the resources that have a form. Lists need it before a form is loaded. */
 export const formIDs = [
   'secrets',
   'configmaps',

@@ -1,22 +1,22 @@
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 
-/** Values contains the text that the user entered, by the keys of fields. */
+/** Values contains the texts that the user entered, by field key. */
 export type Values = Readonly<Record<string, string>>;
 
-/** Choice is an option of a select. */
+/** Choice is an option in a selection list. */
 export interface Choice {
   value: string;
   label: string;
 }
 
-/** Source provides the objects of a collection as choices. */
+/** Source provides a collection's objects as choices. */
 export interface Source {
   path: (project: string) => string;
   choices: (items: KubeObject[], values: Values) => Choice[];
 }
 
-/** Input is a field of a form. The default type is a line of text. */
+/** Input is a form field. The default type is a single line of text. */
 export interface Input {
   key: string;
   label: string;
@@ -26,12 +26,9 @@ export interface Input {
   initial?: string;
   choices?: Choice[];
   source?: Source;
-  /** isShown hides fields that other values make meaningless. */
+  /** isShown hides fields that are not relevant for the other values. */
   isShown?: (values: Values) => boolean;
-  /**
-   * problem returns the problem of a value that is not empty. values contains all values of the
-   * form.
-   */
+  /** problem returns the problem of a nonempty value. values contains all values of the form. */
   problem?: (value: string, values: Values) => string | undefined;
 }
 
@@ -42,23 +39,20 @@ export interface Form {
   object: (values: Values) => Omit<KubeObject, 'metadata'>;
 }
 
-/** Fields are the fields of a form. */
+/** Fields contains a form's fields. */
 export type Fields = Pick<Form, 'inputs'>;
 
-/**
- * initialValues returns the values of an untouched form. query contains the values that a link
- * sets.
- */
+/** initialValues returns a form's initial values. query contains the values that a link sets. */
 export function initialValues(form: Form, query?: URLSearchParams): Values {
   return Object.fromEntries(form.inputs.map((input) => [input.key, query?.get(input.key) ?? input.initial ?? input.choices?.[0]?.value ?? '']));
 }
 
-/** shownInputs returns the fields that the values make meaningful. */
+/** shownInputs returns the fields that are relevant for the values. */
 export function shownInputs(form: Fields, values: Values): Input[] {
   return form.inputs.filter((input) => input.isShown?.(values) ?? true);
 }
 
-/** isComplete reports whether all fields that are shown have valid values. */
+/** isComplete reports whether all shown fields have valid values. */
 export function isComplete(form: Fields, values: Values): boolean {
   return shownInputs(form, values).every((input) => {
     const value = values[input.key] ?? '';
@@ -71,22 +65,24 @@ export function present<T extends Record<string, unknown>>(entries: T): Partial<
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== '' && value !== undefined)) as Partial<T>;
 }
 
-/** pairsOf reads the value of a field with pairs. */
+/** pairsOf parses the value of a field that contains pairs. */
 export function pairsOf(value: string | undefined): [key: string, value: string][] {
   return value ? (JSON.parse(value) as [string, string][]) : [];
 }
 
-/** listOf reads the value of a field with a list of texts. */
+/** listOf parses the value of a field that contains a list of texts. */
 export function listOf(value: string | undefined): string[] {
   return value ? (JSON.parse(value) as string[]) : [];
 }
 
-/** toList writes the value of a field with a list of texts. The value of an empty list is empty. */
+/**
+ * toList formats a list of texts as the value of a field. An empty list results in an empty value.
+ */
 export function toList(items: string[]): string {
   return items.length === 0 ? '' : JSON.stringify(items);
 }
 
-/** count returns the problem of a value that is not a whole number, or is too small. */
+/** count returns the problem of a value that is not a whole number or is too small. */
 export function count(least: number): (value: string) => string | undefined {
   return (value) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : text.forms.countInvalid(least));
 }

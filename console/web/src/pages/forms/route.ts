@@ -13,8 +13,8 @@ const path = (project: string) => `/api/v1/namespaces/${encodeURIComponent(proje
 const services: Source = { path, choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })) };
 
 /**
- * ports are the ports of the chosen service. The target of a route is the name or number of a pod's
- * port.
+ * ports returns the selected service's ports. A route's target port is the name or number of a
+ * pod's port.
  */
 const ports: Source = {
   path,
@@ -30,7 +30,7 @@ const ports: Source = {
 const isSecure = ({ termination }: Values) => termination !== '';
 const hasCertificate = ({ termination }: Values) => termination === 'edge' || termination === 'reencrypt';
 
-/** routeForm exposes one service, or two that share the requests. */
+/** routeForm creates a route for one service, or for two services that share the requests. */
 export const routeForm: Form = {
   inputs: [
     { key: 'host', label: text.facts.hostName, help: t.hostHelp, problem: (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(value) ? undefined : t.hostInvalid) },
@@ -49,12 +49,12 @@ export const routeForm: Form = {
   object: (values) => ({ apiVersion: 'route.openshift.io/v1', kind: 'Route', spec: spec(values) }),
 };
 
-/** portOf returns the target port of a route, which is the name or the number of a port of the pods. */
+/** portOf returns a route's target port, which is the name or number of a pod's port. */
 export function portOf({ port = '' }: Values): object | undefined {
   return port === '' ? undefined : { targetPort: /^\d+$/.test(port) ? Number(port) : port };
 }
 
-/** tlsOf returns how a route is secured, with what the termination uses. */
+/** tlsOf returns a route's TLS settings. It includes only the fields that the termination uses. */
 export function tlsOf(values: Values): object | undefined {
   const { termination = '' } = values;
   const files = hasCertificate(values) ? { certificate: values.certificate, key: values.key, caCertificate: values.authority } : {};

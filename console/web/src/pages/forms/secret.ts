@@ -3,7 +3,7 @@ import { pairsOf, present, type Form, type Input, type Values } from './model';
 
 const t = text.forms.secret;
 
-/** kinds are the types of secrets, with the label of each. */
+/** kinds contains the types of secrets. */
 const kinds = ['generic', 'basic', 'ssh', 'registry', 'tls', 'webhook'] as const;
 type Kind = (typeof kinds)[number];
 
@@ -11,7 +11,7 @@ const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/;
 
 const of = (...shown: Kind[]) => (values: Values) => shown.includes(values.kind as Kind);
 
-/** pairsProblem says what is wrong with the keys of a secret or config map. */
+/** pairsProblem describes the problem of the keys in a secret or config map. */
 export function pairsProblem(value: string): string | undefined {
   const keys = pairsOf(value).map(([key]) => key);
   return keys.length > 0 && keys.every((key) => keyPattern.test(key)) && new Set(keys).size === keys.length ? undefined : t.keyInvalid;
@@ -33,7 +33,10 @@ const inputs: Input[] = [
   { key: 'gitconfig', label: t.gitconfig, type: 'area', isShown: of('basic', 'ssh') },
 ];
 
-/** withNewline appends a missing newline to a file, because ssh rejects a key without one. */
+/**
+ * withNewline appends a newline to a file that lacks one, because ssh rejects a key without a
+ * newline.
+ */
 const withNewline = (value: string | undefined) => (value ? value.trimEnd() + '\n' : '');
 
 const data: Record<Kind, (v: Values) => { type: string; stringData: Record<string, unknown> }> = {
@@ -48,14 +51,14 @@ const data: Record<Kind, (v: Values) => { type: string; stringData: Record<strin
   webhook: (v) => ({ type: 'Opaque', stringData: { WebHookSecretKey: v.webhook } }),
 };
 
-/** dockerConfig is the file of credentials that clients of registries read. */
+/** dockerConfig returns the credentials file that registry clients read. */
 function dockerConfig(v: Values): string {
   const bytes = new TextEncoder().encode(`${v.username}:${v.password}`);
   const auth = btoa(String.fromCharCode(...bytes));
   return JSON.stringify({ auths: { [v.server ?? '']: present({ username: v.username, password: v.password, email: v.email, auth }) } });
 }
 
-/** secretForm has the fields of each type of secret. */
+/** secretForm creates a secret. Each type of secret has its own fields. */
 export const secretForm: Form = {
   inputs,
   object: (values) => ({ apiVersion: 'v1', kind: 'Secret', ...data[values.kind as Kind](values) }),

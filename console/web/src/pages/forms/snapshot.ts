@@ -6,7 +6,7 @@ const t = edits.snapshot;
 
 const defaultKey = 'snapshot.storage.kubernetes.io/is-default-class';
 
-/** snapshotForm takes a snapshot of the volume of a claim. */
+/** snapshotForm creates a snapshot of a claim's volume. */
 export const snapshotForm: Form = {
   inputs: [
     {

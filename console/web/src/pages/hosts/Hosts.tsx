@@ -17,10 +17,12 @@ import { StackPage } from '../../ui/StackPage';
 
 const t = nodes.hosts;
 
-/** refreshInterval is the time between two requests for the members of etcd: no watch has them. */
+/**
+ * refreshInterval is the time between two requests for etcd's members, which clients cannot watch.
+ */
 const refreshInterval = 10_000;
 
-/** Component shows the parts of Slipway on each host, and the members of etcd. */
+/** Component shows the components on each host, and etcd's members. */
 export function Component() {
   const snapshot = useObjects('/api/v1/nodes');
   const cluster = useQuery({ queryKey: [clusterPath], queryFn: () => get<Cluster>(clusterPath), refetchInterval: refreshInterval, retry: false });

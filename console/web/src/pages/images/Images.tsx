@@ -17,10 +17,12 @@ import { StackPage } from '../../ui/StackPage';
 
 const t = admin.images;
 
-/** maxShown limits the images of a table. */
+/** maxShown is the maximum number of images in a table. */
 const maxShown = 100;
 
-/** Component shows the users of the cluster's images, and the images that pruning would remove. */
+/**
+ * Component shows which objects use the cluster's images, and which images pruning would remove.
+ */
 export function Component() {
   const [revisions, setRevisions] = useState('3');
   const [minutes, setMinutes] = useState('60');
@@ -60,7 +62,10 @@ export function Component() {
         {data ? <Preview usage={data} /> : <Loading />}
         {removable > 0 && mayPrune && (
           <div>
-            {/* The dialog shows the number of images in the preview, so the preview must be of these settings. */}
+            {/*
+             * The dialog shows the number of images in the preview. Therefore, the preview must use
+             * the current settings.
+             */}
             <Button variant="danger" isDisabled={isPlaceholderData || !revisions || !minutes} onClick={() => setAsked(removable)}>
               {t.prune(removable)}
             </Button>

@@ -15,7 +15,10 @@ import { isSourceKind, sourceKinds } from './sourceKinds';
 
 const wide = { xl: 6 } as const;
 
-/** Component shows the logs of pods, builds and deployments of a project, and all its events. */
+/**
+ * Component shows the logs of a project's pods, builds and deployments, and all of the project's
+ * events.
+ */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();

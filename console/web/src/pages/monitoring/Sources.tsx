@@ -18,13 +18,15 @@ import { LogView } from '../../ui/LogView';
 import { filterRows } from '../ResourceList';
 import { containersOf } from '../details/containers';
 
-/** maxSources limits the objects that the page shows. The filter finds the others. */
+/**
+ * maxSources is the maximum number of objects on the page. The filter also finds the other objects.
+ */
 const maxSources = 50;
 
-/** waiting are the words for objects whose log has not begun. */
+/** waiting contains the statuses of objects that have no log yet. */
 const waiting = ['New', 'Pending', 'ContainerCreating', 'PodInitializing'];
 
-/** tailLines is the number of lines of a long log that are read first. */
+/** tailLines is the number of lines that are read first from the end of a long log. */
 const tailLines = 1000;
 
 interface SourcesProps {
@@ -34,7 +36,7 @@ interface SourcesProps {
   filter: string;
 }
 
-/** Sources lists the objects that have logs, the newest first. Each opens to its log. */
+/** Sources lists the objects that have logs, newest first. A click on an object opens its log. */
 export function Sources({ project, resources, kinds, filter }: SourcesProps) {
   const listed = kinds.map((id) => resources.get(id)).filter((resource) => resource !== undefined);
   const tables = useTables(listed, project);
@@ -58,7 +60,7 @@ export function Sources({ project, resources, kinds, filter }: SourcesProps) {
   );
 }
 
-/** statusOf is the server's word for the state of a row, if its table has such a column. */
+/** statusOf returns the object's status in the server's table, if the table has a status column. */
 function statusOf(table: Snapshot<Row> | undefined, row: Row): string {
   const index = table?.columns.findIndex((column) => column.name === 'Status') ?? -1;
   return index < 0 ? '' : String(row.cells[index] ?? '');
@@ -74,7 +76,7 @@ interface SourceProps {
 function Source({ project, resource, row, status }: SourceProps) {
   const [open, setOpen] = useState(false);
   const { name, creationTimestamp } = row.metadata;
-  // A log that begins after it was opened is then read again.
+  // If the log was opened before it began, this reads it again.
   const key = String(waiting.includes(status));
   return (
     <ExpandableSection

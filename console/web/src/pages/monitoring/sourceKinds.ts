@@ -1,13 +1,13 @@
 import { text } from '../../text/en';
 
-/** sourceKinds are the resources that have a log, by their ids. */
+/** sourceKinds contains the resources whose objects have a log, by resource ID. */
 export const sourceKinds = {
   pods: text.monitoring.pods,
   'builds.build.openshift.io': text.monitoring.builds,
   'deploymentconfigs.apps.openshift.io': text.monitoring.deployments,
 } as const;
 
-/** isSourceKind reports whether objects of a resource have a log. */
+/** isSourceKind reports whether a resource's objects have a log. */
 export function isSourceKind(id: string): id is keyof typeof sourceKinds {
   return id in sourceKinds;
 }

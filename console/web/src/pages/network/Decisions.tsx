@@ -7,7 +7,7 @@ import { text } from '../../text/en';
 
 const t = network.routers;
 
-/** Decisions shows what each router decided about a route. */
+/** Decisions shows each router's decision about a route. */
 export default function Decisions({ route }: { route: Route }) {
   return (
     <DataTable

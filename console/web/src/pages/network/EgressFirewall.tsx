@@ -4,7 +4,7 @@ import { text } from '../../text/en';
 import { network as t } from '../../text/network';
 import { DataTable } from '../../ui/DataTable';
 
-/** EgressFirewall shows the rules of an egress firewall, in their order. */
+/** EgressFirewall shows an egress firewall's rules, in order. */
 export default function EgressFirewall({ policy }: { policy: EgressNetworkPolicy }) {
   return (
     <DataTable

@@ -27,7 +27,7 @@ const egressID = 'egressnetworkpolicies.network.openshift.io';
 const netNamespaceID = 'netnamespaces.network.openshift.io';
 const podIDs = [...workloadIDs, 'pods'];
 
-/** Component draws the network policies of a project, and shows its egress firewall. */
+/** Component draws a project's network policies, and shows the project's egress firewall. */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();
@@ -89,7 +89,7 @@ function Content({ project, resources, shown }: { project: string; resources: Re
   );
 }
 
-/** NetNamespace shows the network of a project to users who may read it. */
+/** NetNamespace shows a project's network to users who may read the NetNamespace. */
 function NetNamespace({ project, resources }: { project: string; resources: Resources }) {
   const resource = resources.get(netNamespaceID);
   const rights = useRights(undefined);
@@ -119,8 +119,8 @@ function NetNamespace({ project, resources }: { project: string; resources: Reso
 const columns = { source: 0, pods: 1, destination: 2 };
 
 /**
- * drawingOf draws the peers that may reach the pods of each workload, and the peers that these pods
- * may reach.
+ * drawingOf returns a drawing of the peers that can reach the pods of each workload, and of the
+ * peers that these pods can reach.
  */
 function drawingOf(of: (id: string) => LooseObject[], policies: NetworkPolicy[], resources: Resources, project: string): { nodes: Node[]; edges: Edge[] } {
   const nodes = new Map<string, Node>();
@@ -161,7 +161,7 @@ function drawingOf(of: (id: string) => LooseObject[], policies: NetworkPolicy[],
   return { nodes: [...nodes.values()], edges: mergeEdges(edges) };
 }
 
-/** mergeEdges joins the ports of lines between the same nodes. */
+/** mergeEdges merges the lines between the same nodes into one line with all ports. */
 function mergeEdges(edges: (Edge & { label: string })[]): Edge[] {
   const merged = new Map<string, Edge & { label: string }>();
   for (const edge of edges) {

@@ -18,7 +18,7 @@ interface Count {
   refused: number;
 }
 
-/** countsOf counts the decisions of each router. */
+/** countsOf returns the number of each router's decisions. */
 export function countsOf(routes: Route[]): Count[] {
   const counts = new Map<string, Count>();
   for (const { routerName = '-', conditions } of routes.flatMap((route) => route.status?.ingress ?? [])) {
@@ -29,7 +29,7 @@ export function countsOf(routes: Route[]): Count[] {
   return [...counts.values()].sort((a, b) => a.router.localeCompare(b.router));
 }
 
-/** Component shows the routers of the cluster, and the routes that no router serves. */
+/** Component shows the cluster's routers, and the routes that no router has admitted. */
 export function Component() {
   const routes = useObjects<Route>('/apis/route.openshift.io/v1/routes');
   if (routes.error && !routes.loaded) {

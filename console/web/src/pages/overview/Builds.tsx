@@ -17,7 +17,7 @@ const maxBuilds = 5;
 
 const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'green', Failed: 'red', Error: 'red', Running: 'blue', Pending: 'blue', New: 'blue' };
 
-/** Builds lists the latest builds of a project, if it has any. */
+/** Builds lists a project's latest builds, if there are any. */
 export function Builds({ project, resources }: { project: string; resources: Resources }) {
   const resource = resources.get(buildsID);
   return resource ? <List path={pathOf(resource, project)} project={project} /> : null;

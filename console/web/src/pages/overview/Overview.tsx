@@ -20,7 +20,7 @@ export interface Service extends KubeObject {
   spec: { selector?: Record<string, string> };
 }
 
-/** Component shows the workloads of a project. */
+/** Component shows a project's workloads. */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();
@@ -28,9 +28,9 @@ export function Component() {
   return resources ? <Overview key={project} project={project} resources={resources} /> : <Loading />;
 }
 
-/** useWorkloads follows the workloads of a project with their resources. */
+/** useWorkloads watches a project's workloads, with their resources. */
 function useWorkloads(project: string, resources: Resources) {
-  // The ids are constant, so the hooks are called in the same order.
+  // The IDs are constant, so the hooks are always called in the same order.
   const lists = workloadIDs.map((id) => {
     const resource = resources.get(id) as Resource;
     return { resource, snapshot: useObjects<Workload>(pathOf(resource, project)) };

@@ -6,7 +6,7 @@ import { text } from '../../text/en';
 
 const maxWarnings = 5;
 
-/** Warnings lists objects that do not work, with links to the pages with details. */
+/** Warnings lists objects that do not work, with links to their pages. */
 export function Warnings({ project, pods, routes }: { project: string; pods: PodSummary[]; routes: Route[] }) {
   const failed = pods
     .filter((pod) => pod.state === 'failed')
@@ -32,7 +32,7 @@ export function Warnings({ project, pods, routes }: { project: string; pods: Pod
   );
 }
 
-/** remedy returns the usual remedy for the status of a pod. */
+/** remedy returns the usual remedy for a pod's status. */
 function remedy(status: string): string {
   const entry = Object.entries(text.remedies).find(([part]) => status.includes(part));
   return entry?.[1] ?? '';

@@ -26,7 +26,7 @@ interface CardProps {
   routes: Route[];
 }
 
-/** WorkloadCard shows a workload with its pods and the addresses at which it responds. */
+/** WorkloadCard shows a workload with its pods and addresses. */
 export function WorkloadCard({ project, resource, workload, pods, services, routes }: CardProps) {
   const rights = useRights(project);
   const { error, send } = useRequest();

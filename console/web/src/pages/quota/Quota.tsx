@@ -22,7 +22,7 @@ const quotaID = 'resourcequotas';
 const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';
 const limitRangeID = 'limitranges';
 
-/** Component shows the limits and the consumption of a project. */
+/** Component shows a project's limits and usage. */
 export function Component() {
   const { project = '' } = useParams();
   useTitle(text.quota.title, project);
@@ -93,8 +93,8 @@ function Page({ project, resources }: { project: string; resources: Resources })
 }
 
 /**
- * ClusterQuotas shows the quotas over several projects that include this one. They cannot be
- * watched.
+ * ClusterQuotas shows the ClusterResourceQuotas that include this project. Clients cannot watch
+ * them.
  */
 function ClusterQuotas({ path }: { path: string }) {
   const { data } = useQuery({ queryKey: [path], queryFn: () => get<{ items: ClusterQuota[] }>(path) });

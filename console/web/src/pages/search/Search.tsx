@@ -12,7 +12,7 @@ import { useTitle } from '../../ui/useTitle';
 import { filterRows } from '../ResourceList';
 import { filterItems } from '../catalog/filter';
 
-/** searchIDs are the resources that the search covers, in the order of the results. */
+/** searchIDs contains the resources that the search covers, in the order of the results. */
 const searchIDs = [
   'services',
   'routes.route.openshift.io',
@@ -32,10 +32,10 @@ const searchIDs = [
   'secrets',
 ];
 
-/** maxFound limits the results of a kind. */
+/** maxFound is the maximum number of results for a kind. */
 const maxFound = 20;
 
-/** Component finds services and other objects of a project, and items of the catalog. */
+/** Component searches for a project's services and other objects, and for catalog items. */
 export function Component() {
   const { project = '' } = useParams();
   const [query, setQuery] = useSearchParams();

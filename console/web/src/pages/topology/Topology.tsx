@@ -15,7 +15,7 @@ import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { StackPage } from '../../ui/StackPage';
 
-/** Component draws the dependencies between the objects of a project. */
+/** Component draws the dependencies between a project's objects. */
 export function Component() {
   const { project = '' } = useParams();
   const resources = useResources();
