@@ -4,7 +4,7 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 
 /**
- * usedFonts are the fonts of PatternFly that the console loads. Browsers slant the upright fonts.
+ * usedFonts contains the PatternFly fonts that the console loads. Browsers slant the upright fonts.
  */
 const usedFonts = ['RedHatTextVF.woff2', 'RedHatMonoVF.woff2'];
 
@@ -27,7 +27,9 @@ export function smallBase(): Plugin {
   };
 }
 
-/** compress replaces each file that compression makes smaller with its brotli and gzip forms. */
+/**
+ * compress replaces each file with its brotli and gzip forms if compression makes the file smaller.
+ */
 export function compress(): Plugin {
   let dir = '';
   return {

@@ -10,16 +10,16 @@ export default defineConfig({
     outDir: 'build',
     emptyOutDir: true,
     target: 'es2022',
-    // The content security policy allows no data in fonts and scripts.
+    // The content security policy does not allow data URLs for fonts and scripts.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     chunkSizeWarningLimit: 1000,
     rollupOptions: {
-      // Marks of React for servers mean nothing in a bundle.
+      // Directives for React servers have no meaning in a bundle.
       onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
     },
   },
-  // A busy machine needs seconds to import a module. The timeout only ends tests that hang.
+  // A busy machine needs seconds to import a module. The timeout only ends hanging tests.
   test: { environment: 'jsdom', include: ['src/**/*.test.{ts,tsx}'], restoreMocks: true, testTimeout: 60_000, hookTimeout: 60_000 },
 });

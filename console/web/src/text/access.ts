@@ -1,4 +1,4 @@
-/** access contains the texts of pages about rights. */
+/** access contains the texts of pages about permissions. */
 export const access = {
   whoCan: {
     title: 'Who can',

@@ -1,4 +1,6 @@
-/** edits contains the texts of the dialogs that change workloads, and of snapshots. */
+/**
+ * edits contains the texts of the dialogs that change workloads, and of the dialogs for snapshots.
+ */
 export const edits = {
   health: {
     action: 'Edit health checks',

@@ -1,7 +1,7 @@
 import { forms } from './forms';
 import { resources } from './resources';
 
-/** text contains every text of the console. A translation is an object of the same shape. */
+/** text contains all texts of the console. A translation is an object with the same fields. */
 export const text = {
   product: 'Slipway',
   loading: 'Loading',

@@ -1,4 +1,4 @@
-/** logs are the texts of the options of a log. */
+/** logs contains the texts of a log's options. */
 export const logs = {
   pod: 'Pod',
   none: 'No pod has a log',

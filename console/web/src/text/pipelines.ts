@@ -1,4 +1,4 @@
-/** pipelines contains the texts of pipelines. */
+/** pipelines contains the texts about pipelines. */
 export const pipelines = {
   title: 'Pipeline',
   stages: 'Stages of the pipeline',

@@ -1,4 +1,4 @@
-/** rollout are the texts about replacing the pods of an application. */
+/** rollout contains the texts about replacing an application's pods. */
 export const rollout = {
   title: 'Rollout',
   progress: (done: number, total: number) => `${done} of ${total} updated`,

@@ -3,11 +3,11 @@ import { Store, useStore } from '../api/store';
 
 const tickInterval = 10_000;
 
-/** clock is the time, in the steps in which ages change. */
+/** clock contains the current time. It is updated as often as displayed ages change. */
 const clock = new Store(Date.now());
 setInterval(() => clock.set(Date.now()), tickInterval);
 
-/** formatAge writes a duration in seconds as the command line does: 5d, 3h20m, 40s. */
+/** formatAge formats a duration in seconds as oc commands do: 5d, 3h20m, 40s. */
 export function formatAge(seconds: number): string {
   const s = Math.max(0, Math.floor(seconds));
   if (s < 120) {
@@ -31,7 +31,7 @@ export function formatAge(seconds: number): string {
   return days < 365 * 2 ? `${days}d` : `${Math.floor(days / 365)}y`;
 }
 
-/** Age shows how long ago something was, and the time itself on request. */
+/** Age shows the time that has passed since an event, and the time of the event on request. */
 export function Age({ of }: { of: string | undefined }) {
   const now = useStore(clock);
   if (!of) {

@@ -6,7 +6,7 @@ interface ConfirmProps {
   title: string;
   body: string;
   action: string;
-  /** typed must be typed before the action is possible. */
+  /** typed is the text that the user must type before the action is possible. */
   typed?: string;
   run: () => Promise<unknown>;
   close: () => void;

@@ -1,7 +1,7 @@
 import { FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { text } from '../text/en';
 
-/** ContainerSelect chooses a container of a pod. */
+/** ContainerSelect selects a pod's container. */
 export function ContainerSelect({ containers, value, onChange }: { containers: string[]; value: string | undefined; onChange: (name: string) => void }) {
   return (
     <FormSelect aria-label={text.pod.container} value={value} onChange={(_, name) => onChange(name)}>

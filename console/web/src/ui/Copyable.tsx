@@ -4,7 +4,7 @@ import { text } from '../text/en';
 interface CopyableProps {
   label: string;
   children: string;
-  /** isCode shows the text as code, which opens below its first line. */
+  /** isCode shows the text as code. The first line is visible, and the other lines on request. */
   isCode?: boolean;
   isExpanded?: boolean;
 }

@@ -2,11 +2,11 @@ import { EmptyState } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
 
-/** DataColumn is a column of a DataTable. */
+/** DataColumn is a DataTable's column. */
 export interface DataColumn<T> {
   title: string;
   cell: (item: T) => ReactNode;
-  /** mono shows identifiers, such as names of images. */
+  /** mono uses a monospace font, for identifiers such as image names. */
   mono?: boolean;
 }
 
@@ -15,11 +15,11 @@ interface DataTableProps<T> {
   columns: DataColumn<T>[];
   items: T[];
   keyOf: (item: T) => string;
-  /** empty is the text that explains why there are no items. */
+  /** empty is the text that is shown if there are no items. */
   empty: string;
 }
 
-/** DataTable shows a few items. A ResourceTable shows thousands. */
+/** DataTable shows a few items. For thousands of items, use a ResourceTable. */
 export function DataTable<T>({ label, columns, items, keyOf, empty }: DataTableProps<T>) {
   if (items.length === 0) {
     return <EmptyState headingLevel="h3" variant="xs" titleText={empty} />;

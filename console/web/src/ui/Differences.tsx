@@ -7,14 +7,14 @@ import { context, diff, type Change } from './diff';
 
 const t = tools.diff;
 
-/** comparable is an object without the fields that every change changes. */
+/** comparable returns an object without the fields that every update changes. */
 function comparable(object: KubeObject): string {
   const { resourceVersion: _, generation: __, ...metadata } = object.metadata;
   const { status: ___, ...rest } = object as KubeObject & { status?: unknown };
   return toYAML({ ...rest, metadata: metadata as KubeObject['metadata'] });
 }
 
-/** Differences shows the changes of each object. */
+/** Differences shows the changes to each object. */
 export default function Differences({ applied }: { applied: Applied[] }) {
   return applied.map(({ object, before, resource }, index) => {
     const title = `${resource.kind} ${object.metadata.name}`;

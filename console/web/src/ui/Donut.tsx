@@ -1,4 +1,4 @@
-/** Part is a part of a donut: a number and a label. */
+/** Part is a segment of a donut: a number and a label. */
 export interface Part {
   label: string;
   count: number;
@@ -8,7 +8,7 @@ export interface Part {
 const radius = 42;
 const circumference = 2 * Math.PI * radius;
 
-/** Donut draws counts as parts of a ring, with a total and a caption in its center. */
+/** Donut draws counts as segments of a ring, with a total and a caption in its center. */
 export function Donut({ parts, total, caption, size = 96 }: { parts: Part[]; total: string | number; caption: string; size?: number }) {
   const shown = parts.filter((part) => part.count > 0);
   const sum = shown.reduce((n, part) => n + part.count, 0);

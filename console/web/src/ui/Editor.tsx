@@ -15,27 +15,30 @@ interface EditorProps {
   label: string;
   value: string;
   readOnly?: boolean;
-  /** cursor is the position to which the cursor moves. Each new object moves it. */
+  /**
+   * cursor is the position to which the cursor moves. To move the cursor to the same position
+   * again, pass a new object.
+   */
   cursor?: { at: number };
   onChange: (value: string) => void;
 }
 
-/** external marks changes that the page makes, so the editor does not report them. */
+/** external marks changes that the page makes, which the editor does not report. */
 const external = Annotation.define<boolean>();
 
-/** maxBytes limits the files that are dropped into the editor. */
+/** maxBytes is the maximum size of files that users drop into the editor. */
 const maxBytes = 4 << 20;
 
-/** checkDelay is the time after which a changed text is checked, in milliseconds. */
+/** checkDelay is the delay in milliseconds before a changed text is checked. */
 const checkDelay = 500;
 
-/** maxDescription limits the characters of a field's description. */
+/** maxDescription is the maximum number of characters shown of a field's description. */
 const maxDescription = 300;
 
 /**
- * Editor edits YAML. It marks parts that do not match the server's schemas, and completes names of
- * fields from them. It is in a shadow tree, where CodeMirror adopts style sheets instead of adding
- * style elements, which the content security policy rejects.
+ * Editor edits YAML. It marks parts that do not match the server's schemas, and completes field
+ * names from the schemas. It is in a shadow tree, where CodeMirror adopts style sheets. Outside a
+ * shadow tree, CodeMirror would add style elements, which the content security policy rejects.
  */
 export default function Editor({ label, value, readOnly = false, cursor, onChange }: EditorProps) {
   const host = useRef<HTMLDivElement>(null);
@@ -73,7 +76,7 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
         ],
       }),
     });
-    editor.scrollDOM.tabIndex = 0; // long lines can be scrolled by keyboard
+    editor.scrollDOM.tabIndex = 0; // users can scroll long lines with the keyboard
     view.current = editor;
     const themes = new MutationObserver(() => editor.dispatch({ effects: theme.reconfigure(currentTheme()) }));
     themes.observe(document.documentElement, { attributes: true, attributeFilter: ['class'] });
@@ -81,11 +84,12 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
       themes.disconnect();
       editor.destroy();
     };
-    // The effects below change the document and the access, so that cursor and history are kept.
+    // The effects below change the document and whether it can be edited. The editor is not
+    // recreated, so the cursor and the history are kept.
   }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
-  // A later effect could see a document that has more than the value, because the user continues to
-  // type. It would then remove the new text and move the cursor to the start.
+  // Update the document before the user can type more text. A later effect would remove the new
+  // text and move the cursor to the start.
   useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
@@ -109,7 +113,7 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
   return <div className="console-editor" ref={host} />;
 }
 
-/** complete offers the names of fields, or the values, that fit at the cursor. */
+/** complete offers the field names or the values that are possible at the cursor. */
 async function complete(context: CompletionContext): Promise<CompletionResult | null> {
   const { pos, state, explicit } = context;
   if (state.readOnly || (!explicit && !context.matchBefore(/[\w.$/-]+$/))) {
@@ -129,7 +133,7 @@ async function complete(context: CompletionContext): Promise<CompletionResult | 
   return { from: found.from, options, validFor: /^[\w.$/-]*$/ };
 }
 
-/** currentTheme returns the fonts, and the colors of the page's theme. */
+/** currentTheme returns the editor's fonts, and the colors of the page's theme. */
 function currentTheme(): Extension {
   const dark = document.documentElement.classList.contains(darkClass);
   const fonts = { '&': { fontSize: '0.8125rem' }, '.cm-content, .cm-gutters': { fontFamily: "'Red Hat Mono', monospace" } };
@@ -137,8 +141,8 @@ function currentTheme(): Extension {
 }
 
 /**
- * samePlace returns where a position of a text is in a later text: in the nearest line that is the
- * same, or else in the line with the same number.
+ * samePlace maps a position in a text to a position in a later text: in the nearest identical line
+ * or, if there is none, in the line with the same number.
  */
 export function samePlace(before: Text, after: Text, position: number): number {
   const line = before.lineAt(position);
@@ -154,7 +158,7 @@ export function samePlace(before: Text, after: Text, position: number): number {
   return from + Math.min(column, length);
 }
 
-/** dropFile inserts the contents of dropped files as documents of one text. */
+/** dropFile inserts the contents of dropped files, each as a document. */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
   const files = [...(event.dataTransfer?.files ?? [])];
   if (files.length === 0 || files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
@@ -167,7 +171,7 @@ function dropFile(event: DragEvent, editor: EditorView): boolean {
   return true;
 }
 
-/** highlighting has the colors of a theme. All have a contrast of at least 4.5 to 1. */
+/** highlighting returns the colors for a theme. All colors have a contrast of at least 4.5 to 1. */
 function highlighting(dark: boolean): HighlightStyle {
   const [name, text, comment, meta] = dark ? ['#92c5f9', '#afdc8f', '#a3a3a3', '#f8ae54'] : ['#004d99', '#3d7317', '#5c5c5c', '#8f4700'];
   return HighlightStyle.define([

@@ -8,7 +8,7 @@ import { text } from '../text/en';
 import { Age } from './Age';
 import { maxEvents } from './EventTable';
 
-/** EventList shows events of several objects, the newest first. */
+/** EventList shows the events of several objects, newest first. */
 export function EventList({ events }: { events: Event[] }) {
   return (
     <>
@@ -30,7 +30,7 @@ export function EventList({ events }: { events: Event[] }) {
   );
 }
 
-/** ObjectOf links to the object of an event, if the server serves its kind. */
+/** ObjectOf links to an event's object, if the server serves the object's kind. */
 export function ObjectOf({ event }: { event: Event }) {
   const resources = useResources();
   const { apiVersion = 'v1', kind, name, namespace } = event.involvedObject;

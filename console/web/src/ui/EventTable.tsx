@@ -4,10 +4,10 @@ import { countOf, lastSeen, newestFirst, type Event } from '../api/events';
 import { text } from '../text/en';
 import { Age } from './Age';
 
-/** maxEvents limits the events that a page shows. */
+/** maxEvents is the maximum number of events on a page. */
 export const maxEvents = 200;
 
-/** EventTable shows events of one object, the newest first. */
+/** EventTable shows an object's events, newest first. */
 export function EventTable({ events }: { events: Event[] }) {
   const shown = newestFirst(events).slice(0, maxEvents);
   return (

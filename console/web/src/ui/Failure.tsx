@@ -4,8 +4,8 @@ import { ApiError } from '../api/http';
 import { text } from '../text/en';
 
 /**
- * Failure shows why something cannot be displayed and, if a permission is missing, who can grant
- * it.
+ * Failure explains why content cannot be displayed. If a permission is missing, it lists users who
+ * can grant it.
  */
 export function Failure({ error, project, retry }: { error: Error; project?: string; retry?: () => void }) {
   const forbidden = error instanceof ApiError && error.status === 403;
@@ -31,7 +31,7 @@ export function Failure({ error, project, retry }: { error: Error; project?: str
   );
 }
 
-/** RouteFailure shows the error of a page. */
+/** RouteFailure shows a page's error. */
 export function RouteFailure() {
   const error = useRouteError();
   const { project } = useParams();

@@ -2,19 +2,19 @@ import { FormGroup, FormHelperText, HelperText, HelperTextItem } from '@patternf
 import type { ReactNode } from 'react';
 
 interface FieldProps {
-  /** id is the id of the control. The help has the same with -help at its end. */
+  /** id is the control's ID. The help's ID is the same with the suffix -help. */
   id: string;
   label: string;
   help?: string;
   required?: boolean;
-  /** invalid is the problem of the value. It replaces the help. */
+  /** invalid is the value's problem. It is shown instead of the help. */
   invalid?: string;
   /** isGroup means that the field has several controls. */
   isGroup?: boolean;
   children: ReactNode;
 }
 
-/** Field is a field of a form with its label and its help, or its problem. */
+/** Field is a form field with its label and its help or problem. */
 export function Field({ id, label, help, required, invalid, isGroup, children }: FieldProps) {
   return (
     <FormGroup label={label} fieldId={id} isRequired={required} role={isGroup ? 'group' : undefined}>

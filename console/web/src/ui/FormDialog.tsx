@@ -6,15 +6,17 @@ import { useRequest } from './useRequest';
 
 interface FormDialogProps {
   title: string;
-  /** body describes the dialog. */
+  /** body describes the dialog's effect. */
   body?: string;
   /** action is the label of the button that submits the form. */
   action: string;
-  /** submit performs the action of the dialog. If it fails, the dialog shows the error and remains open. */
+  /**
+   * submit performs the dialog's action. If it fails, the dialog shows the error and stays open.
+   */
   submit: () => Promise<unknown>;
   close: () => void;
   isReady?: boolean;
-  /** isDanger means that the action destroys something. */
+  /** isDanger means that the action destroys data. */
   isDanger?: boolean;
   variant?: 'small' | 'medium';
   children?: ReactNode;
@@ -27,7 +29,8 @@ export function FormDialog({ title, body, action, submit, close, isReady = true,
   const canSubmit = isReady && !isBusy;
   const onSubmit = (event: FormEvent) => {
     event.preventDefault();
-    // React passes the event to the form of the page that opened the dialog.
+    // Stop the event here. Otherwise, React would also pass it to the form of the page that opened
+    // the dialog.
     event.stopPropagation();
     if (canSubmit) {
       send(submit);

@@ -2,18 +2,20 @@ import { useMemo } from 'react';
 import { Link } from 'react-router';
 import { place, type Line, type Shape } from './layout';
 
-/** Node is a box of a Graph. Without a path it is not a link. */
+/** Node is a Graph's box. It is a link if it has a path. */
 export interface Node extends Shape {
   kind: string;
   name: string;
   detail?: string;
   state?: 'success' | 'warning' | 'danger';
   path?: string;
-  /** description describes the lines for screen readers. */
+  /** description describes the node's lines for screen readers. */
   description: string;
 }
 
-/** Edge is a line of a Graph, from left to right unless it leads back. */
+/**
+ * Edge is a Graph's line. It leads from left to right, unless its target is in an earlier column.
+ */
 export interface Edge extends Line {
   label?: string;
 }
@@ -25,7 +27,10 @@ const gapY = 18;
 const margin = 4;
 const padding = 12;
 
-/** Graph draws nodes in columns, with lines between them. The nodes are links in reading order. */
+/**
+ * Graph draws nodes in columns, with lines between them. Screen readers read the nodes as a list of
+ * links.
+ */
 export function Graph({ label, nodes, edges }: { label: string; nodes: Node[]; edges: Edge[] }) {
   const placed = useMemo(() => place(nodes, edges), [nodes, edges]);
   const columns = [...new Set(placed.map(({ column }) => column))].sort((a, b) => a - b);
@@ -71,7 +76,7 @@ function Curve({ start, end, caption }: { start: Point; end: Point; caption?: st
 }
 
 function Box({ node, x, y }: { node: Node; x: number; y: number }) {
-  // The name begins with the text in the box, for users of speech input.
+  // The accessible name begins with the text in the box, for users of speech input.
   const name = [node.kind, node.name, node.detail].filter(Boolean).join(' ') + `. ${node.description}`;
   const content = (
     <>

@@ -3,10 +3,10 @@ import { useEffect, useState } from 'react';
 import type { Snapshot } from '../api/watch';
 import { text } from '../text/en';
 
-/** noticeDelay hides interruptions that end immediately. */
+/** noticeDelay is the delay before an interruption is shown. Most interruptions end earlier. */
 const noticeDelay = 2000;
 
-/** Interrupted shows that a page might be out of date, until its watches are live again. */
+/** Interrupted shows that a page might be out of date, until its watches are connected again. */
 export function Interrupted({ snapshots }: { snapshots: Snapshot<unknown>[] }) {
   const interrupted = snapshots.some((snapshot) => snapshot.loaded && snapshot.connection === 'interrupted');
   const [shown, setShown] = useState(false);

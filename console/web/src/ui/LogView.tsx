@@ -12,19 +12,21 @@ interface LogViewProps {
   path: string;
   name: string;
   /**
-   * previous reports whether the log belongs to the previous container. undefined hides the choice.
+   * previous specifies whether to show the log of the previous container. If it is undefined, the
+   * user cannot choose.
    */
   previous?: boolean;
   onPrevious?: (previous: boolean) => void;
   tools?: ReactNode;
-  /** label is the name of the log for screen readers, if a page has several. */
+  /** label is the log's name for screen readers, if a page has several logs. */
   label?: string;
 }
 
 const lineHeight = 20;
 
 /**
- * LogView follows a log. It renders only the lines in view, and none of their content as markup.
+ * LogView shows a log as it grows. It renders only visible lines, and never interprets their
+ * content as markup.
  */
 export function LogView({ path, name, previous, onPrevious, tools, label = text.logs.label }: LogViewProps) {
   const id = useId();

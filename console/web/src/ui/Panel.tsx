@@ -1,7 +1,7 @@
 import { Card, CardBody, CardTitle, StackItem } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 
-/** Panel is a part of a page, with a heading. It must be in a Stack. */
+/** Panel is a part of a page with a heading. Its parent must be a Stack. */
 export function Panel({ title, children }: { title: ReactNode; children: ReactNode }) {
   return (
     <StackItem>

@@ -11,7 +11,7 @@ const states: [PodState, string][] = [
   ['terminating', 'var(--pf-t--global--color--status--warning--default)'],
 ];
 
-/** PodDonut shows the states of the pods of a workload. */
+/** PodDonut shows the states of a workload's pods. */
 export function PodDonut({ pods, desired }: { pods: PodSummary[]; desired?: number }) {
   const parts = states.map(([state, color]) => ({ label: text.overview.states[state], color, count: pods.filter((pod) => pod.state === state).length }));
   const active = pods.filter((pod) => pod.state !== 'completed' && pod.state !== 'terminating').length;

@@ -4,16 +4,16 @@ import { editor as t } from '../text/editor';
 
 interface ProblemsProps {
   problems: Problem[];
-  /** show moves to the place of a problem. */
+  /** show moves the cursor to a problem. */
   show: (problem: Problem) => void;
-  /** proceed sends the text despite the problems. */
+  /** proceed submits the text despite the problems. */
   proceed: () => void;
 }
 
-/** maxShown limits the problems of a list. */
+/** maxShown is the maximum number of problems in the list. */
 const maxShown = 10;
 
-/** Problems lists the problems of a text, with the lines. */
+/** Problems lists a text's problems with their line numbers. */
 export function Problems({ problems, show, proceed }: ProblemsProps) {
   if (problems.length === 0) {
     return null;

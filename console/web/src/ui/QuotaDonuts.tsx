@@ -3,7 +3,7 @@ import { consumptionOf, type Consumption, type QuotaStatus } from '../api/quota'
 import { text } from '../text/en';
 import { Donut } from './Donut';
 
-/** nearlyUsed is the share above which a donut shows a warning. */
+/** nearlyUsed is the share from which a donut shows a warning. */
 const nearlyUsed = 0.8;
 
 function colorOf({ share }: Consumption): string {
@@ -11,7 +11,7 @@ function colorOf({ share }: Consumption): string {
   return `var(--pf-t--global--color--status--${state}--default)`;
 }
 
-/** QuotaDonuts draws how much of each limit is used. */
+/** QuotaDonuts draws the used share of each limit. */
 export function QuotaDonuts({ status }: { status: QuotaStatus | undefined }) {
   const all = consumptionOf(status);
   return all.length === 0 ? <p>{text.none}</p> : <Flex>{all.map(draw)}</Flex>;

@@ -36,7 +36,7 @@ const table = (rows: Row[]) => (
 );
 
 it('renders only the row that changes, of those in view', () => {
-  // jsdom has no layout: the table and each row get a height.
+  // jsdom has no layout, so set the heights of the table and of each row.
   vi.spyOn(Element.prototype, 'clientHeight', 'get').mockReturnValue(410);
   vi.spyOn(HTMLElement.prototype, 'offsetHeight', 'get').mockReturnValue(41);
   const rendered = vi.spyOn(links, 'linkTo');
@@ -53,5 +53,5 @@ it('renders only the row that changes, of those in view', () => {
   rendered.mockClear();
   rerender(table(rows.map((row, number) => (number === 3 || number === 4000 ? rowOf(number, 'Failed') : row))));
   expect(rendered.mock.calls.map(([, , name]) => name)).toEqual(['pod-0003']);
-  expect(renderedTables).not.toHaveBeenCalled(); // it would render all cells again
+  expect(renderedTables).not.toHaveBeenCalled(); // the table would render all cells again
 });

@@ -10,12 +10,15 @@ import { Age } from './Age';
 import { format, isAge, Order, type Sort } from './order';
 import { RowActions } from './RowActions';
 
-/** RowProps are the properties that all rows have. Rows appear again only if one of them changes. */
+/**
+ * RowProps contains the properties that all rows share. A row renders again only if one of them
+ * changes.
+ */
 interface RowProps {
   resource: Resource;
-  /** withProject adds the column of the project. */
+  /** withProject adds a column with the project. */
   withProject: boolean;
-  /** remove requests confirmation before it deletes the object of a row. */
+  /** remove requests confirmation before it deletes a row's object. */
   remove?: (row: Row) => void;
 }
 
@@ -28,19 +31,19 @@ interface ResourceTableProps extends RowProps {
 const rowHeight = 41;
 const overscan = 10;
 
-/** ShownColumn is a column with its index among the cells. */
+/** ShownColumn is a column with its index in each row's cells. */
 interface ShownColumn {
   column: Column;
   index: number;
 }
 
 /**
- * SortedRows are the rows of a table in their order. They are in a context, because PatternFly renders
+ * SortedRows contains a table's rows in order. They are in a context, because PatternFly renders
  * each cell again when it renders a table.
  */
 const SortedRows = createContext<Row[]>([]);
 
-/** ResourceTable shows rows with the server's columns. Only rows in view are in the document. */
+/** ResourceTable shows rows with the server's columns. The document contains only visible rows. */
 export function ResourceTable({ label, columns, rows, resource, withProject, remove }: ResourceTableProps) {
   const shown = useMemo(() => columns.map((column, index): ShownColumn => ({ column, index })).filter(({ column }) => column.priority === 0), [columns]);
   const [sort, setSort] = useState<Sort>({ index: 0, descending: false });
@@ -72,7 +75,7 @@ interface HeadProps {
   hasActions: boolean;
 }
 
-/** Head is the row with the names of the columns. */
+/** Head is the row with the column names. */
 function Head({ shown, sort, setSort, withProject, hasActions }: HeadProps) {
   return (
     <Thead>
@@ -102,7 +105,7 @@ interface BodyProps extends RowProps {
   shown: ShownColumn[];
 }
 
-/** Body has the rows in view. */
+/** Body contains the visible rows. */
 function Body({ scroll, shown, ...common }: BodyProps) {
   const rows = useContext(SortedRows);
   const virtualizer = useVirtualizer({ count: rows.length, getScrollElement: () => scroll, estimateSize: () => rowHeight, overscan });
@@ -124,13 +127,16 @@ function Body({ scroll, shown, ...common }: BodyProps) {
 
 interface TableRowProps extends RowProps {
   row: Row;
-  /** index is the place of the row in the table. */
+  /** index is the row's position in the table. */
   index: number;
   shown: ShownColumn[];
   measure: Ref<HTMLTableRowElement>;
 }
 
-/** TableRow is a row. A change of another object does not render it again, because rows do not change. */
+/**
+ * TableRow is a row. It does not render again when another object changes, because rows are
+ * immutable.
+ */
 const TableRow = memo(function TableRow({ resource, row, index, shown, withProject, remove, measure }: TableRowProps) {
   const { name, namespace, creationTimestamp } = row.metadata;
   return (
@@ -156,7 +162,7 @@ const TableRow = memo(function TableRow({ resource, row, index, shown, withProje
   );
 });
 
-/** Spacer represents rows that are not in the document. */
+/** Spacer takes up the space of the rows that are not in the document. */
 function Spacer({ height, width }: { height: number; width: number }) {
   return (
     <tr aria-hidden="true">

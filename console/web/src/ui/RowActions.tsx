@@ -4,7 +4,10 @@ import { ActionsColumn, type IAction } from '@patternfly/react-table';
 import type { Ref } from 'react';
 import { text } from '../text/en';
 
-/** RowActions is the menu of a row of a table. Its button names the object of the row. */
+/**
+ * RowActions is the menu of a table's row. The button's label contains the name of the row's
+ * object.
+ */
 export function RowActions({ name, items }: { name: string; items: IAction[] }) {
   return (
     <ActionsColumn

@@ -1,18 +1,19 @@
-/** Span is a part of a line with a color. */
+/** Span is a part of a line in one color. */
 export interface Span {
   text: string;
-  /** color is a color of the terminal from 0 to 7, if the line names one. */
+  /** color is a terminal color from 0 to 7. It is undefined for the default color. */
   color?: number;
   bold?: boolean;
 }
 
-// A control sequence (ECMA-48), an operating system command with its end, or another escape.
+// A control sequence (ECMA-48), an operating system command up to its end, or another escape
+// sequence.
 const escape = /\x1b(?:\[([0-9;?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_]|.)?/g;
 const control = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
 
 /**
- * parseLine reads the colors of a line of a log. All other escape sequences, control characters and
- * characters that change the direction of text are removed.
+ * parseLine parses the colors in a log line. It removes all other escape sequences, control
+ * characters, and characters that change the text direction.
  */
 export function parseLine(line: string): Span[] {
   const spans: Span[] = [];
@@ -24,7 +25,7 @@ export function parseLine(line: string): Span[] {
       spans.push({ text: clean, ...style });
     }
   };
-  // A carriage return writes the line again from its start. The last text counts.
+  // A carriage return starts the line again. Only the last text is visible.
   const visible = line.replace(/\r+$/, '').split('\r').pop() ?? '';
   for (const match of visible.matchAll(escape)) {
     push(visible.slice(position, match.index));

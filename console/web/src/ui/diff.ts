@@ -1,11 +1,12 @@
-/** Change is a line of a difference: kept, added or removed. */
+/** Change is a line of a comparison: unchanged, added or removed. */
 export interface Change {
   kind: ' ' | '+' | '-';
   line: string;
 }
 
 /**
- * maxLines limits the texts that are compared: the time grows with the product of their lengths.
+ * maxLines is the maximum length of the compared texts: the time is proportional to the product of
+ * their lengths.
  */
 const maxLines = 3000;
 
@@ -53,7 +54,10 @@ function middle(a: string[], b: string[]): Change[] {
   return changes;
 }
 
-/** context keeps the lines around changes, and puts null where lines are left out. */
+/**
+ * context returns the changes with the lines around them. It replaces each run of omitted lines
+ * with null.
+ */
 export function context(changes: Change[], lines = 3): (Change | null)[] {
   const near = changes.map((_, index) => changes.slice(Math.max(0, index - lines), index + lines + 1).some(({ kind }) => kind !== ' '));
   return changes.flatMap((change, index) => (near[index] ? [change] : near[index - 1] ? [null] : []));

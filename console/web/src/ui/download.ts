@@ -1,15 +1,15 @@
-/** download saves a text as a file. */
+/** download saves a text as a file on the user's machine. */
 export function download(name: string, content: string): void {
   saveFile(name, new Blob([content], { type: 'text/plain' }));
 }
 
 /**
- * addressLifetime is the time in milliseconds after which the address of a file is revoked. Browsers
+ * addressLifetime is the time in milliseconds after which a file's address is revoked. Browsers
  * read the content after the click has ended.
  */
 const addressLifetime = 60_000;
 
-/** saveFile saves content as a file. */
+/** saveFile saves content as a file on the user's machine. */
 export function saveFile(name: string, content: Blob): void {
   const address = URL.createObjectURL(content);
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
-/** Shape is a node of a drawing, in a column from left to right. */
+/** Shape is a node of a drawing. Columns are numbered from left to right. */
 export interface Shape {
   id: string;
   column: number;
@@ -16,8 +16,9 @@ export type Placed<T extends Shape> = T & { row: number };
 const sweeps = 4;
 
 /**
- * place gives the nodes of each column rows, so that few lines cross: each sweep sorts a column by
- * the mean row of the neighbors. The order of the input decides between equals.
+ * place assigns rows to the nodes of each column, so that few lines cross. In each sweep, it sorts
+ * a column by the mean row of each node's neighbors. Nodes with the same mean keep the order of the
+ * input.
  */
 export function place<T extends Shape>(shapes: T[], lines: Line[]): Placed<T>[] {
   const neighbors = new Map<string, string[]>();

@@ -1,6 +1,6 @@
 import type { Column, Row } from '../api/types';
 
-/** Sort is a column, by its index, and a direction. */
+/** Sort is a column index and a direction. */
 export interface Sort {
   index: number;
   descending: boolean;
@@ -9,9 +9,9 @@ export interface Sort {
 type Compare = (a: Row, b: Row) => number;
 
 /**
- * Order keeps rows sorted by a column: ages by time, numbers by value, everything else as text. Rows
- * do not change: a changed object is another row. So only rows that are new are compared, which are
- * few in a list of thousands.
+ * Order keeps rows sorted by a column: ages by time, numbers by value, and all other values as
+ * text. Rows are immutable: a changed object has a new row. Therefore, Order compares only new
+ * rows, which are few in a list of thousands.
  */
 export class Order {
   private sorted: Row[] = [];
@@ -21,7 +21,7 @@ export class Order {
     this.compare = comparison(columns, sort);
   }
 
-  /** of returns rows in order. */
+  /** of returns rows in sorted order. */
   of(rows: Row[]): Row[] {
     const before = new Set(this.sorted);
     const now = new Set(rows);
@@ -32,17 +32,20 @@ export class Order {
   }
 }
 
-/** isAge reports whether a column has the age, which the page computes so that it stays current. */
+/**
+ * isAge reports whether a column contains ages. The page computes ages itself, so that they stay
+ * current.
+ */
 export const isAge = (column: Column) => column.name === 'Age' || column.name === 'Created At';
 
-/** format writes a cell. */
+/** format returns a cell as text. */
 export function format(cell: Row['cells'][number] | undefined): string {
   return cell === null || cell === undefined || cell === '' ? '-' : String(cell);
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
 
-/** comparison returns a total order, so that the same rows always have the same places. */
+/** comparison returns a total order, so that the same rows always have the same order. */
 function comparison(columns: Column[], { index, descending }: Sort): Compare {
   const column = columns[index];
   const sign = descending ? -1 : 1;
@@ -60,7 +63,7 @@ function compareCells(x: Row['cells'][number] | undefined, y: Row['cells'][numbe
   return typeof x === 'number' && typeof y === 'number' ? x - y : collator.compare(format(x), format(y));
 }
 
-/** merge joins two sorted lists, of which the second is short. */
+/** merge merges two sorted lists. The second list is short. */
 function merge(long: Row[], short: Row[], compare: Compare): Row[] {
   const merged: Row[] = [];
   let start = 0;
@@ -78,8 +81,8 @@ function merge(long: Row[], short: Row[], compare: Compare): Row[] {
 }
 
 /**
- * firstAfter returns the index of the first row of a sorted list, from start on, that follows
- * another row.
+ * firstAfter returns the index of the first row in a sorted list, from start, that follows the
+ * given row.
  */
 function firstAfter(rows: Row[], row: Row, start: number, compare: Compare): number {
   let [low, high] = [start, rows.length];

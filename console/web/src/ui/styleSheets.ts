@@ -1,7 +1,7 @@
 /**
- * withAdoptedStyles runs a function whose new style elements write into adopted style sheets. The
- * content security policy blocks the content of style elements, but not such sheets, which only
- * scripts of the console can create.
+ * withAdoptedStyles runs a function. Style elements that the function creates write to adopted
+ * style sheets: the content security policy blocks the content of style elements, but not adopted
+ * style sheets, which only the console's scripts can create.
  */
 export function withAdoptedStyles<T>(real: Document, run: () => T): T {
   const create = real.createElement.bind(real);
@@ -10,11 +10,14 @@ export function withAdoptedStyles<T>(real: Document, run: () => T): T {
   try {
     return run();
   } finally {
-    Reflect.deleteProperty(real, 'createElement'); // the method of the prototype
+    Reflect.deleteProperty(real, 'createElement'); // the prototype's method
   }
 }
 
-/** styleElement returns an inert element whose text is in a sheet, until the element is removed. */
+/**
+ * styleElement returns an inert element. Until the element is removed, its text is in an adopted
+ * style sheet.
+ */
 function styleElement(real: Document, create: (name: string) => HTMLElement): HTMLElement {
   const element = create('template');
   const sheet = new CSSStyleSheet();

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 
-/** RequestState is the state of the latest request of a form. */
+/** RequestState is the state of a form's latest request. */
 export interface RequestState {
   isBusy: boolean;
   /** isDone means that the request succeeded. */
@@ -10,7 +10,7 @@ export interface RequestState {
 
 const idle: RequestState = { isBusy: false, isDone: false };
 
-/** useRequest follows an action that waits for the server. reset clears the result of the latest one. */
+/** useRequest tracks an action that waits for the server. reset clears the latest result. */
 export function useRequest() {
   const [state, setState] = useState(idle);
   const run = async (action: () => Promise<unknown>) => {

@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import { text } from '../text/en';
 
-/** useTitle sets the title of the window. */
+/** useTitle sets the window's title. */
 export function useTitle(...parts: (string | undefined)[]): void {
   const title = [...parts.filter((part) => part !== undefined), text.product].join(' · ');
   useEffect(() => {
