@@ -1,6 +1,6 @@
 package pipeline
 
-/** Where commands run: this container, or a container of an agent's pod. */
+/** An agent is the place where commands run: this container, or a container of an agent's pod. */
 class Agent {
     static final String NAME = '''id -un >/dev/null 2>&1 && exit; line="pipeline:x:$(id -u):0::${HOME:-/}:/bin/sh"
         if test -w /etc/passwd; then echo "$line" >>/etc/passwd; exit; fi
@@ -18,10 +18,10 @@ class Agent {
         this.workspace = workspace
     }
 
-    /** Starts a command in the directory and with the variables of the current frame. */
+    /** Starts a command in the current frame's directory, with the frame's variables. */
     Process start(List<String> command, boolean mergeOutput) {
         Frame frame = Frame.current()
-        // A directory of an agent does not exist here.
+        // An agent's directory does not exist in this container.
         String dir = frame.agent instanceof PodAgent && frame.dir?.startsWith(PodAgent.DIRECTORY) ? workspace : frame.dir ?: workspace
         def builder = new ProcessBuilder(['sh', '-c', 'mkdir -p "$0" && cd "$0" && exec "$@"', dir] + command)
         builder.environment().remove('BUILD')
@@ -37,7 +37,10 @@ class Agent {
         all + [WORKSPACE: workspace, NODE_NAME: name, STAGE_NAME: frame.stage?.name ?: '']
     }
 
-    /** Runs a command without a log, and returns its output. Throws a Failure with its error output. */
+    /**
+     * Runs a command without logging, and returns its output. If the command fails, throws a
+     * Failure that contains its error output.
+     */
     String output(List<String> command, byte[] input = null) {
         def bytes = new ByteArrayOutputStream()
         pipe(command, input ? new ByteArrayInputStream(input) : null, bytes)
@@ -54,7 +57,7 @@ class Agent {
         }
     }
 
-    /** Gives a process its input while a closure reads its output. Returns its code. */
+    /** Writes a process's input while a closure reads its output. Returns the exit code. */
     static int exchange(Process process, InputStream input, OutputStream errors, Closure read) {
         def reader = process.consumeProcessErrorStream(errors)
         def writer = Thread.startDaemon { try { process.outputStream.withStream { o -> if (input) o << input } } catch (IOException ignored) { } }
@@ -64,7 +67,10 @@ class Agent {
         code
     }
 
-    /** Keeps a secret in a file until it is removed, and returns its path. It is not in the workspace. */
+    /**
+     * Stores a secret in a file outside the workspace, and returns the file's path. The caller
+     * removes the file.
+     */
     String store(String content) {
         beside { output(['sh', '-c', 'umask 077 && f=$(mktemp "$PWD/credentials.XXXXXX") && cat >"$f" && echo "$f"'], content.getBytes('UTF-8')).trim() }
     }
@@ -72,18 +78,21 @@ class Agent {
     void forget(List<String> files) { beside { output(['rm', '-f', '--'] + files) } }
 
     /**
-     * Gives the user of the container a name, without which ssh refuses to run. The cluster chooses the ID
-     * of the user. If /etc/passwd is not writable, returns the variables with which libnss_wrapper, if the
-     * image contains it, reads the name from another file.
+     * Gives the container's user a name, because ssh requires one. The cluster chooses the user's
+     * ID. If /etc/passwd is not writable, returns variables that make libnss_wrapper read the name
+     * from another file, if the image contains this library.
      */
     Map<String, String> nameUser() {
         String text = beside { output(['sh', '-c', NAME]) }
         text.readLines().collectEntries { String line -> line.split('=', 2) as List }
     }
 
-    /** Runs a body in the directory of temporary files, next to the workspace. Nothing interrupts it. */
+    /**
+     * Runs a body in the directory for temporary files, which is next to the workspace. Nothing
+     * interrupts the body.
+     */
     protected beside(Closure body) { Frame.current().child('', [dir: "${workspace}@tmp".toString(), scope: new Scope(null)]).run(body) }
 
-    /** Is called when the block of the node ends. */
+    /** Called when the node block ends. */
     void close() { }
 }

@@ -1,6 +1,6 @@
 package pipeline
 
-/** Steps that choose the pod where commands run, as those of Jenkins' plugin for Kubernetes. */
+/** Steps that choose the pod where commands run, as in Jenkins' Kubernetes plugin. */
 trait AgentSteps {
     abstract Run getRun()
 
@@ -53,14 +53,16 @@ trait AgentSteps {
         block('container', [agent: ((PodAgent) agent).inside((name instanceof Map ? name.name : name).toString())], body)
     }
 
-    /** Returns the agent of a block `node`. */
+    /** Returns the agent for a `node` block. */
     Agent agentFor(String label) {
         if (label in ['', 'any', 'master', 'built-in']) return getRun().local
         Map template = Frame.current().templates[label]
         PodAgent.start(getRun(), template ?: [spec: [containers: [[name: PodAgent.DEFAULT, image: imageOf(label)]]]])
     }
 
-    /** Returns the agent of the directives `agent { kubernetes { } }` and `agent { docker { } }`. */
+    /**
+     * Returns the agent for the directives `agent { kubernetes { } }` and `agent { docker { } }`.
+     */
     Agent agentOf(Map options) {
         if (options.docker) {
             String image = options.docker instanceof Map ? options.docker.image : options.docker
@@ -94,8 +96,8 @@ trait AgentSteps {
     }
 
     /**
-     * Returns the image of a label: of an image stream of the project with the label
-     * role=jenkins-slave or role=jenkins-agent, as in Jenkins, or of a builder image of the catalog.
+     * Returns the image for a label: the image of one of the project's image streams with the label
+     * role=jenkins-slave or role=jenkins-agent, as in Jenkins, or a builder image from the catalog.
      */
     private String imageOf(String label) {
         (String) leaf('image') {

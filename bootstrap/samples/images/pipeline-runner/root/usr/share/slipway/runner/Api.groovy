@@ -9,7 +9,7 @@ import javax.net.ssl.TrustManagerFactory
 import java.security.KeyStore
 import java.security.cert.CertificateFactory
 
-/** The cluster's API, with the token of the pod's service account. */
+/** The cluster's API. Requests use the token of the pod's service account. */
 class Api {
     private static final File ACCOUNT = new File('/var/run/secrets/kubernetes.io/serviceaccount')
     private SSLContext tls
@@ -28,7 +28,10 @@ class Api {
         tls = context
     }
 
-    /** Sends a request and returns the decoded response. Throws ApiError for a status other than 2xx. */
+    /**
+     * Sends a request and returns the decoded response. Throws an ApiError for any status other
+     * than 2xx.
+     */
     Map call(String method, String path, Map body = null) {
         String host = System.getenv('KUBERNETES_SERVICE_HOST')
         if (!host) throw new ApiError(404, 'this container is not in a cluster')

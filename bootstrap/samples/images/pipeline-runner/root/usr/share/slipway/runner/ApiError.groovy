@@ -1,6 +1,6 @@
 package pipeline
 
-/** An error response of the API. */
+/** An error response from the API. */
 class ApiError extends IOException {
     final int status
 
@@ -9,6 +9,6 @@ class ApiError extends IOException {
         this.status = status
     }
 
-    /** Reports whether the same request can succeed later. */
+    /** Reports whether the same request might succeed later. */
     boolean isTemporary() { status >= 500 || status == 429 || status == 409 }
 }

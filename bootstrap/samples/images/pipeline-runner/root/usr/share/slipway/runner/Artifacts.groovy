@@ -3,11 +3,12 @@ package pipeline
 import groovy.json.JsonOutput
 
 /**
- * The files that a pipeline has archived. At its end, they become an image in the stream
- * CONFIG-artifacts, with the number of the build as its tag, within the project's quota of images.
+ * The files that a pipeline has archived. When the pipeline ends, they become an image in the
+ * stream CONFIG-artifacts. The image's tag is the build number. The image counts against the
+ * project's image quota.
  */
 class Artifacts {
-    /** The limit of the files of a build, in bytes. */
+    /** The maximum size of a build's files, in bytes. */
     static final long LIMIT = 1L << 30
     private static final String ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
     private final Run run
@@ -16,7 +17,7 @@ class Artifacts {
 
     private File getDir() { new File(run.work, 'artifacts') }
 
-    /** Adds files of an archive, and returns how many. */
+    /** Adds the files in an archive, and returns their number. */
     int add(File archive) {
         dir.mkdirs()
         String list = run.local.output(['tar', '-xvf', archive.path, '-C', dir.path])
@@ -31,7 +32,7 @@ class Artifacts {
                 [apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadata])
     }
 
-    /** Returns the host and the port of the cluster's registry. */
+    /** Returns the host and port of the cluster's registry. */
     private String registry() {
         String repository = create([generateName: 'artifacts-'], '?dryRun=All').status?.dockerImageRepository
         if (!repository) throw new Failure('the cluster has no registry')
@@ -50,7 +51,7 @@ class Artifacts {
         } catch (ApiError e) {
             if (e.status != 409) throw e
         }
-        // The account of a pipeline can create streams, but not read them.
+        // A pipeline's service account can create streams, but cannot read them.
         String repository = "${registry()}/$run.namespace/$name"
         String token = new File(ACCOUNT, 'token').text.trim()
         File config = new File(run.work, 'registry.json')

@@ -1,13 +1,19 @@
 package pipeline
 
-/** Another cluster, where oc runs the commands of a block. It never gets the token of the pipeline's account. */
+/**
+ * Another cluster, in which oc runs the commands of a block. oc never sends the token of the
+ * pipeline's account to it.
+ */
 class Cluster {
     String server, project, token
-    /** The certificates of authorities in PEM, or null for those of the image. */
+    /** The PEM-encoded CA certificates, or null for the image's CA certificates. */
     String authorities
     boolean insecure
 
-    /** Returns the cluster of an address, or of a secret of the project with the keys server, token, ca.crt and project. */
+    /**
+     * Returns the cluster at an address, or the cluster in one of the project's secrets, with the
+     * keys server, token, ca.crt and project.
+     */
     static Cluster of(Run run, String name) {
         if (name ==~ /(?:https|insecure):\/\/.+/) {
             return new Cluster(server: name.replaceFirst(/^insecure:/, 'https:'), insecure: name.startsWith('insecure:'), project: 'default')
@@ -17,7 +23,7 @@ class Cluster {
         new Cluster(server: values.server.trim(), token: OpenShift.tokenOf(values), authorities: values['ca.crt'], project: values.project?.trim() ?: 'default')
     }
 
-    /** Returns the entry of a kubeconfig. */
+    /** Returns the cluster's entry in a kubeconfig. */
     Map entry() {
         Map trust = insecure ? ['insecure-skip-tls-verify': true] : authorities ? ['certificate-authority-data': authorities.getBytes('UTF-8').encodeBase64().toString()] : [:]
         [server: server] + trust

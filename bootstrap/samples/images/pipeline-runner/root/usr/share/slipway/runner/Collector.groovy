@@ -1,6 +1,6 @@
 package pipeline
 
-/** Records the calls of a directive: name and arguments. Parameters become values. */
+/** Records the calls in a directive: their names and arguments. Parameters become values. */
 class Collector {
     private final PipelineScript script
     final Map<String, List> calls = [:]

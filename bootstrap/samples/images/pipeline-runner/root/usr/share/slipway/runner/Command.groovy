@@ -4,9 +4,9 @@ import groovy.json.JsonOutput
 import java.nio.file.Files
 import java.nio.file.attribute.PosixFilePermissions
 
-/** A command of oc. It runs in the pod of the pipeline, also if its files are in the pod of an agent. */
+/** An oc command. It runs in the pipeline's pod, even if its files are in an agent's pod. */
 class Command {
-    /** The limit of the output that the result of a command keeps, in characters. */
+    /** The maximum number of output characters in a command's result. */
     private static final int LIMIT = 1 << 20
     private static final List<String> FILES = ['-f', '--filename', '--from-file', '--from-dir', '--from-archive', '--from-repo', '--from-env-file', '--param-file', '-k', '--kustomize']
     private final Run run
@@ -21,7 +21,10 @@ class Command {
         this.toLog = toLog
     }
 
-    /** Returns verb, cmd, out, err and status. If an earlier runner has run the command, its result is returned. */
+    /**
+     * Returns verb, cmd, out, err and status. If an earlier runner has run the command, returns the
+     * recorded result.
+     */
     Map run(String verb) {
         (Map) run.steps.leaf('openshift') {
             run.steps.say0("openshift.$verb")
@@ -60,7 +63,10 @@ class Command {
         [out: output.toString(), err: errors.toString('UTF-8'), status: status]
     }
 
-    /** Copies the files that the command reads from an agent, and returns the command with their paths. */
+    /**
+     * Copies the files that the command reads from an agent, and returns the command with the
+     * copies' paths.
+     */
     private List<String> fetch(Agent agent, File into) {
         List<String> result = new ArrayList<String>(words)
         for (int i = 0; i < words.size() && words[i] != '--'; i++) {
@@ -69,7 +75,7 @@ class Command {
             int place = at < 0 ? i + 1 : i
             if (!FILES.contains(option) || place >= words.size()) continue
             String path = (at < 0 ? words[place] : words[i].substring(at + 1)).replaceFirst(/^[A-Za-z0-9._-]+=(?=.)/, '')
-            // logs -f NAME has no file; addresses and the standard input are none either.
+            // In logs, -f does not specify a file. URLs and standard input are not copied.
             if (path == '-' || path.contains('://') || words.contains('logs')) continue
             into.mkdirs()
             File archive = new File(into.parentFile, 'archive.tar')

@@ -1,6 +1,6 @@
 package pipeline
 
-/** Steps that run commands, and the block that chooses where. */
+/** Steps that run commands, and the block that chooses the agent. */
 trait CommandSteps {
     abstract Run getRun()
 
@@ -30,7 +30,7 @@ trait CommandSteps {
 
     def node(Closure body) { node('', body) }
 
-    /** Returns the agent of the current block, as steps with files and commands need. */
+    /** Returns the current block's agent, which steps with files and commands require. */
     Agent agent() {
         Agent agent = Frame.current().agent
         if (!agent) throw new Failure('this step needs a workspace: put it into a block node { }, or set agent')

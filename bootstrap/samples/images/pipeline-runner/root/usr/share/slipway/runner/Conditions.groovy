@@ -1,6 +1,6 @@
 package pipeline
 
-/** The directive `when`. All its conditions must hold, unless it is the content of anyOf or not. */
+/** The directive `when`. All of its conditions must be true, except within anyOf or not. */
 class Conditions {
     private final Declarative pipeline
     private final List<Closure<Boolean>> tests = []
@@ -14,7 +14,7 @@ class Conditions {
 
     void environment(Map o) { tests << { pipeline.script.getProperty('env')[o.name] == o.value } }
 
-    /** The condition `equals`, which Run renames: closures have a method of that name. */
+    /** The condition `equals`. Run renames it, because closures have a method with this name. */
     void equalTo(Map o) { tests << { o.expected == o.actual } }
 
     void branch(Object pattern) {

@@ -4,7 +4,10 @@ package pipeline
 class Credential {
     Map<String, String> values
 
-    /** Returns the variables that the directive sets for one of a name. store keeps a file, and returns its path. */
+    /**
+     * Returns the variables that the directive sets for a name. store stores a file, and returns
+     * its path.
+     */
     Map<String, String> variables(String name, Closure store) {
         String password = values.password ?: ''
         if (values.containsKey('ssh-privatekey')) return [(name): store(values['ssh-privatekey']), (name + '_USR'): values.username ?: '', (name + '_PSW'): values.passphrase ?: '']
@@ -15,7 +18,7 @@ class Credential {
 
     private static final List<String> PUBLIC = ['username', 'server', 'project', 'ca.crt', 'known_hosts']
 
-    /** Returns the values that the log must not show. */
+    /** Returns the values that must not appear in the log. */
     static List<String> lines(Map<String, String> values) {
         values.findAll { !PUBLIC.contains(it.key) }.collectMany { [it.value.trim()] + it.value.readLines()*.trim() }.findAll { it.length() > 3 }
     }

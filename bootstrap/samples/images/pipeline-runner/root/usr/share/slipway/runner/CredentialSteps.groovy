@@ -1,8 +1,9 @@
 package pipeline
 
 /**
- * Steps that read credentials: secrets of the project with the label of Jenkins' sync plugin that the
- * account of the pipeline may read. The log shows no value of them, and the journal stores none.
+ * Steps that read credentials. Credentials are secrets in the project that have the label of
+ * Jenkins' sync plugin and that the pipeline's account may read. Their values appear neither in the
+ * log nor in the journal.
  */
 trait CredentialSteps {
     static final String LABEL = 'credential.sync.jenkins.openshift.io'
@@ -13,7 +14,7 @@ trait CredentialSteps {
 
     abstract block(String kind, Map changes, Closure body)
 
-    /** The value of the directive `environment` with this ID. */
+    /** Returns the value for the directive `environment` from the credentials with this ID. */
     Credential credentials(Object id) { new Credential(values: secret(id.toString())) }
 
     Map usernamePassword(Map options) { [type: 'usernamePassword'] + options }
@@ -39,7 +40,7 @@ trait CredentialSteps {
         }
     }
 
-    /** Returns the variables of one binding. store keeps a file and returns its path. */
+    /** Returns the variables of one binding. store stores a file, and returns its path. */
     private Map<String, String> variables(Map binding, Map<String, String> values, Closure store) {
         String type = binding.type ?: CLASSES[(String) binding['$class']]
         Closure value = { String key, String other = key -> valueOf(values, (String) binding.credentialsId, key, other) }
@@ -79,7 +80,10 @@ trait CredentialSteps {
         values
     }
 
-    /** Returns the values of a secret, which is read again after a restart. The ID is PROJECT-NAME, or NAME. */
+    /**
+     * Returns a secret's values. After a restart, the secret is read again. The ID is PROJECT-NAME
+     * or NAME.
+     */
     Map<String, String> secretOrNull(String id) {
         String prefix = "${getRun().namespace}-"
         for (String name in [id.startsWith(prefix) ? id.substring(prefix.length()) : id, id].unique()) {

@@ -1,6 +1,6 @@
 package pipeline
 
-/** The object `currentBuild` of a Jenkinsfile. */
+/** A Jenkinsfile's object `currentBuild`. */
 class CurrentBuild {
     private final Run run
 

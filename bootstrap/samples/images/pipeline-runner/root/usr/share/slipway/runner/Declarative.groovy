@@ -1,6 +1,8 @@
 package pipeline
 
-/** A declarative pipeline: collects its directives, then runs them with the scripted steps. */
+/**
+ * A declarative pipeline. It collects the directives, and then runs them with the scripted steps.
+ */
 class Declarative {
     final Run run
     final PipelineScript script
@@ -17,7 +19,7 @@ class Declarative {
         if (!top.agent) throw new Failure('the pipeline has no agent: set agent any')
     }
 
-    /** Runs a closure whose methods and properties are those of a delegate first. */
+    /** Runs a closure. The delegate's methods and properties take precedence. */
     static def with(Closure body, Object delegate, int strategy = Closure.DELEGATE_FIRST) {
         Closure copy = (Closure) body.clone()
         copy.delegate = delegate
@@ -25,7 +27,7 @@ class Declarative {
         copy.call()
     }
 
-    /** Runs a closure of steps. */
+    /** Runs a closure that contains steps. */
     def steps(Closure body) { with(body, script, Closure.DELEGATE_ONLY) }
 
     void run() {
@@ -88,7 +90,7 @@ class Declarative {
         }
     }
 
-    /** Waits for the input of a stage, and returns the values of its parameters as variables. */
+    /** Waits for a stage's input, and returns the values of its parameters as variables. */
     private List<String> answers(Map options) {
         List<Parameter> parameters = options.parameters ?: []
         def value = steps.input(options)
@@ -108,12 +110,15 @@ class Declarative {
         }
     }
 
-    /** The options. The last ones have no effect here: BuildConfigs have run policies and limits of their history. */
+    /**
+     * The options. The last options have no effect, because BuildConfigs have run policies and
+     * history limits.
+     */
     private static final List OPTIONS = ['timeout', 'retry', 'timestamps', 'skipDefaultCheckout', 'checkoutToSubdirectory', 'parallelsAlwaysFailFast', 'skipStagesAfterUnstable',
             'ansiColor', 'lock', 'buildDiscarder', 'logRotator', 'disableConcurrentBuilds', 'disableResume', 'preserveStashes', 'durabilityHint', 'newContainerPerStage', 'quietPeriod',
             'overrideIndexTriggers', 'rateLimitBuilds', 'gitLabConnection']
 
-    /** Runs a body with the agent, the options and the environment of a section. */
+    /** Runs a body with a section's agent, options and environment. */
     private around(Section section, Closure body) {
         Closure wrapped = { section.environment ? withEnvironment(section, body) : body() }
         section.options.each { String name, List args ->
@@ -143,7 +148,7 @@ class Declarative {
 
     private static final List AFTER = ['always', 'changed', 'fixed', 'regression', 'aborted', 'failure', 'success', 'unstable', 'unsuccessful', 'cleanup']
 
-    /** Runs the blocks of `post` that apply to a result, in Jenkins' order. */
+    /** Runs the `post` blocks that apply to a result, in Jenkins' order. */
     private void post(Section section, String result) {
         if (!section.post) return
         def applies = [always: true, cleanup: true, changed: run.number == '1', success: result == 'SUCCESS', failure: result == 'FAILURE',

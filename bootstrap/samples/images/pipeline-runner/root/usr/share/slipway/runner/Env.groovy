@@ -1,6 +1,6 @@
 package pipeline
 
-/** The object `env` of a Jenkinsfile. Assigned variables are valid for all later steps. */
+/** A Jenkinsfile's object `env`. An assigned variable is valid for all later steps. */
 class Env {
     private final Run run
 

@@ -1,6 +1,9 @@
 package pipeline
 
-/** A failed or interrupted step. result is that of the build if no step catches it. */
+/**
+ * A failed or interrupted step. If no step catches the failure, its result becomes the build's
+ * result.
+ */
 class Failure extends RuntimeException {
     final String result
 

@@ -1,6 +1,6 @@
 package pipeline
 
-/** Steps that read and write files of the workspace. */
+/** Steps that read and write files in the workspace. */
 trait FileSteps {
     abstract Run getRun()
 
@@ -60,20 +60,23 @@ trait FileSteps {
         }
     }
 
-    /** Returns the command that writes files of the current directory as an archive. */
+    /** Returns the command that writes files in the current directory as an archive. */
     List<String> tar(Map options) {
         String command = matching(options.includes ?: '**', options.excludes, '%p\\n')[2]
         ['sh', '-c', "$command >\"\${TMPDIR:-/tmp}/files.\$\$\" && tar -cf - -T \"\${TMPDIR:-/tmp}/files.\$\$\"; c=\$?; rm -f \"\${TMPDIR:-/tmp}/files.\$\$\"; exit \$c".toString()]
     }
 
-    /** Returns the command that prints files of the current directory by a format of find. */
+    /** Returns the command that lists files in the current directory in a format for find. */
     List<String> matching(Object includes, Object excludes, String format) {
         String excluded = (excludes ?: '').toString().split(/[,\s]+/).findAll().collect { "! -path './${glob(it)}'" }.join(' ')
         String included = includes.toString().split(/[,\s]+/).findAll().collect { "-path './${glob(it)}'" }.join(' -o ')
         ['sh', '-c', "find . \\( -type f -o -type l \\) \\( $included \\) $excluded -printf '$format'".toString()]
     }
 
-    /** Returns the pattern of find for one of Ant, in which ** matches any directories. */
+    /**
+     * Converts an Ant pattern, in which ** matches any number of directories, to a pattern for
+     * find.
+     */
     private String glob(String pattern) {
         if (pattern.contains("'")) throw new Failure("the pattern $pattern has a quotation mark")
         String tail = pattern.endsWith('/') ? pattern + '**' : pattern
@@ -113,7 +116,7 @@ trait FileSteps {
 
     String libraryResource(Object path) { getRun().libraries.resource((path instanceof Map ? path.resource : path).toString()) }
 
-    /** Loads a shared library: by its name, or with the address of its repository and credentials. */
+    /** Loads a shared library by its name, or from a repository's address with credentials. */
     LibraryPart library(Object options) {
         Map all = options instanceof Map ? options : [identifier: options]
         def scm = all.retriever instanceof Map ? (all.retriever.scm ?: all.retriever) : [:]

@@ -1,10 +1,10 @@
 package pipeline
 
-/** Where a step runs: directory, variables, stage, agent. Each block has its own frame. */
+/** The context of a step: directory, variables, stage and agent. Each block has its own frame. */
 class Frame {
     private static final ThreadLocal<Frame> CURRENT = new ThreadLocal<Frame>()
 
-    /** Identifies the block in the Jenkinsfile, for the journal. */
+    /** Identifies the block within the Jenkinsfile, for the journal. */
     String path = ''
     String prefix = ''
     String dir
@@ -12,12 +12,12 @@ class Frame {
     Stage stage
     Agent agent
     Scope scope
-    /** The project and the token of openshift.withProject and withCredentials, or null. */
+    /** The project and token that openshift.withProject and withCredentials set, or null. */
     String project, token
-    /** The cluster of openshift.withCluster, or null if it is the pipeline's own. */
+    /** The cluster that openshift.withCluster sets, or null for the pipeline's own cluster. */
     Cluster cluster
     boolean timestamps
-    /** The pods of podTemplate by their labels. */
+    /** The pods that podTemplate defines, by label. */
     Map<String, Map> templates = [:]
     private int count
 
@@ -25,7 +25,7 @@ class Frame {
 
     synchronized String next(String kind) { "${path}/${count++}:${kind}" }
 
-    /** Returns a copy for a block inside. */
+    /** Returns a copy for a nested block. */
     Frame child(String name, Map changes = [:]) {
         def frame = new Frame(path: name, prefix: prefix, dir: dir, env: new LinkedHashMap<String, String>(env), stage: stage,
                 agent: agent, scope: scope, project: project, token: token, cluster: cluster, timestamps: timestamps, templates: templates)

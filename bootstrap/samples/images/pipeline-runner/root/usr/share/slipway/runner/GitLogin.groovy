@@ -1,10 +1,13 @@
 package pipeline
 
-/** The login of git to the server of a repository, with credentials of the project. */
+/** A login of git to a repository's server, with the project's credentials. */
 class GitLogin {
     private static final String HELPER = '!f() { printf \'username=%s\\npassword=%s\\n\' "$SLIPWAY_GIT_USER" "$SLIPWAY_GIT_PASSWORD"; }; f'
 
-    /** Runs a body in a frame where git logs in to the server of an address. No other server gets the credentials. */
+    /**
+     * Runs a body in a frame in which git logs in to the server at an address. No other server
+     * receives the credentials.
+     */
     static run(Run run, String url, Object credentials, Closure body) {
         if (SshLogin.appliesTo(url)) return SshLogin.run(run, url, credentials, body)
         if (!credentials) return body()

@@ -3,11 +3,17 @@ package pipeline
 import groovy.json.JsonException
 import groovy.json.JsonSlurper
 
-/** The step that waits for the decision of a user. */
+/** The step that waits for a user's decision. */
 trait InputSteps {
-    /** Annotation of the Build: <prefix><id of the input> is "proceed", "abort", or JSON with values of parameters. */
+    /**
+     * The Build annotation <prefix><ID of the input>. Its value is "proceed", "abort", or JSON with
+     * parameter values.
+     */
     static final String ANNOTATION = 'pipeline.slipway.io/input-'
-    /** Annotation in which the API server records the user who has responded, as JSON: user and groups. */
+    /**
+     * The annotation in which the API server records the user who has responded, as JSON: user and
+     * groups.
+     */
     static final String USER = 'pipeline.slipway.io/user-'
 
     abstract Run getRun()
@@ -18,7 +24,7 @@ trait InputSteps {
 
     abstract void pause(long millis)
 
-    /** Returns the values of the parameters: as a map, or alone if there is one. */
+    /** Returns the values of the parameters as a map, or the value of the only parameter. */
     def input(Object options = [:]) {
         Map all = options instanceof Map ? options : [message: options]
         List<Parameter> parameters = all.parameters instanceof List ? all.parameters : all.parameters ? [all.parameters] : []
@@ -71,13 +77,13 @@ trait InputSteps {
                 }
             } catch (ApiError e) {
                 if (!e.temporary) throw new Failure("input: $e.message")
-            } catch (IOException ignored) { // the API server restarts
+            } catch (IOException ignored) { // the API server is restarting
             }
             pause(1000)
         }
     }
 
-    /** Returns the values of a response, or null for abort. */
+    /** Returns the values in a response, or null if the user has aborted. */
     private Map valuesOf(String answer, List<Parameter> parameters) {
         if (answer == 'abort') return null
         if (answer != 'proceed' && !answer.startsWith('{')) throw new Failure('use proceed, abort, or a JSON object')

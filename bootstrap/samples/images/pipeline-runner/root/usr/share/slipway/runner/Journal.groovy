@@ -4,8 +4,8 @@ import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
 
 /**
- * The results of finished steps, one JSON object per line. A runner that starts again runs the
- * Jenkinsfile from its beginning, and takes the results of finished steps from here.
+ * The results of finished steps, one JSON object per line. A restarted runner runs the Jenkinsfile
+ * from its beginning, and uses the recorded results of finished steps.
  */
 class Journal {
     private final File file
@@ -18,12 +18,12 @@ class Journal {
             try {
                 Map entry = (Map) new JsonSlurper().parseText(line)
                 finished[(String) entry.key] = entry
-            } catch (ignored) { // the line that a killed runner was writing
+            } catch (ignored) { // a killed runner has not completed this line
             }
         }
     }
 
-    /** Returns the entry of a finished step, or null. */
+    /** Returns a finished step's entry, or null. */
     synchronized Map get(String key) { finished[key] }
 
     synchronized void add(Map entry) {

@@ -4,8 +4,8 @@ import org.codehaus.groovy.control.CompilerConfiguration
 
 /**
  * Shared libraries: repositories with classes in src, global variables in vars, and files in
- * resources. A variable LIBRARY_NAME of the build contains the address of the library "name". If it is
- * private, it was fetched before with the build's secret, which the runner does not have.
+ * resources. The build's variable LIBRARY_NAME contains the address of the library "name". A
+ * private library was fetched earlier with the build's secret, which the runner cannot read.
  */
 class Libraries {
     private final Run run
@@ -18,7 +18,10 @@ class Libraries {
         loader = new GroovyClassLoader(Main.classLoader, configuration)
     }
 
-    /** Adds the libraries that the annotations of a Jenkinsfile name, and returns it without them. */
+    /**
+     * Adds the libraries in a Jenkinsfile's annotations, and returns the Jenkinsfile without these
+     * annotations.
+     */
     String read(String text) {
         text.replaceAll(/(?m)^([ \t]*)@Library\s*\(\s*(?:value\s*=\s*)?(\[[^\]]*\]|'[^'\n]*'|"[^"\n]*")\s*\)(?:[ \t]*_\b)?/) { String all, String space, String names ->
             (names =~ /['"]([^'"]+)['"]/).each { add((String) it[1], null) }
@@ -48,7 +51,7 @@ class Libraries {
         loader.addClasspath(new File(dir, 'src').path)
     }
 
-    /** Returns the global variable of a name, or null. */
+    /** Returns the global variable with a name, or null. */
     synchronized Script variable(String name) {
         if (variables[name]) return variables[name]
         File file = find("vars/${name}.groovy")

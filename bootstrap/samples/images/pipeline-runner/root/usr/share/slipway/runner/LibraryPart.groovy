@@ -3,12 +3,12 @@ package pipeline
 import org.codehaus.groovy.runtime.InvokerHelper
 
 /**
- * What the step `library` returns: the packages and the classes of shared libraries by their names, such
- * as library('tools').acme.Text.upper('a') and library('tools').acme.Text.new().
+ * The result of the step `library`: the packages and classes of shared libraries by name, as in
+ * library('tools').acme.Text.upper('a') and library('tools').acme.Text.new().
  */
 class LibraryPart {
     private final ClassLoader loader
-    /** The name of a package or a class, or "". */
+    /** The name of a package or class, or "". */
     private final String path
 
     LibraryPart(ClassLoader loader, String path = '') {
@@ -16,7 +16,7 @@ class LibraryPart {
         this.path = path
     }
 
-    /** Returns the class of this name, or null if it is the name of a package. */
+    /** Returns the class with this name, or null if a package has this name. */
     private Class find() {
         try {
             return path ? loader.loadClass(path) : null

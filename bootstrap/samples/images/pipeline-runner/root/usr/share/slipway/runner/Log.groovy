@@ -1,6 +1,6 @@
 package pipeline
 
-/** The log of a build: the standard output, and a file from which a runner that starts again repeats it. */
+/** A build's log: the standard output, and a file from which a restarted runner repeats the log. */
 class Log {
     private final OutputStream file
     private final List<String> secrets = []
@@ -20,13 +20,13 @@ class Log {
         file?.write(bytes)
     }
 
-    /** Makes the log show **** instead of values from now on. */
+    /** Replaces values in the log with **** from now on. */
     synchronized void hide(Collection<String> values) {
         secrets.addAll(values)
         secrets.sort { -it.length() }
     }
 
-    /** Returns a text without hidden values. */
+    /** Returns a text in which hidden values are replaced. */
     synchronized String mask(String text) {
         secrets.unique().inject(text) { String all, String secret -> all.replace(secret, '****') }
     }
@@ -37,7 +37,7 @@ class Log {
         (frame.timestamps ? "[${new Date().format("yyyy-MM-dd'T'HH:mm:ss.SSS'Z'", TimeZone.getTimeZone('UTC'))}] " : '') + frame.prefix
     }
 
-    /** Copies a stream line by line, in the frame of the caller. */
+    /** Copies a stream line by line, in the caller's frame. */
     void copy(InputStream input) {
         input.newReader('UTF-8').eachLine { println(it) }
     }

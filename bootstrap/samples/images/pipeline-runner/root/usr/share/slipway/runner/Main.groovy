@@ -8,7 +8,7 @@ package pipeline
  * termination message contains the result; the build controller reads it there.
  */
 class Main {
-    /** Arguments: the working directory, and the file of the termination message. */
+    /** Arguments: the working directory, and the path of the file for the termination message. */
     static void main(String[] args) {
         def run = new Run(System.getenv('BUILD'), new File(args[0]))
         new File(args[1]).text = run.execute()

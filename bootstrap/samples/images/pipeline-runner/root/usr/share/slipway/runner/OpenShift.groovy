@@ -4,18 +4,18 @@ import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
 
 /**
- * The object `openshift` of a Jenkinsfile: the language of OpenShift's client plugin. Its actions run
- * oc, in the cluster of the build with the account of the pipeline or a token, or in another cluster.
+ * A Jenkinsfile's object `openshift`: the DSL of OpenShift's client plugin. Its actions run oc,
+ * either in the build's cluster with the pipeline's account or a token, or in another cluster.
  */
 class OpenShift {
-    /** Commands of oc that are actions by themselves, with the same arguments. */
+    /** oc commands that are also actions, with the same arguments. */
     private static final List<String> COMMANDS = ['tag', 'set', 'exec', 'rsh', 'rsync', 'run', 'expose', 'idle', 'policy', 'secrets', 'annotate', 'label', 'scale', 'autoscale', 'describe', 'import']
     private final Run run
     private int level
 
     OpenShift(Run run) { this.run = run }
 
-    /** Arguments: the name or the address of a cluster, credentials or a token, and the block. */
+    /** Arguments: a cluster's name or address, credentials or a token, and the block. */
     def withCluster(Object... arguments) {
         List list = arguments as List
         Cluster other = list.size() > 1 && !own(list[0]) ? Cluster.of(run, list[0].toString()) : null
@@ -47,7 +47,7 @@ class OpenShift {
             ['kubernetes.default', 'kubernetes.default.svc', 'openshift.default.svc', 'openshift.default.svc.cluster.local', System.getenv('KUBERNETES_SERVICE_HOST')]
     }
 
-    /** Returns what changes in a frame with other credentials: the ID of some, or a token. */
+    /** Returns the frame's changes for other credentials: the ID of credentials, or a token. */
     private Map login(Object credentials) {
         if (!credentials) return [token: null]
         Map<String, String> values = run.steps.secretOrNull(credentials.toString())
@@ -69,7 +69,7 @@ class OpenShift {
         "https://${host.contains(':') ? "[$host]" : host}:${System.getenv('KUBERNETES_SERVICE_PORT')}"
     }
 
-    /** Returns the entry of a cluster and that of its user in a kubeconfig. */
+    /** Returns a cluster's entry and its user's entry in a kubeconfig. */
     static Map access(Cluster cluster, String token) {
         if (!cluster) return [cluster: [server: ownCluster(), 'certificate-authority': '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt'], user: [token: token]]
         if (!(token ?: cluster.token)) throw new Failure("the cluster $cluster.server needs a token: put it into the secret of the cluster, or name it in withCluster")
@@ -80,7 +80,9 @@ class OpenShift {
 
     void setLockName(Object ignored) { }
 
-    /** Logs each command of oc and its output. Above 0, the argument is also the level of oc's own log. */
+    /**
+     * Logs each oc command and its output. An argument above 0 is also the level of oc's own log.
+     */
     void logLevel(Object value) { level = value as int }
 
     void loglevel(Object value) { logLevel(value) }
@@ -89,7 +91,7 @@ class OpenShift {
 
     void failUnless(Object condition) { if (!condition) run.steps.error('Assertion failed') }
 
-    /** Runs any command of oc. */
+    /** Runs any oc command. */
     Result raw(Object... arguments) {
         List<String> words = split('raw', arguments as List)
         new Result('raw', [oc(words ? words[0] : 'help', words.drop(1))])
@@ -107,7 +109,10 @@ class OpenShift {
 
     Selector newBuild(Object... arguments) { createNew('new-build', arguments as List) }
 
-    /** With -o, oc only prints the objects. Their names are those that create prints. */
+    /**
+     * With -o, oc only prints the objects. The names are in the same format as in the output of
+     * create.
+     */
     private Selector createNew(String verb, List arguments) { change('create', [objects((String) oc(verb, split(verb, arguments) + ['-o', 'json']).out)]) }
 
     Result newProject(Object name, Object... arguments) { new Result('newProject', [oc('new-project', [name, '--skip-config-write'] + split('new-project', arguments as List))]) }
@@ -117,10 +122,12 @@ class OpenShift {
         selectorOf('startBuild', [oc('start-build', words + ['-o', 'name'], null, follows(words))])
     }
 
-    /** Reports whether the arguments of `oc start-build` show the log of the build. */
+    /** Reports whether the arguments to `oc start-build` print the build's log. */
     static boolean follows(List<String> words) { words.any { it in ['-F', '--follow', '--follow=true'] } }
 
-    /** Returns the objects of a template: its name, its address, its text, or a map. */
+    /**
+     * Returns a template's objects. The template is given by its name or URL, or as text or a map.
+     */
     List<Map> process(Object template, Object... arguments) {
         String text = markup(template instanceof Map ? template + [metadata: template.metadata.findAll { it.key != 'namespace' }] : template)
         List source = text ? ['-f', '-'] : template.toString().startsWith('http') ? ['-f', template] : [template]
@@ -132,13 +139,13 @@ class OpenShift {
         new Result('patch', [oc('patch', (text ? ['-f', '-'] : [object]) + ['-p', patchText(patch)] + split('patch', arguments as List), text)])
     }
 
-    /** Returns a patch as text. Quotation marks around it, which a shell would need, are removed. */
+    /** Returns a patch as text, without the surrounding quotation marks that a shell would need. */
     static String patchText(Object patch) {
         String text = patch instanceof Map || patch instanceof List ? JsonOutput.toJson(patch) : patch.toString().trim()
         text.length() > 1 && text[0] == "'" && text[-1] == "'" ? text[1..-2] : text
     }
 
-    /** Reports whether a service accepts connections at its first port. */
+    /** Reports whether a service accepts connections on its first port. */
     boolean verifyService(Object name) { run.steps.accepts(selector('service', name.toString()), 5) }
 
     Selector selector(Object kind = 'all', Object query = null) {
@@ -156,7 +163,7 @@ class OpenShift {
         new Result(name, [oc(command, split(command, arguments as List), null, command in ['describe', 'exec', 'rsh', 'rsync', 'run'])])
     }
 
-    /** Runs a command for objects, as maps or as text, or with the arguments of oc. */
+    /** Runs a command for objects, which are given as maps, as text, or as oc arguments. */
     private Selector change(String verb, List arguments) {
         String text = arguments ? markup(arguments[0]) : null
         boolean address = !text && arguments && arguments[0].toString().startsWith('http')
@@ -164,17 +171,20 @@ class OpenShift {
         selectorOf(verb, [oc(verb, source + split(verb, source ? arguments.drop(1) : arguments) + ['-o', 'name'], text)])
     }
 
-    /** Returns a selector of the objects whose names commands have printed. */
+    /** Returns a selector for the objects whose names commands have printed. */
     Selector selectorOf(String operation, List<Map> actions) {
         new Selector(this, actions.collectMany { names((String) it.out) }, operation, actions)
     }
 
-    /** Returns the names in the output of oc, without the groups of their kinds. */
+    /** Returns the names in oc's output, without API groups. */
     static List<String> names(String text) {
         text.readLines().findAll { it ==~ /[a-z][^\s\/:]*\/\S+/ }.collect { it.replaceFirst(/\.[^\/]*\//, '/') }
     }
 
-    /** Runs oc in the current project, and throws a Failure if it fails. With toLog, its output goes to the log. */
+    /**
+     * Runs oc in the current project, and throws a Failure if it fails. With toLog, its output is
+     * logged.
+     */
     Map oc(String verb, List arguments, String input = null, boolean toLog = false) {
         List<String> words = (['-n', project()] + (level ? ["-v=$level"] : []) + [verb] + arguments)*.toString()
         Map action = new Command(run, words, input, toLog || level > 0).run(verb)
@@ -186,8 +196,8 @@ class OpenShift {
     void sleep(long millis) { run.steps.leaf('wait') { run.steps.pause(millis); null } }
 
     /**
-     * Returns the words of arguments. As in Jenkins, a shell's quotation marks group the words of an
-     * argument, and the values of parameters can contain spaces.
+     * Splits arguments into words. As in Jenkins, a shell's quotation marks group the words of an
+     * argument, and parameter values can contain spaces.
      */
     static List<String> split(String verb, List arguments) {
         arguments.flatten()*.toString().collectMany { String argument ->
@@ -208,7 +218,7 @@ class OpenShift {
         object.items instanceof List ? (List<Map>) object.items : [object]
     }
 
-    /** Returns the text of objects, or null if the argument is an argument of oc. */
+    /** Returns the text for objects, or null if the argument is an oc argument. */
     private static String markup(Object object) {
         if (object instanceof Map) return JsonOutput.toJson(object)
         if (object instanceof List) return JsonOutput.toJson([apiVersion: 'v1', kind: 'List', items: object])

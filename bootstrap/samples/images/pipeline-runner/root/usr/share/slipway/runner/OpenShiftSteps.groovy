@@ -1,6 +1,6 @@
 package pipeline
 
-/** The older steps of OpenShift, before the object `openshift`. */
+/** OpenShift's older steps, which precede the object `openshift`. */
 trait OpenShiftSteps {
     abstract Run getRun()
 
@@ -10,7 +10,10 @@ trait OpenShiftSteps {
 
     abstract timeout(Map options, Closure body)
 
-    /** Runs an action in the cluster and the project of the options, with their token, for at most their time. */
+    /**
+     * Runs an action in the cluster and project of the options, with the options' token and
+     * timeout.
+     */
     private within(Map options, int minutes, Closure body) {
         OpenShift openshift = getRun().openshift
         Closure inProject = { openshift.withProject(options.namespace ?: '') { body(openshift) } }
@@ -20,7 +23,7 @@ trait OpenShiftSteps {
         timeout(limit, all)
     }
 
-    /** Returns a parameter that a step needs. It can have several names. */
+    /** Returns a required parameter of a step. The parameter can have several names. */
     private String required(Map options, String... names) {
         String value = names.findResult { options[it] }
         if (!value) throw new Failure("set the parameter ${names[0]}")
@@ -49,7 +52,10 @@ trait OpenShiftSteps {
         }
     }
 
-    /** Starts a rollout. Returns false while another one, for example of an image trigger, is in progress. */
+    /**
+     * Starts a rollout. Returns false while another rollout is in progress, for example a rollout
+     * that an image trigger has started.
+     */
     boolean starts(OpenShift o, String name) {
         try {
             o.oc('rollout', ['latest', name])
@@ -68,7 +74,7 @@ trait OpenShiftSteps {
         }
     }
 
-    /** Tags an image: one stream or several with one tag or several, or pairs of both. */
+    /** Tags an image: one or more streams with one or more tags, or pairs of streams and tags. */
     void openshiftTag(Map options) {
         List<String> streams = words(required(options, 'destStream', 'destinationStream')), tags = words(required(options, 'destTag', 'destinationTag'))
         if (streams.size() > 1 && tags.size() > 1 && streams.size() != tags.size()) throw new Failure("got ${streams.size()} streams and ${tags.size()} tags")
@@ -79,8 +85,8 @@ trait OpenShiftSteps {
     }
 
     /**
-     * Returns the name of the image of a tag, which must exist. In Jenkins, its changes start builds; here,
-     * a trigger ImageChange of the BuildConfig does.
+     * Returns the name of an existing tag's image. In Jenkins, changes to this image start builds.
+     * In Slipway, an ImageChange trigger of the BuildConfig starts builds.
      */
     String openshiftImageStream(Map options) {
         String tag = required(options, 'name', 'imageStreamName') + ':' + required(options, 'tag'), image = null
@@ -110,7 +116,7 @@ trait OpenShiftSteps {
         }
     }
 
-    /** Waits until a service accepts connections at its first port. */
+    /** Waits until a service accepts connections on its first port. */
     void openshiftVerifyService(Map options) {
         String name = required(options, 'svcName', 'serviceName')
         within(options, 10) { OpenShift o ->
@@ -118,7 +124,7 @@ trait OpenShiftSteps {
         }
     }
 
-    /** Reports whether a service accepts a connection within some attempts. */
+    /** Reports whether a service accepts a connection within a number of attempts. */
     boolean accepts(Selector service, int attempts) {
         if (Frame.current().cluster) throw new Failure('the services of another cluster cannot be reached')
         Map spec = (Map) service.object().spec
@@ -137,7 +143,9 @@ trait OpenShiftSteps {
         }
     }
 
-    /** Returns the objects that a parameter of a step contains, as text of more than one line. */
+    /**
+     * Returns the objects in a step's parameter, if the parameter's text has more than one line.
+     */
     private String objects(Map options) { required(options, 'jsonyaml', 'json', 'yaml') + '\n' }
 
     void openshiftCreateResource(Map options) { within(options, 3) { OpenShift o -> o.oc('create', ['-f', '-'], objects(options)) } }
@@ -157,7 +165,7 @@ trait OpenShiftSteps {
         within(options, 3) { OpenShift o -> o.oc('delete', [words(required(options, 'types')).join(','), '-l', labels]) }
     }
 
-    /** Runs a command in a pod. A command that fails does not fail the step. */
+    /** Runs a command in a pod. If the command fails, the step does not fail. */
     Map openshiftExec(Map options) {
         String pod = required(options, 'pod')
         List container = options.container ? ['-c', options.container] : []

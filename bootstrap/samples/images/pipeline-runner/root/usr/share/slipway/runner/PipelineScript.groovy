@@ -1,8 +1,10 @@
 package pipeline
 
-/** The base class of Jenkinsfiles: their methods are steps, their properties variables. */
+/**
+ * The base class of Jenkinsfiles. Its methods are the steps, and its properties are the variables.
+ */
 abstract class PipelineScript extends Script {
-    /** The page that lists the steps. */
+    /** The page with the list of steps. */
     static final String STEPS = 'docs/admin/pipelines.md, section Steps'
     private Run run
     private Steps steps
@@ -47,7 +49,7 @@ abstract class PipelineScript extends Script {
         throw new Failure("no such DSL method '$name' found among the steps of this runner: see $STEPS")
     }
 
-    // The methods of all objects in Groovy would hide these steps.
+    // In Groovy, all objects have these methods, which would hide the steps.
     void sleep(long time) { steps.sleep(time) }
 
     void sleep(Map options) { steps.sleep(options) }

@@ -1,20 +1,23 @@
 package pipeline
 
 /**
- * A pod of the project where commands run. It has the account of the pipeline. Its containers share a
- * workspace; commands start in them by `oc exec`. The pod ends with the block of the agent, and is
- * deleted with the pod of the build.
+ * A pod in the project, in which commands run. It uses the pipeline's account. Its containers share
+ * a workspace. `oc exec` starts the commands. The pod ends with the agent's block, and is deleted
+ * with the build's pod.
  */
 class PodAgent extends Agent {
     static final String DIRECTORY = '/home/jenkins/agent', DEFAULT = 'jnlp'
     static final List<String> WAIT = ['sh', '-c', 'trap "exit 0" TERM; while :; do sleep 3600 & wait $!; done']
     /**
-     * Reads the directory, the variables and the words of a command from its input, one a line. They
-     * can be secret, and the API server logs the command line of an exec.
+     * Reads the directory, the variables and the words of a command from its input, one per line.
+     * They can be secret, and the API server logs the command line of an exec request.
      */
     private static final String LOADER = 'set --; while IFS= read -r l && test -n "$l"; do v=$(printf %b "${l#?}."); v=${v%.}; ' +
             'case $l in E*) export "$v";; D*) mkdir -p "$v" && cd "$v" || exit 1;; *) set -- "$@" "$v";; esac; done; exec "$@"'
-    /** Ends the loader: the container writes both outputs to one stream, because two streams lose their order. */
+    /**
+     * The end of the loader script: the container writes both outputs to one stream, because two
+     * streams would not keep their order.
+     */
     private static final String MERGED = ' 2>&1'
     private static final List<String> ERRORS = ['InvalidImageName', 'ImagePullBackOff', 'CreateContainerConfigError', 'RunContainerError']
     private final String container
@@ -27,10 +30,13 @@ class PodAgent extends Agent {
         this.cleanup = cleanup
     }
 
-    /** Returns the agent for another container of the pod. */
+    /** Returns the agent for another container in the pod. */
     PodAgent inside(String other) { new PodAgent(run, name, other, cleanup) }
 
-    /** Creates a pod, and waits until it runs. If an earlier runner has created it, that one is used. */
+    /**
+     * Creates a pod, and waits until it is running. If an earlier runner has created the pod, uses
+     * that pod.
+     */
     static PodAgent start(Run run, Map template) {
         String pod = (String) run.steps.leaf('agent') {
             run.api.call('POST', "/api/v1/namespaces/$run.namespace/pods", complete(run, template)).metadata.name
@@ -47,7 +53,10 @@ class PodAgent extends Agent {
         agent
     }
 
-    /** Returns the pod of a template. As in Jenkins, steps outside of `container` run in the container jnlp. */
+    /**
+     * Returns the pod for a template. As in Jenkins, steps outside `container` run in the container
+     * jnlp.
+     */
     private static Map complete(Run run, Map template) {
         Map own = run.api.call('GET', pathOf(run, System.getenv('HOSTNAME')))
         Map metadata = (Map) template.metadata ?: [:], spec = new LinkedHashMap((Map) template.spec)
@@ -55,7 +64,7 @@ class PodAgent extends Agent {
         Map main = containers.find { it.name == DEFAULT }
         if (!main) containers << (main = [name: DEFAULT])
         if (!main.image || main.image.contains('jnlp')) main.image = own.spec.containers[0].image
-        main.remove('args') // they connect to a Jenkins
+        main.remove('args') // the arguments would connect the container to Jenkins
         main.command = WAIT
         containers.each { Map c ->
             if (c.command == ['cat']) c.command = WAIT
@@ -95,7 +104,7 @@ class PodAgent extends Agent {
         try {
             process.outputStream.write(text.getBytes('UTF-8'))
             process.outputStream.flush()
-        } catch (IOException ignored) { // The command has ended, and its exit code tells why.
+        } catch (IOException ignored) { // the exit code contains the reason
         }
         process
     }

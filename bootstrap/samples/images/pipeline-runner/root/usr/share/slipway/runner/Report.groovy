@@ -2,7 +2,10 @@ package pipeline
 
 import groovy.json.JsonOutput
 
-/** Stores the stages, pending inputs and tests of a build in annotations of the Build, after each change. */
+/**
+ * Stores a build's stages, pending inputs and test results in annotations of the Build after each
+ * change.
+ */
 class Report {
     static final String STATUS = 'openshift.io/jenkins-status-json', INPUTS = 'openshift.io/jenkins-pending-input-actions-json'
     static final String TESTS = 'pipeline.slipway.io/test-results-json'
@@ -26,13 +29,13 @@ class Report {
         notifyAll()
     }
 
-    /** Adds the summary of a report of tests. */
+    /** Adds the summary of a test report. */
     synchronized void add(Map summary) {
         tests = TestReport.sum([tests, summary].findAll())
         change()
     }
 
-    /** Sends the last report, and waits for it. */
+    /** Sends the last report, and waits until it is sent. */
     void end(String result) {
         status = ['SUCCESS': 'SUCCESS', 'UNSTABLE': 'UNSTABLE', 'ABORTED': 'ABORTED'][result] ?: 'FAILED'
         synchronized (this) { ended = changed = true; notifyAll() }

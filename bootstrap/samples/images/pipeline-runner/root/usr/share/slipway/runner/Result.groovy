@@ -2,7 +2,9 @@ package pipeline
 
 import groovy.json.JsonOutput
 
-/** The result of an action of `openshift`: its commands of oc, each with verb, cmd, out, err and status. */
+/**
+ * The result of an `openshift` action: its oc commands, each with verb, cmd, out, err and status.
+ */
 class Result {
     final String operation
     final List<Map> actions

@@ -1,6 +1,6 @@
 package pipeline
 
-/** The rollouts of the objects of a selector. */
+/** The rollouts of a selector's objects. */
 class Rollout {
     private final Selector selector
 

@@ -4,7 +4,7 @@ import groovy.json.JsonSlurper
 import org.codehaus.groovy.control.CompilationFailedException
 import org.codehaus.groovy.control.CompilerConfiguration
 
-/** One run of a Jenkinsfile. */
+/** A single run of a Jenkinsfile. */
 class Run {
     final Map build
     final File work
@@ -49,13 +49,16 @@ class Run {
         if (git) env.putAll([GIT_URL: (String) git.uri, GIT_BRANCH: (String) git.ref ?: 'master', BRANCH_NAME: (String) git.ref ?: 'master'])
     }
 
-    /** Returns the source that was cloned before, or null. */
+    /** Returns the source that was cloned earlier, or null. */
     File source() {
         def dir = new File(work, 'source')
         build.spec.source?.git && dir.directory ? dir : null
     }
 
-    /** Runs the Jenkinsfile and returns the termination message: the result, and the reason of a failure. */
+    /**
+     * Runs the Jenkinsfile and returns the termination message: the result, and the reason if the
+     * run has failed.
+     */
     String execute() {
         Runtime.runtime.addShutdownHook(new Thread({ cleanUp() }))
         Throwable error = null
@@ -115,12 +118,12 @@ class Run {
         }
     }
 
-    /** Compiles another Groovy file of the source, for the step `load`. */
+    /** Compiles another Groovy file in the source, for the step `load`. */
     Script load(String name, String text) { script([name: name.replaceAll(/\W/, '_'), text: text]) }
 
     private static final List ORDER = ['SUCCESS', 'UNSTABLE', 'FAILURE', 'NOT_BUILT', 'ABORTED']
 
-    /** Sets the result of the build unless it is already worse. */
+    /** Sets the build's result, unless the current result is worse. */
     synchronized void worsen(String next) {
         if (!ORDER.contains(next)) throw new Failure("the result \"$next\" is not one of $ORDER")
         if (!result || ORDER.indexOf(next) > ORDER.indexOf(result)) result = next

@@ -12,7 +12,10 @@ trait ScmSteps {
 
     abstract sh(Map options)
 
-    /** Copies the source of the build, which was cloned before with the build's secret, or clones another repository. */
+    /**
+     * Copies the build's source, which was cloned earlier with the build's secret, or clones
+     * another repository.
+     */
     def checkout(Object scm) {
         if (scm instanceof Map && scm['$class'] == 'GitSCM') {
             Map remote = scm.userRemoteConfigs[0]
@@ -32,7 +35,7 @@ trait ScmSteps {
         result
     }
 
-    /** Copies a directory of the runner into the current directory of the agent. */
+    /** Copies a directory from the runner to the agent's current directory. */
     private void copy(File directory) {
         def archive = new PipedInputStream(1 << 16)
         def output = new PipedOutputStream(archive)
@@ -47,7 +50,7 @@ trait ScmSteps {
         leaf('git') {
             say0('git')
             String branch = all.branch ?: 'master', url = all.url.toString()
-            // The images of agents need no git.
+            // The images of agents do not need git.
             File clone = agent() instanceof PodAgent ? new File(getRun().work, "clone-${UUID.randomUUID()}") : null
             def command = 'set -e; git init -q; git config --add safe.directory "$PWD"; ' +
                     'git fetch -q --depth 1 -- "$0" "$1" && git checkout -q -f FETCH_HEAD && git rev-parse HEAD'

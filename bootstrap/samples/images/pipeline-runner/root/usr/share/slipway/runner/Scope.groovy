@@ -9,7 +9,7 @@ class Scope {
 
     Scope(Scope parent) { this.parent = parent }
 
-    /** Throws the reason if this scope or one around it is interrupted. */
+    /** Throws the reason if this scope or an enclosing scope is interrupted. */
     void check() {
         for (Scope s = this; s != null; s = s.parent) {
             synchronized (s) { if (s.reason != null) throw new Failure(s.reason.message, s.reason.result) }
@@ -25,7 +25,7 @@ class Scope {
         }
     }
 
-    /** Runs a body that an interruption of this scope or one around it ends. */
+    /** Runs a body. An interruption of this scope or an enclosing scope ends the body. */
     def guard(Process process, Closure body) {
         List<Scope> all = []
         for (Scope s = this; s != null; s = s.parent) all << s
@@ -33,7 +33,7 @@ class Scope {
         try {
             check()
             return body()
-        } catch (Exception e) { // an interruption kills the process first, which can cause any error
+        } catch (Exception e) { // killing the process can cause any error
             check()
             throw e
         } finally {

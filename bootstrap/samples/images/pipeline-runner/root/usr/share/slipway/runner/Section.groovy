@@ -1,6 +1,6 @@
 package pipeline
 
-/** The directives of a declarative pipeline or of one of its stages. */
+/** The directives of a declarative pipeline, or of one of its stages. */
 class Section {
     private final Declarative pipeline
     final String name
@@ -33,7 +33,7 @@ class Section {
         else throw new Failure("agent ${options.keySet()} is not supported: use any, none, label or kubernetes")
     }
 
-    /** Returns the calls of a closure as a map, also of closures in it. */
+    /** Returns the calls in a closure as a map, including calls in nested closures. */
     private Map optionsOf(Closure body) {
         def collector = new Collector(pipeline.script)
         Declarative.with(body, collector)
@@ -92,7 +92,8 @@ class Section {
 
     void failFast(boolean value) { failFast = value }
 
-    // Jenkins' own schedule and tools: BuildConfigs have triggers, and images contain tools.
+    // These directives configure Jenkins' schedule and tools. BuildConfigs have triggers instead,
+    // and images contain tools.
     void triggers(Closure ignored) { }
 
     void tools(Closure ignored) { }

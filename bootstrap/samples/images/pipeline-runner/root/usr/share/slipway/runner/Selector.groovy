@@ -1,6 +1,9 @@
 package pipeline
 
-/** Objects of a project: by their names, or by their kind and labels, whose objects can change. */
+/**
+ * Objects in a project. They are selected by name, or by kind and labels. In the second case, the
+ * selected objects can change.
+ */
 class Selector extends Result {
     /** The labels of objects that belong to an object of a kind. */
     private static final Map<String, String> LABELS = [
@@ -30,22 +33,25 @@ class Selector extends Result {
         this.labels = labels
     }
 
-    /** Returns the words of oc that name the objects, or an empty list if there cannot be any. */
+    /**
+     * Returns the oc arguments that select the objects, or an empty list if there cannot be any
+     * objects.
+     */
     private List<String> words(boolean all = false) {
         if (list != null) return list
         if (!labels) return all ? [kind, '--all'] : [kind]
         [kind, '-l', labels.collect { k, v -> "$k=$v" }.join(',')]
     }
 
-    /** Returns the kinds and names of the objects that exist. */
+    /** Returns the kinds and names of the existing objects. */
     List<String> names() {
         words() ? OpenShift.names((String) openshift.oc('get', words() + ['-o', 'name', '--ignore-not-found']).out) : []
     }
 
-    /** Runs a command of oc once, for all objects. */
+    /** Runs an oc command once for all objects. */
     private Result once(String verb, List<String> after, boolean toLog = false) { new Result(verb, words() ? [openshift.oc(verb, words(!toLog) + after, null, toLog)] : []) }
 
-    /** Runs a command of oc for each object. */
+    /** Runs an oc command for each object. */
     Result each(String operation, List<String> before, List<String> after, boolean toLog = false) {
         new Result(operation, names().collect { openshift.oc(before[0], before.drop(1) + [it] + after, null, toLog) })
     }
@@ -54,7 +60,9 @@ class Selector extends Result {
 
     String project() { openshift.project() }
 
-    /** Reports whether there are objects. Of those with names, all must exist. */
+    /**
+     * Reports whether there are objects. If objects are selected by name, all of them must exist.
+     */
     boolean exists() { list == null ? count() > 0 : list && count() == list.size() }
 
     int count() { names().size() }
@@ -79,10 +87,10 @@ class Selector extends Result {
         values[0]
     }
 
-    /** Calls a closure with a selector of each object. */
+    /** Calls a closure with a selector for each object. */
     void withEach(Closure body) { names().each { body(new Selector(openshift, [it])) } }
 
-    /** Waits until there are enough objects, and a closure is true for each of them. */
+    /** Waits until there are enough objects, and a closure returns true for each of them. */
     void untilEach(Object minimum = 1, Closure body) {
         watch {
             List<String> names = names()
@@ -90,7 +98,7 @@ class Selector extends Result {
         }
     }
 
-    /** Waits until a closure is true. */
+    /** Waits until a closure returns true. */
     void watch(Closure body) {
         if (list != null && list.empty) throw new Failure('the selector is empty, and watch would never end')
         for (int i = 0; !body(this); i++) openshift.sleep(DELAYS[Math.min(i, DELAYS.size() - 1)])
@@ -101,7 +109,7 @@ class Selector extends Result {
         SHORT[kind] ?: kind.replaceFirst(/(?<!s)s$/, '')
     }
 
-    /** Returns the objects of a kind that belong to this one. */
+    /** Returns the objects of a kind that belong to this object. */
     Selector related(Object other) {
         List<String> owner = ((String) single(list != null ? list : names())).tokenize('/')
         String label = LABELS[kindOf(owner[0])]

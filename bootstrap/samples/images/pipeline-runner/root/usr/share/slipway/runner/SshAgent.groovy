@@ -1,16 +1,19 @@
 package pipeline
 
-/** A process ssh-agent in the container of an agent. It keeps private keys in memory while a block runs. */
+/**
+ * An ssh-agent process in an agent's container. It keeps private keys in memory while a block runs.
+ */
 class SshAgent {
     /**
-     * Adds the key of the input. The program that ssh-add asks for the passphrase answers once, because
-     * ssh-add asks again after a wrong answer, and gives up after an empty one.
+     * Adds the key in the input. ssh-add runs a program to read the passphrase. The program
+     * responds only once: after a wrong passphrase, ssh-add runs the program again, and gives up
+     * after an empty response.
      */
     private static final String ADD = '''umask 077; d=$(mktemp -d) && printf %s "$SLIPWAY_PASSPHRASE" >"$d/word" &&
         printf '#!/bin/sh\\ncat "%s" 2>/dev/null && rm -f "%s"\\n' "$d/word" "$d/word" >"$d/ask" && chmod 700 "$d/ask" &&
         SSH_ASKPASS="$d/ask" SSH_ASKPASS_REQUIRE=force ssh-add -q -; c=$?; rm -rf "$d"; exit $c'''
     private final Agent place
-    /** The variables with which programs find the process. */
+    /** The variables with which programs connect to the process. */
     final Map<String, String> variables
 
     private SshAgent(Agent place, Map<String, String> variables) {
@@ -18,7 +21,7 @@ class SshAgent {
         this.variables = variables
     }
 
-    /** Returns the secret of credentials, which contains a private key. */
+    /** Returns the secret for the credentials. The secret contains a private key. */
     static Map<String, String> secretOf(Run run, String id) {
         Map<String, String> secret = run.steps.secret(id)
         if (!secret['ssh-privatekey']) throw new Failure("the secret of the credentials \"$id\" has no key \"ssh-privatekey\"")
@@ -37,7 +40,7 @@ class SshAgent {
         new SshAgent(place, names + (text =~ /(SSH_\w+)=([^;]+);/).collect { [it[1], it[2]] }.collectEntries())
     }
 
-    /** Adds the key ssh-privatekey of a secret, with its passphrase if it has one. */
+    /** Adds a secret's key ssh-privatekey, with its passphrase if there is one. */
     void add(Map<String, String> secret) {
         String key = secret['ssh-privatekey'].replace('\r\n', '\n').trim() + '\n'
         Map<String, String> env = Frame.current().env + variables + [SLIPWAY_PASSPHRASE: secret.passphrase ?: '']

@@ -1,14 +1,14 @@
 package pipeline
 
 /**
- * The login of git to an SSH server, with the key of credentials or of a block `sshagent` around it.
- * As in builds, the server is verified only if the credentials contain known_hosts.
+ * A login of git to an SSH server, with a key from credentials or from an enclosing `sshagent`
+ * block. As in builds, the server is verified only if the credentials contain known_hosts.
  */
 class SshLogin {
-    /** Reports whether git reaches a repository by SSH: ssh://HOST/PATH, or HOST:PATH. */
+    /** Reports whether git accesses a repository over SSH: ssh://HOST/PATH, or HOST:PATH. */
     static boolean appliesTo(String url) { url.startsWith('ssh://') || !url.contains('://') && url ==~ /[^\/:]+:.+/ }
 
-    /** Runs a body with the variables of the login. Git runs in the pod of the pipeline. */
+    /** Runs a body with the login's variables. Git runs in the pipeline's pod. */
     static run(Run run, String url, Object credentials, Closure body) {
         Map<String, String> secret = credentials ? SshAgent.secretOf(run, credentials.toString()) : [:]
         String hosts = secret.known_hosts ? run.local.store(secret.known_hosts) : null

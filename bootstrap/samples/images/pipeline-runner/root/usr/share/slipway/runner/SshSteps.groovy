@@ -1,6 +1,9 @@
 package pipeline
 
-/** The step that gives private keys to the commands of a block: secrets of the project with the key ssh-privatekey. */
+/**
+ * The step that makes private keys available to a block's commands. The keys are in secrets of the
+ * project that have the key ssh-privatekey.
+ */
 trait SshSteps {
     abstract Run getRun()
 
@@ -10,7 +13,7 @@ trait SshSteps {
 
     abstract Map<String, String> secretOrNull(String id)
 
-    /** Options: credentials, a list of IDs, and ignoreMissing. */
+    /** Options: credentials, which is a list of IDs, and ignoreMissing. */
     def sshagent(Map options, Closure body) {
         List<String> ids = [options.credentials].flatten()*.toString()
         List<Map<String, String>> secrets = ids.findAll { !options.ignoreMissing || secretOrNull(it) }.collect { SshAgent.secretOf(getRun(), it) }

@@ -1,6 +1,9 @@
 package pipeline
 
-/** A stage as the REST API of Jenkins' pipelines describes it. Times are milliseconds since 1970. */
+/**
+ * A stage in the format of the REST API of Jenkins' pipelines. Times are in milliseconds since
+ * 1970.
+ */
 class Stage {
     String id, name, status = 'IN_PROGRESS'
     long start, end, paused

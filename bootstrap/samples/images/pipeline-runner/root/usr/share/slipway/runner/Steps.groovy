@@ -1,6 +1,6 @@
 package pipeline
 
-/** The steps of scripted pipelines that control the flow. Steps of other concerns are in traits. */
+/** The steps of scripted pipelines that control the flow. Traits contain the other steps. */
 class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
     final Run run
     Declarative declarative
@@ -8,8 +8,8 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
     Steps(Run run) { this.run = run }
 
     /**
-     * Runs a step once: if an earlier runner has finished it, its result comes from the journal.
-     * The result of a step must be text, a number, a boolean, a list or a map of these.
+     * Runs a step once. If an earlier runner has finished the step, returns the result in the
+     * journal. A step's result must be text, a number, a boolean, or a list or map of these types.
      */
     def leaf(String kind, Closure body) {
         Frame frame = Frame.current()
@@ -34,7 +34,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         }
     }
 
-    /** Runs the body of a block step in its own frame. */
+    /** Runs a block step's body in its own frame. */
     def block(String kind, Map changes = [:], Closure body) {
         Frame frame = Frame.current()
         String path = frame.next(kind)
@@ -42,7 +42,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         frame.child(path, changes).run(body)
     }
 
-    /** Logs the name of a step, as Jenkins does. */
+    /** Logs a step's name, as Jenkins does. */
     void say(String kind) { leaf('log') { run.log.println("[Pipeline] $kind"); null } }
 
     def stage(String name, Closure body) {
@@ -59,7 +59,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
 
     def stage(Map options, Closure body) { stage((String) options.name, body) }
 
-    /** The old form without a block: the stage lasts until the next one. */
+    /** The old form without a block: a stage lasts until the next stage begins. */
     def stage(String name) {
         Frame frame = Frame.current()
         if (frame.stage) endStage(frame.stage, 'SUCCESS')
@@ -91,7 +91,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
 
     void echo(Map options) { echo(options.message) }
 
-    /** Logs the name of a leaf step. */
+    /** Logs the name of a step that has no block. */
     void say0(String kind) { run.log.println("[Pipeline] $kind") }
 
     void error(Object message) { leaf('error') { say0('error'); throw new Failure(String.valueOf(message)) } }
@@ -132,7 +132,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         Frame frame = Frame.current()
         long millis = seconds(options.time, options.unit ?: 'MINUTES') * 1000
         def scope = new Scope(frame.scope)
-        // The time that an earlier runner used is included.
+        // The duration includes the time that an earlier runner has used.
         long started = (long) leaf('timeout') { System.currentTimeMillis() }
         def timer = new Timer(true)
         timer.runAfter((int) Math.max(1, started + millis - System.currentTimeMillis())) {
@@ -158,7 +158,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         leaf('sleep') { say0('sleep'); pause(seconds(options.time, options.unit ?: 'SECONDS') * 1000); null }
     }
 
-    /** Sleeps until the time has passed or the frame is interrupted. */
+    /** Sleeps for a duration, or until the frame is interrupted. */
     void pause(long millis) { Frame.current().scope.guard(null) { Thread.currentThread().sleep(millis) } }
 
     def waitUntil(Map options = [:], Closure body) {
@@ -217,7 +217,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         results
     }
 
-    // Settings of Jenkins that have no effect on a build in its own pod.
+    // Jenkins settings that have no effect on a build in its own pod.
     void properties(List settings) {
         settings.flatten().findAll { it instanceof Parameter }.each { it.apply(run) }
     }
@@ -232,10 +232,11 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
 
     def lock(Object ignored, Closure body) { block('lock', [:], body) }
 
-    // Parameters of `properties([parameters([...])])` and of the directive `parameters`.
+    // Functions that define parameters in `properties([parameters([...])])` and in the directive
+    // `parameters`.
     List parameters(List list) { list }
 
-    /** A parameter, or credentials of `withCredentials`. */
+    /** Defines a parameter, or credentials for `withCredentials`. */
     Object string(Map options) { options.credentialsId ? [type: 'string'] + options : text(options) }
 
     Parameter text(Map options) { new Parameter(options, options.defaultValue ?: options.value ?: '') }

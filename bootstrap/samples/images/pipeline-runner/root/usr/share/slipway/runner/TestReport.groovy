@@ -10,18 +10,20 @@ import org.xml.sax.Attributes
 import org.xml.sax.SAXException
 import org.xml.sax.helpers.DefaultHandler
 
-/** Reads reports of tests in JUnit's format: the totals, and the failures by name. */
+/** Reads test reports in JUnit's format: the totals, and the failures by name. */
 class TestReport extends DefaultHandler {
-    /** The limit of the files of a step, in bytes. */
+    /** The maximum size of a step's files, in bytes. */
     static final long LIMIT = 64L << 20
-    /** The limits of a summary: failures, characters of a text, and bytes. */
+    /**
+     * Limits on a summary: the number of failures, the characters of a text, and the size in bytes.
+     */
     static final int MAX_FAILURES = 100, MAX_TEXT = 300, MAX_BYTES = 32 << 10
 
     final Map summary = [total: 0, failed: 0, skipped: 0, durationMillis: 0L, failures: []]
     private Map test
     private boolean reads
 
-    /** Returns the summary of all files in a directory. Symbolic links are not followed. */
+    /** Returns the summary of all files in a directory. Does not follow symbolic links. */
     static Map read(File dir) {
         List<Path> files = Files.walk(dir.toPath()).iterator().findAll { Files.isRegularFile((Path) it, LinkOption.NOFOLLOW_LINKS) }.sort()
         long size = (long) files.sum(0L) { Files.size(it) }
@@ -29,14 +31,17 @@ class TestReport extends DefaultHandler {
         sum(files.collect { Path file -> new TestReport().parse(file, dir.toPath().relativize(file).toString()) })
     }
 
-    /** Returns the sum of summaries. */
+    /** Returns the sum of several summaries. */
     static Map sum(List<Map> all) {
         Map result = ['total', 'failed', 'skipped', 'durationMillis'].collectEntries { String key -> [(key): all.sum(0) { it[key] }] }
         result.failures = all.collectMany { (List) it.failures }.take(MAX_FAILURES)
         result
     }
 
-    /** Returns a summary as JSON, with as many failures as fit. JsonOutput writes only ASCII. */
+    /**
+     * Returns a summary as JSON, with as many failures as fit. JsonOutput writes only ASCII
+     * characters.
+     */
     static String json(Map summary) {
         for (int count = ((List) summary.failures).size(); ; count = count.intdiv(2)) {
             String text = JsonOutput.toJson(summary + [failures: ((List) summary.failures).take(count)])
@@ -49,7 +54,7 @@ class TestReport extends DefaultHandler {
         factory.setFeature('http://apache.org/xml/features/disallow-doctype-decl', true) // no entities
         try {
             Files.newInputStream(file).withCloseable { factory.newSAXParser().parse((InputStream) it, this) }
-        } catch (SAXException e) { // A report that its tests did not finish is a failure.
+        } catch (SAXException e) { // an incomplete report is a failure
             summary.total++
             fail([suite: cut(name), name: ''], "the report cannot be read: $e.message")
         }
@@ -68,7 +73,7 @@ class TestReport extends DefaultHandler {
         } else if (test && tag in ['failure', 'error']) {
             String message = attributes.getValue('message')
             fail(test, message ?: '')
-            reads = !message // The text starts with the message then.
+            reads = !message // the text begins with the message in this case
             test = null
         }
     }

@@ -1,6 +1,6 @@
 package pipeline
 
-/** The step that publishes the results of tests. */
+/** The step that publishes test results. */
 trait TestSteps {
     abstract Run getRun()
 
@@ -14,7 +14,7 @@ trait TestSteps {
 
     abstract List<String> tar(Map options)
 
-    /** Returns the numbers of tests by the names that Jenkins has for them. */
+    /** Returns the numbers of tests under Jenkins' names. */
     Map junit(Object options) {
         Map all = options instanceof Map ? options : [testResults: options]
         Map summary = (Map) leaf('junit') {

@@ -7,7 +7,7 @@ import org.yaml.snakeyaml.LoaderOptions
 import org.yaml.snakeyaml.Yaml
 import org.yaml.snakeyaml.constructor.SafeConstructor
 
-/** Steps of common plugins that read files, call other steps or other pipelines. */
+/** Steps of common plugins that read files, or that call other steps or pipelines. */
 trait UtilitySteps {
     abstract Run getRun()
 
@@ -19,7 +19,7 @@ trait UtilitySteps {
 
     abstract void archiveArtifacts(Object options)
 
-    /** The older form of steps. */
+    /** The older form of calling steps. */
     def step(Map options) {
         Map all = options.findAll { it.key != '$class' }
         switch (options['$class']) {
@@ -36,7 +36,7 @@ trait UtilitySteps {
         (Map) (options.defaults ?: [:]) + properties
     }
 
-    /** Returns the document, or a list of all if there are several. */
+    /** Returns the only document, or a list of all documents. */
     Object readYaml(Map options) {
         List documents = new Yaml(new SafeConstructor(new LoaderOptions())).loadAll((options.text ?: readFile(options.file)).toString()).toList()
         documents.size() == 1 ? documents[0] : documents
@@ -51,7 +51,10 @@ trait UtilitySteps {
 
     void writeJSON(Map options) { getRun().steps.writeFile(file: options.file, text: JsonOutput.prettyPrint(JsonOutput.toJson(options.json))) }
 
-    /** Returns the home directory of a program in the image of the agent, for which Jenkins has an installation of a name. */
+    /**
+     * Returns the home directory in the agent's image of a program that Jenkins would install under
+     * a name.
+     */
     String tool(Object options) {
         Map all = options instanceof Map ? options : [name: options]
         String words = "${all.type ?: ''} $all.name".toLowerCase()
@@ -64,7 +67,7 @@ trait UtilitySteps {
         }
     }
 
-    /** Returns the files that match a pattern, with their path, name and length. */
+    /** Returns the files that match a pattern, each with its path, name and length. */
     Map[] findFiles(Map options) {
         List files = (List) leaf('findFiles') {
             List<String> words = getRun().steps.matching(options.glob ?: '**', options.excludes, '%s %P\\n')
@@ -76,7 +79,7 @@ trait UtilitySteps {
         files as Map[]
     }
 
-    /** Starts another pipeline or build of the project, and waits until it has ended. */
+    /** Starts another pipeline or build in the project, and waits until it ends. */
     void build(Object options) {
         Map all = options instanceof Map ? options : [job: options]
         String name = all.job.toString().tokenize('/').last(), prefix = "${getRun().namespace}-"
@@ -85,8 +88,8 @@ trait UtilitySteps {
         getRun().openshift.oc('start-build', [name] + (all.wait == false ? [] : ['--follow', '--wait']) + env, null, true)
     }
 
-    // Settings of Jenkins in `properties` without an effect here: BuildConfigs have triggers, run
-    // policies and limits of their history.
+    // Jenkins settings in `properties` that have no effect: BuildConfigs have triggers, run
+    // policies and history limits.
     Map buildDiscarder(Object ignored) { [:] }
 
     Map logRotator(Map ignored) { [:] }

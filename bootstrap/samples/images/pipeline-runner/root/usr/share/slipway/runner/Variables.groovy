@@ -1,6 +1,6 @@
 package pipeline
 
-/** The directive `environment`: assignments become variables. */
+/** The directive `environment`: assignments set variables. */
 class Variables {
     private final PipelineScript script
     private final Map<String, String> assigned = [:]
@@ -10,7 +10,7 @@ class Variables {
 
     Map<String, String> values() { this.@assigned }
 
-    /** Returns the files of credentials. */
+    /** Returns the credentials' files. */
     List<String> files() { this.@files }
 
     void setProperty(String name, Object value) {
