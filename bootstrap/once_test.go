@@ -86,7 +86,7 @@ func TestUnchangedObjectsAreNotApplied(t *testing.T) {
 			kinds := map[schema.GroupVersionResource]string{maps: "ConfigMapList"}
 			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, object(test.stored))
 			client.PrependReactor("patch", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-				return true, object(test.value), nil // the fake client cannot apply
+				return true, object(test.value), nil // the fake client does not support apply
 			})
 			if err := apply(t.Context(), client.Resource(maps).Namespace("openshift"), object(test.value)); err != nil {
 				t.Fatal(err)

@@ -1,8 +1,8 @@
 #!/bin/sh
-# mmdebstrap calls it with the directory of a file system in which no script of a package
-# has run. It creates the files that images need of those scripts: CA certificates, the user, and
-# directories that the group root can write, because clusters run images as users that only have
-# this group.
+# mmdebstrap runs this script with the directory of a file system in which no package's script has
+# run. The script creates the files that images need from those scripts: CA certificates, the user,
+# and directories that the group root can write. Clusters run images as users who only have this
+# group.
 set -eu
 cd "$1"
 cat usr/share/ca-certificates/mozilla/*.crt >etc/ssl/certs/ca-certificates.crt
