@@ -20,13 +20,13 @@ EFFECTIVE = {
     "os_sdn_network_plugin_name", "osm_use_cockpit", "osm_cockpit_plugins",
 }
 
-# Prefixes of the names of openshift-ansible's variables.
+# Prefixes of openshift-ansible's variables.
 PREFIXES = (
     "openshift", "osm_", "os_", "oreg_", "etcd_", "docker_", "containerized", "debug_level",
     "r_openshift", "template_service_broker", "ansible_service_broker", "logrotate_", "osn_",
 )
 
-# Variables with few valid values.
+# Variables that accept only a few values.
 VALUES = {
     "openshift_deployment_type": {"origin", "openshift-enterprise"},
     "openshift_master_cluster_method": {"native"},
@@ -38,7 +38,7 @@ VALUES = {
 def warnings_of(host, variables):
     """Returns the warnings about the variables of a host, a dictionary."""
     for name in sorted(variables):
-        # Ansible sets a variable of this name itself.
+        # Ansible itself sets a variable with this name.
         if name.startswith(PREFIXES) and name not in EFFECTIVE:
             yield name, host
     release = str(variables.get("openshift_release", "3.11")).lstrip("v")
