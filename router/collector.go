@@ -44,8 +44,8 @@ type collector struct {
 	mu          sync.Mutex
 	rows        [][]string
 	lastRequest time.Time
-	count       int // requests to HAProxy
-	wrong       int // rows that could not be parsed
+	count       int // number of requests to HAProxy
+	wrong       int // number of rows that cannot be parsed
 }
 
 func newCollector(s settings.Settings, stats func() (string, error)) *collector {
@@ -170,7 +170,7 @@ func (c *collector) export(out chan<- prometheus.Metric, column column, kind str
 		}
 	}
 	if err != nil {
-		return // the row has no such value
+		return // the row does not have this value
 	}
 	values := []string{row[0]}
 	if kind != "F" {

@@ -30,7 +30,7 @@ type decisions struct {
 
 	builder model.Builder
 	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
-	checked map[*routev1.Route]error          // problems of the certificates of routes
+	checked map[*routev1.Route]error          // problems with the routes' certificates
 }
 
 func newDecisions(config *rest.Config, s settings.Settings, domain string) (*decisions, error) {

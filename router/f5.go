@@ -55,13 +55,13 @@ type f5Session struct {
 	appliance *f5.Appliance
 	services  map[model.ServiceUnitKey][]model.Endpoint
 
-	delay time.Duration      // of the last retry; 0 after a success
-	next  time.Time          // no change of the appliance before
+	delay time.Duration      // delay of the last retry; 0 after a success
+	next  time.Time          // time before which the appliance is not changed
 	later chan time.Duration // time until the next resync
-	stale atomic.Bool        // the appliance must be read again
+	stale atomic.Bool        // true if the appliance must be read again
 
 	mu      sync.Mutex
-	problem string // why the appliance does not match the routes
+	problem string // reason why the appliance does not match the routes
 }
 
 // Run configures the appliance until ctx is done. Afterwards, the configuration remains on the
@@ -193,7 +193,7 @@ func (s *f5Session) serviceCA() (string, error) {
 // readServices reads the endpoints of changed services.
 func (s *f5Session) readServices(changed changes) {
 	keys := changed.services
-	if changed.routes { // the first time, and when the namespaces of the shard change
+	if changed.routes { // true at first, and when the shard's namespaces change
 		clear(s.services)
 		keys = map[model.ServiceUnitKey]bool{}
 		for _, key := range s.seen.services.GetStore().ListKeys() {

@@ -128,7 +128,7 @@ func (s *split) run(ctx context.Context) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		if err != nil { // such as too many open files
+		if err != nil { // for example, there are too many open files
 			slog.Error("cannot accept connection for statistics", "error", err)
 			select {
 			case <-s.done:

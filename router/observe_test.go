@@ -32,8 +32,8 @@ import (
 func TestStatisticsRequirePassword(t *testing.T) {
 	for _, tt := range []struct {
 		title, from    string
-		user, password string // of the settings
-		name, secret   string // of the request
+		user, password string // user and password in the settings
+		name, secret   string // user and password in the request
 		want           int
 	}{
 		{"this machine", "127.0.0.1:4711", "", "", "", "", http.StatusForbidden},
@@ -157,7 +157,7 @@ func TestRouterIsReadyWhenRoutesAreServed(t *testing.T) {
 	if got := s.unready(); got != "routes are not served yet" {
 		t.Errorf("before HAProxy serves routes: %q", got)
 	}
-	s.first.Store(0) // responses before HAProxy had routes do not count
+	s.first.Store(0) // ignore responses from before HAProxy had routes
 	s.engine = &haproxy.Engine{}
 	if got := s.unready(); got == "" {
 		t.Error("the router is ready without a configuration")
@@ -185,7 +185,7 @@ func TestRouterServesDuringShutdownDelay(t *testing.T) {
 
 func TestRelayLog(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "log")
-	if err := os.WriteFile(socket, nil, 0o600); err != nil { // of a previous container
+	if err := os.WriteFile(socket, nil, 0o600); err != nil { // simulate a previous container's socket
 		t.Fatal(err)
 	}
 	lines, out := io.Pipe()

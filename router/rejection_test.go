@@ -24,7 +24,7 @@ func TestRejectedRouteIsExcludedUntilChanged(t *testing.T) {
 	count := 0
 	s := &session{Router: &Router{Settings: variables, Report: func(string) {}}, decisions: d, observed: newMetrics(), again: func() { count++ }}
 	s.rejection = s.rejectionOf
-	route := &routev1.Route{} // The router sets its host.
+	route := &routev1.Route{} // the router sets the route's host
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", "1"
 	if err := view.routes.GetStore().Add(route); err != nil {
 		t.Fatal(err)

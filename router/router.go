@@ -74,7 +74,7 @@ type session struct {
 	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it changed
 
 	leaving atomic.Bool  // the router is stopping and serves only for a short time
-	first   atomic.Int64 // number of the first configuration with routes; 0 before
+	first   atomic.Int64 // number of the first configuration with routes, or 0
 }
 
 // Run serves routes until ctx is done. It calls ready when HAProxy serves all routes that existed

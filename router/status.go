@@ -35,7 +35,7 @@ type statusWriter struct {
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
-	until     time.Time // no write before
+	until     time.Time // time before which nothing is written
 }
 
 const (
@@ -143,12 +143,12 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	}
 	err := w.client.Put().Namespace(changed.Namespace).Resource("routes").Name(changed.Name).SubResource("status").Body(changed).Do(ctx).Error()
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the informer will deliver a newer version
+		return nil // the informer delivers the newer version later
 	}
 	if err != nil {
 		return err
 	}
-	if same(before.entry, desired) { // another router overwrote it
+	if same(before.entry, desired) { // another router has overwritten the entry
 		before.contended++
 	}
 	if before.contended >= contentions {

@@ -92,7 +92,7 @@ func TestMetricsVariables(t *testing.T) {
 	for kind, want := range map[string]string{"haproxy": "haproxy_exporter_up", "none": ""} {
 		address := "127.0.0.1:" + freePort(t)
 		s := read(t, map[string]string{"ROUTER_LISTEN_ADDR": address, "ROUTER_METRICS_TYPE": kind, "STATS_USERNAME": "admin", "STATS_PASSWORD": "open"})
-		engine := &haproxy.Engine{Dir: t.TempDir()} // where no HAProxy runs
+		engine := &haproxy.Engine{Dir: t.TempDir()} // no HAProxy runs in this directory
 		componenttest.Start(t, func(ctx context.Context, ready func()) error {
 			ready()
 			return serve(ctx, s.Text("ROUTER_LISTEN_ADDR"), access{settings: s}, engine, newMetrics(), func() string { return "" })
@@ -154,7 +154,7 @@ func TestBindPortsAfterSync(t *testing.T) {
 			requests <- struct{}{}
 			<-r.Context().Done()
 		}))
-		dir, err := os.MkdirTemp("", "router-") // the path of a socket must be short
+		dir, err := os.MkdirTemp("", "router-") // a short path, because socket paths are limited
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,7 +37,7 @@ type view struct {
 	woken   chan struct{} // has a token after a change
 	mu      sync.Mutex
 	pending changes
-	missed  map[string]miss // by resource
+	missed  map[string]miss // missed events by resource
 }
 
 // changes describes the changes since the last configuration: whether routes or other inputs to the
@@ -59,7 +59,7 @@ func newView(config *rest.Config, s settings.Settings) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	namespace := s.Text("ROUTER_WATCH_NAMESPACE") // all by default
+	namespace := s.Text("ROUTER_WATCH_NAMESPACE") // empty means all namespaces
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	v := &view{
 		routeClient: routeClient, factory: factory, woken: make(chan struct{}, 1), missed: map[string]miss{},
@@ -122,7 +122,7 @@ func routes(config *rest.Config) (*rest.RESTClient, error) {
 	own.APIPath, own.GroupVersion = "/apis", &routev1.GroupVersion
 	own.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	own.ContentType = runtime.ContentTypeJSON
-	own.QPS, own.Burst = 100, 200 // the status of many routes
+	own.QPS, own.Burst = 100, 200 // high limits, because the router writes many statuses
 	client, err := rest.RESTClientFor(own)
 	if err != nil {
 		return nil, fmt.Errorf("create client of routes: %w", err)

@@ -26,7 +26,7 @@ const missPeriod = time.Minute
 // miss records that a resource could not be watched.
 func (v *view) miss(resource string, err error) {
 	if err == nil || errors.Is(err, io.EOF) || apierrors.IsResourceExpired(err) {
-		return // the watch restarts
+		return // client-go restarts the watch
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

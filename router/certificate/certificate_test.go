@@ -48,7 +48,7 @@ func TestCheckConfirmsStructure(t *testing.T) {
 	certificate, key := read(t, pair.CertFile), read(t, pair.KeyFile)
 	for name, tt := range map[string]struct {
 		config routev1.TLSConfig
-		want   string // in the error
+		want   string // text in the error
 	}{
 		"none":                          {routev1.TLSConfig{}, ""},
 		"pair":                          {routev1.TLSConfig{Certificate: certificate, Key: key}, ""},

@@ -81,9 +81,9 @@ func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Con
 // claims contains the claims of older routes.
 type claims struct {
 	policy  Policy
-	exact   map[string]*routev1.Route // by host and path
-	owners  map[string]owned          // by host, a wildcard as "*.domain"
-	domains map[string]owned          // by domain: namespaces with a host in it
+	exact   map[string]*routev1.Route // routes by host and path
+	owners  map[string]owned          // owners by host, in which a wildcard is "*.domain"
+	domains map[string]owned          // by domain: namespaces that have a host in it
 }
 
 func (c *claims) decide(route *routev1.Route) (reason, message string) {

@@ -37,7 +37,7 @@ type State struct {
 // inventory contains the objects on the appliance that belong to the router.
 type inventory struct {
 	pools              objects[pool]
-	policies           [2]objects[rule] // for HTTP and HTTPS
+	policies           [2]objects[rule] // policies for HTTP and HTTPS
 	passthrough        map[string]string
 	certificates, keys objects[string]
 	clients            objects[clientProfile]
@@ -45,7 +45,7 @@ type inventory struct {
 	// attachedClients and attachedServers contain the profiles that are attached to the HTTPS
 	// virtual server.
 	attachedClients, attachedServers objects[string]
-	records                          objects[string] // of the tunnel
+	records                          objects[string] // records of the tunnel
 }
 
 // Forget makes the next Sync read the appliance's objects again.

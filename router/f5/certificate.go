@@ -54,7 +54,7 @@ func (b *builder) clientProfile(alias *model.ServiceAliasConfig) {
 		}
 	}
 	bundle, err := certificate.Bundle(&routev1.TLSConfig{Certificate: own.Contents, Key: own.PrivateKey, CACertificate: chain.Contents})
-	if own.Contents == "" || err != nil { // an invalid certificate is not admitted
+	if own.Contents == "" || err != nil { // invalid certificates are not admitted
 		return
 	}
 	leaf, rest := pem.Decode(bundle)

@@ -32,7 +32,7 @@ type configuration struct {
 // pool is a load balancing pool of endpoints.
 type pool struct {
 	mode, monitor string
-	members       map[string]member // by name
+	members       map[string]member // members by name
 }
 
 // member is an endpoint in a pool. The member's name is address:port.

@@ -18,7 +18,7 @@ const restDir, sshDir = "/var/config/rest/downloads/", "/var/tmp/"
 // name must consist of letters, digits, dots, dashes and underscores.
 func (a *Appliance) install(ctx context.Context, collection, name string, content []byte) error {
 	source, remove, err := a.upload(ctx, name, content)
-	defer remove() // also a part of the file
+	defer remove() // removes the file, even if it is incomplete
 	if err != nil {
 		return fmt.Errorf("upload %q: %w", name, err)
 	}
@@ -31,7 +31,8 @@ func (a *Appliance) install(ctx context.Context, collection, name string, conten
 func (a *Appliance) upload(ctx context.Context, name string, content []byte) (path string, remove func(), err error) {
 	if a.config.ssh != nil {
 		path = sshDir + name
-		remove = func() { _ = a.run(ctx, "rm -f "+path, nil) } // a failed removal is not worth a retry
+		// Do not retry, because a remaining file is harmless.
+		remove = func() { _ = a.run(ctx, "rm -f "+path, nil) }
 		return path, remove, a.run(ctx, "umask 077; cat > "+path, content)
 	}
 	path = restDir + name

@@ -82,7 +82,7 @@ func (a *Appliance) prepare(ctx context.Context, k *inventory) error {
 func (a *Appliance) checkVersion(v *virtual) error {
 	major, minor := v.version()
 	switch {
-	case major == 0: // unknown
+	case major == 0: // the version is unknown
 	case major < 11 || major == 11 && minor < 4:
 		return fmt.Errorf("the appliance has version %d.%d: the router needs 11.4 or newer", major, minor)
 	case major < 12 && a.config.Native():
@@ -95,7 +95,7 @@ func (a *Appliance) checkVersion(v *virtual) error {
 func (a *Appliance) ensurePolicy(ctx context.Context, v *virtual, server, policy string, controls []string) error {
 	body := map[string]any{"controls": controls, "requires": []string{"http"}, "strategy": "best-match"}
 	if major, minor := v.version(); major > 12 || major == 12 && minor >= 1 {
-		body["legacy"] = true // its rules change without a draft
+		body["legacy"] = true // the policy's rules change without a draft
 	}
 	if err := ensureObject(ctx, a.client, "ltm/policy", a.config.Partition, policy, body); err != nil {
 		return err
@@ -139,7 +139,8 @@ func (a *Appliance) ensurePassthrough(ctx context.Context, v *virtual, k *invent
 	if err := a.client.get(ctx, "ltm/rule/"+escape(full), &present); err != nil {
 		return err
 	}
-	if strings.TrimSpace(present.APIAnonymous) != strings.TrimSpace(text) { // of another version
+	// The present rule can come from another version.
+	if strings.TrimSpace(present.APIAnonymous) != strings.TrimSpace(text) {
 		if err := a.client.call(ctx, http.MethodPatch, "ltm/rule/"+escape(full), map[string]any{"apiAnonymous": text}, nil); err != nil {
 			return err
 		}

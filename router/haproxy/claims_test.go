@@ -103,7 +103,7 @@ func TestRequestsFollowClaims(t *testing.T) {
 			b.untilShown(host, expectedCertificate(b.routes, host))
 			for i, path := range requestPaths {
 				for j, scheme := range []string{"http", "https"} {
-					if (i+j+round)%2 == 0 { // every other combination per round
+					if (i+j+round)%2 == 0 { // use every other combination in each round
 						continue
 					}
 					url, want := scheme+"://"+host+path, expected(b.routes, scheme, host, path)

@@ -49,12 +49,12 @@ type Engine struct {
 
 	mu      sync.Mutex
 	desired *Config
-	number  int           // of desired
+	number  int           // number of the desired configuration
 	reached int           // the highest number whose configuration was served completely
 	changed chan struct{} // has a token if desired has changed
 	once    sync.Once
 
-	places atomic.Pointer[map[string]string] // spare backends in use, by the name of their backend
+	places atomic.Pointer[map[string]string] // maps a backend to the spare backend that serves it
 }
 
 func (e *Engine) wake() chan struct{} {

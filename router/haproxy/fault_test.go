@@ -44,7 +44,7 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	b.apply()
 	b.route("plain", "plain.com", "web")
 	b.apply()
-	b.until("http://plain.com", "web") // from the previous process
+	b.until("http://plain.com", "web") // the previous process responds
 	if got := <-b.refused; !strings.Contains(got.reason.Error(), "did not respond") || len(got.routes) > 0 {
 		t.Errorf("the reported error is %v", got)
 	}
@@ -99,7 +99,7 @@ func TestRejectedCommandDelaysOnlyItsRoute(t *testing.T) {
 	if err != nil || len(refused) > 0 {
 		t.Fatalf("remove a server without the engine: %v, %v", refused, err)
 	}
-	config.Frame += "\nnonsense\n" // prevents a reload
+	config.Frame += "\nnonsense\n" // this line prevents a reload
 	b.pods["bad"] = b.pods["bad"][1:]
 	b.pods["good"] = nil
 	b.pod("good", "second", nil)

@@ -121,7 +121,7 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 		}
 	}
 	if len(addresses) == 0 {
-		return [][]string{{"255.255.255.255"}} // no client has this address
+		return [][]string{{"255.255.255.255"}} // an address that no client has
 	}
 	for ; len(addresses) > perLine; addresses = addresses[perLine:] {
 		lines = append(lines, addresses[:perLine])

@@ -38,9 +38,9 @@ type fixture struct {
 	builder   model.Builder
 	engine    *Engine
 	routes    map[string]*routev1.Route
-	pods      map[string][]string // addresses by service
+	pods      map[string][]string // addresses of pods, by service
 	peers     []model.Endpoint
-	podCount  int // count of pods
+	podCount  int // number of pods
 	reloads   chan struct{}
 	refused   chan rejection
 }

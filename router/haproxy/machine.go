@@ -13,16 +13,16 @@ import (
 // running is the state of an engine.
 type running struct {
 	process   *process
-	orphans   []*process // of an engine that was killed, until the next process takes over
+	orphans   []*process // processes of a killed engine, until the next process takes over
 	served    *served    // state of process; nil until it serves
 	files     map[string][]byte
-	remaining map[string][]byte // remaining files of routes
+	remaining map[string][]byte // remaining route files
 	reloaded  time.Time
-	reload    *reload        // in progress, or nil
+	reload    *reload        // the reload in progress, or nil
 	former    []*process     // processes that still have connections
 	demand    map[string]int // required spare backends by shape
-	number    int            // count of reloads
-	failed    int            // consecutive failed reloads
+	number    int            // number of reloads
+	failed    int            // number of consecutive failed reloads
 	retry     time.Time      // earliest time of the next reload
 }
 
@@ -74,7 +74,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 					"retryAfter", time.Until(now.retry).Round(time.Second))
 			}
 		case <-ended:
-			if now.reload == nil { // otherwise the next process might have taken over
+			if now.reload == nil { // during a reload, the next process might have taken over
 				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
 					"output", now.process.output.String())
 			}
@@ -151,7 +151,7 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 	if complete && err == nil {
 		e.reach(number)
 	}
-	if now.reload != nil { // the next process might have taken over
+	if now.reload != nil { // the next process might already have taken over
 		return complete
 	}
 	if err != nil {
@@ -166,10 +166,10 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 // situation is the input for the next transition in the package's state diagram. It is used after
 // the first configuration.
 type situation struct {
-	serving   bool // a HAProxy serves
-	reloading bool // the next HAProxy starts
+	serving   bool // an HAProxy process serves requests
+	reloading bool // the next HAProxy process is starting
 	complete  bool // HAProxy serves all of the desired configuration
-	settled   bool // it serves it without spare backends
+	settled   bool // HAProxy serves all of it without spare backends
 	scarce    bool // few spare backends are left
 	// since is the time when the first spare backend was used.
 	since time.Time
@@ -189,7 +189,7 @@ func (s situation) next(now time.Time) (wait time.Duration, start bool) {
 	if s.serving {
 		due = s.reloaded.Add(s.interval)
 		if collected := s.since.Add(s.interval); s.complete && !s.scarce {
-			due = later(due, collected) // one reload for all changes of an interval
+			due = later(due, collected) // all changes in an interval cause only one reload
 		}
 	}
 	wait = later(due, s.retry).Sub(now)

@@ -23,11 +23,11 @@ func orphans(dir string) (masters []*process, err error) {
 	}
 	for _, pid := range pids {
 		if slices.Contains(pids, parents[pid]) {
-			continue // a worker
+			continue // the process is a worker
 		}
 		p, err := adopt(pid)
 		if errors.Is(err, unix.ESRCH) {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		if err != nil {
 			return nil, fmt.Errorf("watch HAProxy %d: %w", pid, err)

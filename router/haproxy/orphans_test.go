@@ -98,7 +98,7 @@ func TestProcessesOfPodsAreNotOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = input.Close() // ends the process
+			_ = input.Close() // closing the input ends the process
 			_ = command.Wait()
 		})
 		return command.Process.Pid

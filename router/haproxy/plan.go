@@ -11,7 +11,7 @@ import (
 // plan contains the commands that change HAProxy from one configuration to another.
 type plan struct {
 	*served
-	config *Config // served after the plan
+	config *Config // the configuration that is served after the plan
 	steps  []step
 	tables map[string][]Entry
 	parked map[string]Server
@@ -24,7 +24,7 @@ type plan struct {
 type step struct {
 	of       string
 	commands []string
-	undo     string // command if HAProxy rejects one of commands; nothing by default
+	undo     string // undoes the commands if HAProxy rejects one of them; optional
 }
 
 func (p *plan) say(of string, commands ...string) {

@@ -26,9 +26,9 @@ type process struct {
 	handle *os.Process
 	output tail
 	ended  chan struct{}
-	err    error // result of the process; valid when ended is closed
+	err    error // result of the process; valid after ended is closed
 
-	yielded bool // runs with a lower priority
+	yielded bool // true if the process runs with a lower priority
 	usual   int
 }
 
@@ -159,7 +159,7 @@ const noPriority = 20
 // process.
 func (p *process) restorePriority() {
 	if p.yielded {
-		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // canRaisePriority was true
+		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // raising the priority was possible before
 	}
 }
 
@@ -173,7 +173,7 @@ func canRaisePriority() bool {
 
 // leave makes the process close its listening sockets and exit when its last connection ends.
 func (p *process) leave() {
-	_ = p.handle.Signal(syscall.SIGUSR1) // it might have ended
+	_ = p.handle.Signal(syscall.SIGUSR1) // the process might have ended
 }
 
 // kill kills the process and its workers with SIGKILL, and waits until the process has exited.

@@ -108,7 +108,7 @@ func (s *search) accepts(ctx context.Context, routes []model.ServiceAliasConfigK
 		path := filepath.Join(s.engine.Dir, name)
 		defer os.Remove(path)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return true // the check is impossible
+			return true // without a check, no route is excluded
 		}
 	}
 	return exec.CommandContext(ctx, s.engine.Program, "-c", "-f", filepath.Join(s.engine.Dir, checkedFile)).Run() == nil

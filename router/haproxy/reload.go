@@ -19,10 +19,10 @@ import (
 // reload starts a HAProxy process that replaces the current process.
 type reload struct {
 	config *Config
-	number int // of the configuration
+	number int // number of the configuration
 	spares map[string][]string
 	files  map[string][]byte // files of the configuration; valid after done
-	socket string            // of the next process only
+	socket string            // socket of only the next process
 	before []*process
 	next   *process // valid after done
 	// rejected contains the routes that cause HAProxy to reject the configuration. It is valid

@@ -95,7 +95,7 @@ func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 		b.route(name, name+".com", name, secured(routev1.TLSConfig{Termination: "reencrypt"}))
 	}
 	b.run()
-	for _, name := range []string{"mine", "impostor", "foreign"} { // without the authority
+	for _, name := range []string{"mine", "impostor", "foreign"} { // these routes lack the CA
 		b.until("https://"+name+".com", name)
 	}
 	if err := os.WriteFile(b.writer.ServiceCA, []byte(text(t, b.authority.File)), 0o600); err != nil {
@@ -110,7 +110,7 @@ func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 
 func TestDamagedServiceCAKeepsPreviousAuthorities(t *testing.T) {
 	t.Parallel()
-	for _, good := range []bool{true, false} { // whether they were valid before
+	for _, good := range []bool{true, false} { // tests both valid and invalid previous values
 		b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 		pair := b.authority.Issue(t, "pod", "mine.shop.svc")

@@ -62,7 +62,7 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 		return nil, fmt.Errorf("send commands to HAProxy: %w", err)
 	}
 	responses := strings.Split(string(resp), prompt)
-	if len(responses) != len(commands)+2 { // plus the first prompt and the end
+	if len(responses) != len(commands)+2 { // two more: the first prompt, and the end
 		return nil, fmt.Errorf("send commands to HAProxy: it responded to %d of %d", len(responses)-2, len(commands))
 	}
 	refused = map[int]string{}

@@ -15,12 +15,12 @@ import (
 type served struct {
 	control runtime
 	dir     string
-	config  *Config // the served part
+	config  *Config // the served part of the configuration
 	files   map[string][]byte
 	tables  map[string][]Entry                 // with the names of backends in this process
 	spares  map[string][]string                // free backends by shape
-	places  map[string]string                  // spare backends in use, by the name of their backend
-	publish *atomic.Pointer[map[string]string] // receives places
+	places  map[string]string                  // maps a backend to the spare backend that serves it
+	publish *atomic.Pointer[map[string]string] // receives each new value of places
 	// requested maps the names of requesting backends to the shapes of the spare backends that they
 	// request.
 	requested map[string]string
@@ -31,7 +31,7 @@ type served struct {
 	// damaged contains backends, entries and files for which a command was rejected. Their state is
 	// unknown.
 	damaged map[string]bool
-	broken  bool // HAProxy did not respond: its state is unknown
+	broken  bool // true if HAProxy did not respond, so its state is unknown
 }
 
 // settled reports whether the backends are equal to the backends that HAProxy read.

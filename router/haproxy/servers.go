@@ -17,7 +17,7 @@ func update(now, then Backend,
 		desired[server.Name] = server
 	}
 	had := map[string]Server{}
-	var leave []string // last, so that a backend always has a server
+	var leave []string // executed last, so that a backend always has a server
 	for _, server := range now.Servers {
 		had[server.Name] = server
 		name := now.Name + "/" + server.Name

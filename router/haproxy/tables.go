@@ -114,7 +114,7 @@ func (w *Writer) enterHost(part *hostPart) {
 		default:
 			enter(part.tables[httpsTable], alias, name)
 			if host := hostOf(alias); part.tables[passthroughTable][host] == "" {
-				part.tables[passthroughTable][host] = terminated // even if a wildcard passes through
+				part.tables[passthroughTable][host] = terminated // even if a wildcard passes TLS through
 			}
 			if alias.InsecureEdgeTerminationPolicy == routev1.InsecureEdgeTerminationPolicyAllow {
 				enter(part.tables[httpTable], alias, name)

@@ -45,9 +45,9 @@ type Writer struct {
 
 	backend *template.Template
 	shapes  map[string]string // interned shapes, which backends share
-	last    *Config           // previous configuration; nil before the first
-	bound   bool              // last opens the ports
-	trusted []byte            // the last valid authorities of services
+	last    *Config           // the previous configuration; nil at first
+	bound   bool              // true if last opens the ports
+	trusted []byte            // the last valid service CAs
 	routes  map[model.ServiceAliasConfigKey]*part
 	hosts   map[string]*hostPart
 }

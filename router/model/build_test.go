@@ -177,7 +177,7 @@ func TestRoutesOfProjectShareServers(t *testing.T) {
 	add("shop", 1)
 	add("evil", 8)
 	expect(9, map[string]int{"shop": 1000, "evil": 8000})
-	add("evil", 1) // for a share of sixteen
+	add("evil", 1) // this namespace's share is one sixteenth
 	expect(9, map[string]int{"shop": 1000, "evil": 9 * 625})
 	add("evil", 7)
 	expect(7, map[string]int{"shop": 1000, "evil": 10_000})
