@@ -160,7 +160,7 @@ func (a *wireAttributes) convert(object runtime.Object) runtime.Object {
 	}
 	converted, err := legacyscheme.Scheme.ConvertToVersion(object, a.GetKind().GroupVersion())
 	if err != nil {
-		return object // a type of another group, such as the options of a subresource
+		return object // the type belongs to another group, such as the options of a subresource
 	}
 	return converted
 }

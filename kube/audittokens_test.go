@@ -47,7 +47,7 @@ func TestAuditLogDoesNotContainTokens(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, resource, object, uri string
-		want                        string // in the line; the line does not contain the token
+		want                        string // text in the line, which does not contain the token
 	}{
 		{"access token", "oauthaccesstokens", token, base + "oauthaccesstokens/" + token, base + "oauthaccesstokens/sha256~"},
 		{"escaped name", "oauthaccesstokens", token, base + "oauthaccesstokens/%70lain-token-of-an-administrator", base + "oauthaccesstokens/sha256~"},

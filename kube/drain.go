@@ -99,7 +99,7 @@ func (d *drainer) redial(ctx context.Context, network, address string, refused e
 type drainedConn struct {
 	net.Conn
 	drainer *drainer
-	passed  atomic.Int64 // bytes
+	passed  atomic.Int64 // number of bytes
 	// responds is set once the kubelet has sent a byte. Until then, reads have a deadline.
 	responds atomic.Bool
 	once     sync.Once
@@ -139,6 +139,6 @@ func (c *drainedConn) endWhenQuiet(passed int64, deadline time.Time) {
 			c.endWhenQuiet(now, deadline)
 			return
 		}
-		_ = c.Conn.Close() // its peer might have closed it
+		_ = c.Conn.Close() // the peer might have closed the connection
 	})
 }

@@ -23,7 +23,7 @@ func TestRequestSurvivesRotationOfClientCertificate(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	d := newDrainer()
-	tracked := connrotation.NewDialer(d.dial) // as client-go's transport has them
+	tracked := connrotation.NewDialer(d.dial) // client-go's transport uses such a dialer
 	client := &http.Client{Transport: &http.Transport{DialContext: tracked.DialContext}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
@@ -50,7 +50,7 @@ func TestClosedConnectionEndsWhenQuiet(t *testing.T) {
 	}
 	go func() {
 		defer close(done)
-		_, _ = conn.Read(make([]byte, 1)) // until the connection ends
+		_, _ = conn.Read(make([]byte, 1)) // returns when the connection is closed
 	}()
 	for range 2 {
 		if err := conn.Close(); err != nil {
@@ -123,7 +123,7 @@ func TestDialDoesNotWaitForStoppedKubelet(t *testing.T) {
 }
 
 func TestConnectionEndsIfKubeletDoesNotRespond(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ type Etcd struct {
 
 	drain    quorumGuard
 	snapshot snapshotGuard
-	quota    int64 // of the database file, fileQuota if 0
+	quota    int64 // maximum size of the database file; fileQuota if 0
 }
 
 // EtcdPeers contains the settings of a member in a cluster with several members.

@@ -76,7 +76,7 @@ func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, err
 // close closes the connection. The stores cannot be used afterwards.
 func (c *etcdConnection) close() {
 	c.stop()
-	_ = c.client.Close() // the API server ends
+	_ = c.client.Close() // the API server is shutting down
 }
 
 // stores returns upstream's storage options, but with stores that use this connection and convert
@@ -157,7 +157,7 @@ func (c *etcdConnection) construct(config *storagebackend.ConfigForResource, pre
 		}
 		destroy := func() {
 			destroyStore()
-			_ = watcher.Close() // its streams end with it
+			_ = watcher.Close() // closing the watcher also ends its streams
 		}
 		cache, err := cacher.NewCacherFromConfig(cacher.Config{
 			Storage: store, Versioner: storage.APIObjectVersioner{}, GroupResource: config.GroupResource, EventsHistoryWindow: config.EventsHistoryWindow,

@@ -30,7 +30,7 @@ type etcdGateway struct {
 	server         *etcdserver.EtcdServer
 
 	mu          sync.Mutex
-	remote      bool // connections to other hosts
+	remote      bool // true for connections to other hosts
 	connections map[net.Conn]bool
 }
 
@@ -40,7 +40,7 @@ const promotionInterval = 500 * time.Millisecond
 
 // run forwards connections until ctx is done. It calls ready when it listens.
 func (g *etcdGateway) run(ctx context.Context, ready func()) error {
-	_ = os.Remove(g.listen) // of a process that was killed
+	_ = os.Remove(g.listen) // remove the socket of a killed process
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", g.listen)
 	if err != nil {
 		return fmt.Errorf("listen for the API server: %w", err)
@@ -122,7 +122,7 @@ func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	var copies sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{client, member}, {member, client}} {
 		copies.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // the end of either side ends both
+			_, _ = io.Copy(pair[0], pair[1]) // closing either side ends both
 			client.Close()
 			member.Close()
 		})

@@ -24,7 +24,7 @@ const membersTimeout = 5 * time.Second
 // current members.
 func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
-		return e.Peers.Cluster, nil // etcd has its own record
+		return e.Peers.Cluster, nil // etcd has its own record of its members
 	}
 	own := "https://" + e.PeerAddress
 	var errs []error

@@ -21,8 +21,8 @@ func peer(id types.ID, name, url string) membership.Member {
 func TestMemberStartsWithCurrentMembers(t *testing.T) {
 	members := []membership.Member{
 		peer(1, "first", "https://192.0.2.1:7001"),
-		peer(2, "", "https://192.0.2.2:7001"),    // this one
-		peer(0x10, "", "https://192.0.2.3:7001"), // joins at the same time
+		peer(2, "", "https://192.0.2.2:7001"),    // the host itself
+		peer(0x10, "", "https://192.0.2.3:7001"), // this host joins at the same time
 	}
 	got, err := joinMembers(members, "second", "https://192.0.2.2:7001")
 	want := "first=https://192.0.2.1:7001,second=https://192.0.2.2:7001,10=https://192.0.2.3:7001"

@@ -31,7 +31,7 @@ type EtcdMaintenance struct {
 	note     func(string)
 	noted    string
 	previous writeSample
-	done     map[uint64]time.Time // the last defragmentation of each member
+	done     map[uint64]time.Time // time of each member's last defragmentation
 }
 
 const (

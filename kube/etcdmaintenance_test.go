@@ -123,7 +123,7 @@ func TestNoMemberIsDefragmentedDuringItsSnapshot(t *testing.T) {
 	member := newMember(t)(false)
 	componenttest.Run(t, member.Run)
 	client := connectEtcd(t, member)
-	if err := fill(t, client, 24); err != nil { // more than the buffers of a connection
+	if err := fill(t, client, 24); err != nil { // more than a connection can buffer
 		t.Fatal(err)
 	}
 	saving, saved := context.WithCancel(t.Context())

@@ -88,7 +88,7 @@ func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 			return maintenanceWork{}, fmt.Errorf("the files of etcd contain unused space, but its member %q is not healthy: %s", s.Name, problem)
 		}
 		if s.Err == nil && last-s.Index > maxLag {
-			return maintenanceWork{}, nil // it is catching up
+			return maintenanceWork{}, nil // the member is catching up
 		}
 	}
 	return work, nil

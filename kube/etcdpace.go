@@ -74,11 +74,11 @@ type pacer struct {
 	quota int64
 
 	clock        clock.Clock
-	small, large *fairQueue // the totals
+	small, large *fairQueue // queues for the total rates
 
 	mu      sync.Mutex
-	tenants *lru.Cache // of *tenantPace by tenant
-	waiting int        // writes of all tenants
+	tenants *lru.Cache // maps a tenant to its *tenantPace
+	waiting int        // number of waiting writes of all tenants
 }
 
 // tenantPace contains one tenant's state.

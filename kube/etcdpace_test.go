@@ -246,7 +246,7 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 		evil := tenant.Mark{Name: fmt.Sprint("project evil-", project), Owner: "user mallory"}
 		if project >= maxWaiting {
 			ended, end := context.WithCancel(ctx)
-			end() // a write that waits fails
+			end() // a waiting write fails
 			if err := p.wait(ended, evil, largeValue); !errors.Is(err, errWaiting) {
 				t.Errorf("another write of the user: %v", err)
 			}
@@ -275,7 +275,7 @@ func TestMastersShareRates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	voters, servers := 3, []*pacer{newPacer(databaseQuota, clock), newPacer(databaseQuota, clock), newPacer(databaseQuota, clock)}
 	for _, p := range servers {
-		p.tenant("project evil") // set before etcd has started
+		p.tenant("project evil") // the tenant is set before etcd starts
 		p.shareAmong(func() int { return voters })
 	}
 	// admitted sends writes to each server until the server rejects one, and returns the number of
@@ -298,7 +298,7 @@ func TestMastersShareRates(t *testing.T) {
 	within("at first", admitted(evil), tenantBurst)
 	clock.Step(20 * time.Second)
 	within("after 20 s", admitted(evil), 20*tenantRate+len(servers)*cost(large))
-	voters = 1 // the others were removed
+	voters = 1 // simulate that the other members were removed
 	servers = servers[:1]
 	admitted(evil)
 	clock.Step(20 * time.Second)

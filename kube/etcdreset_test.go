@@ -77,7 +77,7 @@ func TestMemberWithoutQuorumStopsAndContinuesAlone(t *testing.T) {
 	}
 	response := make(chan error, 1)
 	go func() { _, err := client.Get(context.WithoutCancel(t.Context()), "key"); response <- err }()
-	first.Drain() // the request ends, although it has no deadline
+	first.Drain() // Drain ends the request, which has no deadline
 	if err := <-response; status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a request without a quorum returns %v", err)
 	}

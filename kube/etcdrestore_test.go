@@ -52,7 +52,7 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 
 	restore := EtcdRestore{Dir: e.Dir, Snapshot: snapshot, Name: "survivor", PeerURL: "https://" + e.PeerAddress}
-	for range 2 { // the second one replaces data that was never used
+	for range 2 { // the second restore replaces data that was never used
 		if err := restore.Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -146,12 +146,12 @@ func TestKilledRestoreLeavesOldOrNewData(t *testing.T) {
 		t.Fatal(err)
 	}
 	e = member(false)
-	running = componenttest.Run(t, e.Run) // killed with staged data
+	running = componenttest.Run(t, e.Run) // simulate a kill after the data was staged
 	if got := value(t, e, "key"); got != "later" {
 		t.Errorf("the value before the exchange is %q", got)
 	}
 	running.Stop()
-	if err := os.Rename(staged, restore.Former()); err != nil { // killed before the exchange
+	if err := os.Rename(staged, restore.Former()); err != nil { // simulate a kill before the exchange
 		t.Fatal(err)
 	}
 	if err := restore.Run(); err != nil {

@@ -24,14 +24,14 @@ type fairQueue struct {
 	// its last turn. Both are in bytes.
 	position int64
 	ends     map[string]int64
-	count    int64 // of all turns
+	count    int64 // number of all turns so far
 }
 
 // turn is a waiting write.
 type turn struct {
 	start, number int64
 	size          int
-	index         int           // in turn
+	index         int           // index in the heap of waiting turns
 	first         chan struct{} // receives a value when the turn becomes the first one
 }
 
@@ -150,7 +150,7 @@ func (q *fairQueue) remove(t *turn) {
 	}
 	select {
 	case q.waiting[0].first <- struct{}{}:
-	default: // it has not received the last value yet
+	default: // the last value is still in the channel
 	}
 }
 

@@ -192,7 +192,7 @@ func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
 	spec := volume.NewSpecFromPersistentVolume(pv, false)
 	plugin, err := x.plugins.FindPluginBySpec(spec)
 	if err == nil {
-		_, err = plugin.GetVolumeName(spec) // the plugin of an unusable driver returns the reason
+		_, err = plugin.GetVolumeName(spec) // if the driver is unusable, its plugin returns the reason
 	}
 	if err == nil {
 		err = fmt.Errorf("find FlexVolume driver %q: its init has just succeeded; the expansion is retried", pv.Spec.FlexVolume.Driver)
@@ -209,7 +209,7 @@ func expanded(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) 
 
 // expansionHost implements the part of a volume host that FlexVolume expansion uses.
 type expansionHost struct {
-	volume.VolumeHost // nil: only the kubelet uses the rest
+	volume.VolumeHost // nil, because only the kubelet uses the other methods
 	client            kubernetes.Interface
 	root              string
 }

@@ -43,7 +43,7 @@ func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (auth
 		}
 		return decision == authorizer.DecisionAllow || err != nil, nil
 	})
-	return decision, "", nil // upstream returns the reason of a denial
+	return decision, "", nil // upstream returns the reason
 }
 
 // graphTimeout returns the time limit for a request. It is 0 unless a node requests one of its pods

@@ -57,7 +57,7 @@ func (s *Scheduler) Name() string { return "scheduler" }
 // restarts.
 func (s *Scheduler) Prepare(settings SchedulerSettings) (apply func(), err error) {
 	s.mu.Lock()
-	base := settings // of the files
+	base := settings // settings in the files
 	if s.ConfigMap != nil {
 		settings.Policy, settings.Configuration = s.mapped.Policy, s.mapped.Configuration
 	}

@@ -68,7 +68,7 @@ func requesters(namespaces corelisters.NamespaceLister) func(project string) str
 	return func(project string) string {
 		namespace, err := namespaces.Get(project)
 		if err != nil {
-			return "" // it is new: the cache doesn't have it yet
+			return "" // the cache does not contain the new object yet
 		}
 		return namespace.Annotations[projectv1.ProjectRequesterAnnotation]
 	}

@@ -134,7 +134,7 @@ func TestThirdWatchStartsCache(t *testing.T) {
 	if !store.cached() {
 		t.Error("the third watch does not start the cache")
 	}
-	before := store.follow(first) // older than the cache
+	before := store.follow(first) // this watch is older than the cache
 	store.expect(before, "second")
 	store.create("third")
 	for _, watcher := range []watch.Interface{one, two, current, before} {

@@ -41,7 +41,7 @@ func (a *APIAccess) Run(ctx context.Context, ready func()) error {
 			return request.Do(ctx).Error() == nil, nil
 		})
 		if err != nil {
-			return nil // ctx has ended
+			return nil // ctx is done
 		}
 	}
 	ready()

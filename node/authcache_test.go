@@ -65,7 +65,7 @@ func TestAuthenticationCacheHasItsSize(t *testing.T) {
 	}
 	for i, step := range []struct {
 		token string
-		want  int // requests of the API server so far
+		want  int // number of requests to the API server so far
 	}{{"a", 1}, {"b", 2}, {"a", 2}, {"c", 3}, {"a", 3}, {"b", 4}, {"wrong", 5}, {"wrong", 6}} {
 		send(step.token)
 		if api.tokens != step.want {

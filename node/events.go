@@ -38,7 +38,7 @@ func newNodeEvents(ctx context.Context, name string, connection *rest.Config, co
 	limited := rest.CopyConfig(connection)
 	limited.QPS, limited.Burst = float32(config.EventRecordQPS), int(config.EventBurst)
 	if config.EventRecordQPS == 0 {
-		limited.QPS = -1 // no limit
+		limited.QPS = -1 // disables the limit
 	}
 	client, err := kubernetes.NewForConfig(limited)
 	if err != nil {

@@ -25,7 +25,7 @@ func serveGlusterFS(t *testing.T, name string) (address string) {
 	for _, dir := range []string{"/var/lib/glusterd", "/var/log/glusterfs", "/tmp"} {
 		run(t, "mount", "-t", "tmpfs", "tmpfs", dir)
 	}
-	const image, brick = "/run/image", "/mnt/brick" // they are in use until the kernel ends
+	const image, brick = "/run/image", "/mnt/brick" // in use until the kernel exits
 	run(t, "mkdir", brick)
 	run(t, "truncate", "-s", "320M", image)
 	run(t, "mkfs.xfs", "-q", image)

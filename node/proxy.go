@@ -54,7 +54,7 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 		"bind-address-hard-fail": {"true"},
 		"conntrack-max-per-core": {"0"},
 		"nodeport-addresses":     {"all"},
-		"iptables-sync-period":   {p.SyncPeriod.String()}, // in every mode
+		"iptables-sync-period":   {p.SyncPeriod.String()}, // applies in every mode
 	}
 	if p.Bridge == "" {
 		var networks []string

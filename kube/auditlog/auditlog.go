@@ -151,7 +151,7 @@ func (q query) read(ctx context.Context, path string, result *Result) (complete 
 func (q query) match(line []byte) (event Event, ok bool) {
 	for _, word := range []string{q.user, q.verb, q.namespace, q.name} {
 		if word != "" && !strings.Contains(string(line), word) {
-			return event, false // without decoding most lines
+			return event, false // skip most lines without decoding them
 		}
 	}
 	var full auditv1.Event

@@ -20,7 +20,7 @@ type source struct {
 	driver, fsType  string
 	readOnly        bool
 	options         map[string]string
-	secret          string // name, or empty
+	secret          string // name of the secret; can be empty
 	secretNamespace string // empty for the pod's namespace
 }
 

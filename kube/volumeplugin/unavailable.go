@@ -16,7 +16,7 @@ import (
 // whether a volume is attachable. Therefore, the plugin is attachable, and GetVolumeName, which the
 // kubelet calls first, fails.
 type unavailable struct {
-	volume.AttachableVolumePlugin // a plugin without a driver
+	volume.AttachableVolumePlugin // nil, because there is no driver
 	prober                        *prober
 	host                          volume.VolumeHost
 }

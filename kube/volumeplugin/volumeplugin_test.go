@@ -50,7 +50,7 @@ const nodeName = "node"
 type cluster struct {
 	t        *testing.T
 	root     string
-	path     string // of the driver
+	path     string // path of the driver
 	registry *flexvolume.Registry
 	manager  *volume.VolumePluginMgr
 	objects  *fake.Clientset

@@ -47,7 +47,7 @@ type Balancer struct {
 	backends []*backend
 	listed   []string // the last list of API servers
 
-	applying sync.Mutex // one change at a time
+	applying sync.Mutex // serializes changes
 }
 
 // backend is an API server.
@@ -219,7 +219,7 @@ func (b *Balancer) probe(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+	_, _ = io.Copy(io.Discard, response.Body) // read the body, so that the connection can be reused
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 

@@ -21,7 +21,7 @@ import (
 // server is an API server that returns its name.
 type server struct {
 	*httptest.Server
-	broken atomic.Bool // fails its checks
+	broken atomic.Bool // true if the server fails its checks
 }
 
 func newServer(t *testing.T, name string) *server {
@@ -138,7 +138,7 @@ func TestPreviousServerIsKeptUntilListedServerServes(t *testing.T) {
 	b := &Balancer{Servers: []string{former.address()}, HTTP: insecure()}
 	client, url := start(t, b)
 	eventually.True(t, "the previous server serves", func() bool { return name(client, url) == "former" })
-	b.update([]string{"127.0.0.1:1"}) // a master that is lost
+	b.update([]string{"127.0.0.1:1"}) // the address of a lost master
 	b.apply()
 	if got := name(client, url); got != "former" {
 		t.Errorf("%q responds while no listed server serves", got)

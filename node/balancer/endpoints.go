@@ -47,7 +47,8 @@ func WatchService(client kubernetes.Interface, service string) func(context.Cont
 			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, object any) { notify(object) },
 		})
 		if err != nil {
-			panic(fmt.Sprintf("watch service %s: %v", service, err)) // a new informer accepts handlers
+			// This cannot happen, because a new informer accepts handlers.
+			panic(fmt.Sprintf("watch service %s: %v", service, err))
 		}
 		factory.StartWithContext(ctx)
 		<-ctx.Done()

@@ -26,7 +26,7 @@ func certificatesIn(dirs []string) (all []Certificate, err error) {
 	for _, dir := range dirs {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // a renewal replaces files
+				return nil // a renewal is replacing the files
 			}
 			if err != nil || entry.IsDir() || !slices.Contains([]string{".crt", ".pem"}, filepath.Ext(path)) || former.MatchString(path) {
 				return err

@@ -236,7 +236,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), insideSecret) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
-		const buffered = 16 << 20 // by the sockets on both sides
+		const buffered = 16 << 20 // bytes that the sockets on both sides buffer
 		if n := request.Load(); n > maxDocument+buffered {
 			t.Errorf("%s: the registry sent %d bytes", name, n)
 		}

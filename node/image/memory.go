@@ -13,7 +13,7 @@ type memory struct {
 	maxGrowth int64
 
 	mutex  sync.Mutex
-	layers []*layerMemory // in the order of their start
+	layers []*layerMemory // in the order in which the layers were started
 	// limit is the resident memory in bytes above which the unpacking of layers is canceled. It
 	// increases only if no layer has been unpacked for idleTime, because containerd keeps the
 	// memory used by earlier layers for a while.

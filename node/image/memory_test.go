@@ -49,7 +49,7 @@ func TestLimitDoesNotGrowWithConsecutiveLayers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.remove(layer)
-	m.limit = 1 // as if memory had been low at the start of the first layer
+	m.limit = 1 // simulate low memory at the start of the first layer
 	if _, err := m.add(os.Getpid()); err != nil || m.limit != 1 {
 		t.Errorf("the limit is %d, %v", m.limit, err)
 	}

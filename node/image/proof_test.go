@@ -92,7 +92,7 @@ func TestPullOfStoredImageRequiresItsContent(t *testing.T) {
 func TestLayersAreDownloadedOnceForEachRepository(t *testing.T) {
 	registry := newBlobRegistry(t)
 	f := newPullFixture(t, registry.host)
-	f.restart(t, func(s *Service) { s.Store.Snapshotter = "" }) // the client's default
+	f.restart(t, func(s *Service) { s.Store.Snapshotter = "" }) // use the client's default
 	image := registry.newImage(t, "base", "app")
 	registry.publish(t, image)
 	denied := image.layers[1].Digest.String()

@@ -82,7 +82,7 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	var target ocispec.Descriptor
 	defer func() {
 		var options []leases.DeleteOpt
-		if err != nil && target.Digest != "" { // otherwise, it wrote nothing
+		if err != nil && target.Digest != "" { // otherwise, the pull has written nothing
 			options = append(options, leases.SynchronousDelete)
 		}
 		err = errors.Join(err, manager.Delete(context.WithoutCancel(ctx), lease, options...))
@@ -156,7 +156,7 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 // that the caller may read them.
 func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpacker, error) {
 	name := p.snapshotter
-	if name == "" { // the client's default
+	if name == "" { // use the client's default
 		label, err := p.client.GetLabel(ctx, defaults.DefaultSnapshotterNSLabel)
 		if err != nil {
 			return nil, fmt.Errorf("read default snapshotter: %w", err)

@@ -25,7 +25,7 @@ type queue struct {
 	total    int
 	running  map[string]int
 	images   map[namespacedImage]bool
-	requests []*pullRequest // waiting requests, in the order of their arrival
+	requests []*pullRequest // waiting requests in order of arrival
 }
 
 // namespacedImage is an image that pods in a namespace need. Namespaces do not wait for each other.

@@ -23,7 +23,7 @@ func TestNamespaceCannotUseAllPulls(t *testing.T) {
 	for i := range 2 * maxPulls {
 		evil = append(evil, q.add("evil", fmt.Sprintf("evil-%d", i)))
 	}
-	for i := range 2 * maxPulls { // more namespaces than pulls
+	for i := range 2 * maxPulls { // more namespaces than concurrent pulls
 		namespace := fmt.Sprintf("shop-%d", i)
 		if !q.add(namespace, namespace).isAdmitted() {
 			t.Errorf("the only pull of namespace %s waits", namespace)

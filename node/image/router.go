@@ -50,7 +50,8 @@ func Router(haproxy string) (Image, error) {
 func fileCapability(number int) string {
 	const version2, effective = 0x02000000, 1
 	value := binary.LittleEndian.AppendUint32(nil, version2|effective)
-	value = binary.LittleEndian.AppendUint32(value, 1<<number) // permitted
+	// Set the bits of the permitted capabilities.
+	value = binary.LittleEndian.AppendUint32(value, 1<<number)
 	// The rest is zero: the inheritable set, and the upper halves of both sets.
 	return string(append(value, make([]byte, 12)...))
 }

@@ -21,7 +21,7 @@ func TestRouterImageRunsHostsHAProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	router.base = ToolsName // which has a shell for the checks
+	router.base = ToolsName // the checks need this image's shell
 	if loaded, err := n.store.Load(t.Context(), router); err != nil || !loaded {
 		t.Fatalf("%v, %v", loaded, err)
 	}
@@ -54,7 +54,7 @@ func TestRouterImageSharesLayersOfBase(t *testing.T) {
 		t.Errorf("the image is loaded without its base: %v", err)
 	}
 	before := ""
-	for _, version := range []string{"1", "2"} { // versions of slipway
+	for _, version := range []string{"1", "2"} { // two versions of Slipway
 		content, err := os.ReadFile(busybox)
 		if err != nil {
 			t.Fatal(err)

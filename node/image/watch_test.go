@@ -73,7 +73,7 @@ func TestSlowRegistryDoesNotDelayOtherPulls(t *testing.T) {
 	for i := range maxNamespacePulls {
 		go func() { results <- f.pullFor(ctx, "evil", fmt.Sprintf("%s/app-%d:1", slow.host, i)) }()
 	}
-	<-waiting // the other pulls of the registry wait for this layer
+	<-waiting // the registry's other pulls wait for this layer
 	if err := f.pullFor(t.Context(), "shop", fast.host+"/team/app:1"); err != nil {
 		t.Errorf("a pull from another registry: %v", err)
 	}
@@ -245,7 +245,7 @@ func TestImageCannotFillDisk(t *testing.T) {
 		eventually.True(t, "free space on the disk", func() bool {
 			blobs, leases := f.contents(t)
 			bytes, inodes := free()
-			const other = 10 << 20 // containerd's databases
+			const other = 10 << 20 // size of containerd's databases
 			return len(blobs) == 0 && leases == 0 && bytes+other > bytesBefore && inodes+100 > inodesBefore
 		})
 	}

@@ -40,7 +40,7 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 	if err := os.Unsetenv(updatedVariable); err != nil {
 		return fmt.Errorf("change environment: %w", err)
 	}
-	ready() // the process works with the previous settings
+	ready() // the process works with the previous settings until then
 	var settings, failure string
 	err := wait.PollUntilContextCancel(ctx, fetchInterval, true, func(ctx context.Context) (done bool, err error) {
 		if settings, err = c.Fetch(ctx); err == nil {

@@ -37,7 +37,7 @@ func (c *ClusterSettings) expectFile(t *testing.T, want string) {
 }
 
 func TestProcessRestartsOnceWithChangedSettingsOfCluster(t *testing.T) {
-	t.Setenv(updatedVariable, "") // restores the environment
+	t.Setenv(updatedVariable, "") // restores the variable after the test
 	c := newClusterSettings(t, "changed")
 	if err := c.Run(t.Context(), func() {}); !errors.Is(err, ErrRestart) {
 		t.Fatalf("the component ended with %v, want a restart", err)

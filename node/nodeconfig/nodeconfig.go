@@ -66,9 +66,9 @@ type Sync struct {
 	// Ready is closed when all components of the process are ready.
 	Ready <-chan struct{}
 
-	timeout time.Duration // readyTimeout, shorter in tests
+	timeout time.Duration // readyTimeout, or a shorter timeout in tests
 	record  *record
-	failure string // the last error in the log
+	failure string // the last logged error
 }
 
 // Name returns the component's name.
@@ -190,7 +190,7 @@ func (s *Sync) follow(ctx context.Context) error {
 		}
 		node, err := nodes.Lister().Get(s.Node)
 		if err != nil {
-			continue // it was deleted just now
+			continue // the node was just deleted
 		}
 		err = s.reconcile(ctx, node)
 		if errors.Is(err, ErrRestart) {

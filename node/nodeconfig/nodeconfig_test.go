@@ -149,7 +149,7 @@ func TestConfigurationThatDoesNotBecomeReadyIsReverted(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))
-	f.restarts(f.sync(false)) // after the timeout
+	f.restarts(f.sync(false)) // the timeout has expired
 	componenttest.Run(t, f.sync(true).Run)
 	f.wantState("", "one", reasonReverted, "own")
 }
@@ -172,7 +172,8 @@ func TestChangeIsRepeatedAfterCrashBeforeWrite(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))
-	if err := os.WriteFile(f.file(), []byte("own"), 0o600); err != nil { // the record is written first
+	// Simulate a kill after the record was written.
+	if err := os.WriteFile(f.file(), []byte("own"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	f.restarts(f.sync(true))

@@ -27,7 +27,7 @@ func ContainerLogs(dir, target string) error {
 		path := filepath.Join(dir, entry.Name())
 		log, err := os.Readlink(path)
 		if err != nil || !strings.HasPrefix(log, strings.TrimSuffix(target, "/")+"/") {
-			continue // a file, or a link of another host
+			continue // the entry is a file, or another host's link
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove link to log: %w", err)

@@ -25,8 +25,8 @@ func socket(t *testing.T, path string, live bool) {
 
 func TestRemainsOfDevicePluginsAreRemoved(t *testing.T) {
 	for name, tt := range map[string]struct {
-		live  string // the socket on which a program listens
-		other string // a file of another program
+		live  string // socket on which a program listens
+		other string // another program's file
 		want  []string
 	}{
 		"all ended":       {"", "", nil},

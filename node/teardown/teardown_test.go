@@ -225,7 +225,7 @@ func TestMountsUnmountsLatestFirst(t *testing.T) {
 	dir := t.TempDir()
 	point := filepath.Join(dir, "with a blank", "mount")
 	mount(t, "tmpfs", point)
-	mount(t, "tmpfs", point) // over the first mount
+	mount(t, "tmpfs", point) // covers the first mount
 	mount(t, "tmpfs", filepath.Join(point, "below"))
 	if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
