@@ -82,7 +82,7 @@ func TestLoginDoesNotRedirectToOtherSites(t *testing.T) {
 	} {
 		browser := w.browser()
 		form := w.get(browser, "/login?"+url.Values{"then": {then}}.Encode()).fields()
-		form.Set("then", then) // as if the form had been changed
+		form.Set("then", then) // simulate a manipulated form
 		form.Set("username", "alice")
 		form.Set("password", "any")
 		if got := w.post(browser, "/login", form); got.Header.Get("Location") != "/" {
@@ -354,7 +354,7 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		first := ""
 		for _, id := range ids {
 			if id == "" && name == "no secret" {
-				continue // contains no information about a client
+				continue // this path contains no information about a client
 			}
 			got := plain(send(id))
 			if first == "" {

@@ -47,7 +47,7 @@ func TestClientsLoseAddressesOfRemovedMaster(t *testing.T) {
 	objects := dynamicfake.NewSimpleDynamicClient(scheme, &oauthv1.OAuthClient{
 		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(kept), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
 	})
-	for range 2 { // the second call has nothing to remove
+	for range 2 { // the second call removes nothing
 		if err := RemoveServer(t.Context(), objects, "https://192.0.2.3:8443"); err != nil {
 			t.Fatal(err)
 		}

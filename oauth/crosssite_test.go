@@ -48,7 +48,7 @@ func TestTokenIsDisplayedOnlyToRequestingBrowser(t *testing.T) {
 			values := tt.address()
 			page := w.get(tt.browser, "/oauth/token/display?"+values.Encode())
 			form := page.fields()
-			form.Set("code", values.Get("code")) // as if the page had shown the button
+			form.Set("code", values.Get("code")) // simulate a click on the page's button
 			if form.Get("csrf") == "" {
 				form.Set("csrf", w.get(tt.browser, "/login").fields().Get("csrf"))
 			}
@@ -151,7 +151,7 @@ func TestPublicClientMustSendS256(t *testing.T) {
 	w.logIn(browser, "alice", ask(demo()))
 	tests := []struct {
 		name, client, response, method string
-		want                           string // the error, empty for a code or a token
+		want                           string // the error, or "" for a code or a token
 	}{
 		{"S256", "public", "code", "S256", ""},
 		{"plain", "public", "code", "plain", "invalid_request"},
@@ -178,7 +178,7 @@ func TestPublicClientMustSendS256(t *testing.T) {
 				values.Set("code_challenge_method", tt.method)
 			}
 			got := w.send(browser, http.MethodGet, ask(values), nil, func(r *http.Request) {
-				if tt.client == client.Challenging { // which ignores the session
+				if tt.client == client.Challenging { // this client ignores the session
 					r.SetBasicAuth("alice", "any")
 				}
 			}).at()
@@ -198,7 +198,7 @@ func TestPublicClientMustSendS256(t *testing.T) {
 func TestOnlyAnotherWebConsoleIsExemptFromChallenges(t *testing.T) {
 	const other = "https://console.example.com/"
 	for name, tt := range map[string]struct {
-		existing *string // annotation
+		existing *string // existing value of the annotation
 		console  string
 		want     string
 	}{

@@ -87,7 +87,7 @@ func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) 
 		event.Count++
 		event.LastTimestamp = now
 		if _, err = events.Update(ctx, event, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
-			return nil // another API server has just counted
+			return nil // another API server has just counted the use
 		}
 		return err
 	}

@@ -56,7 +56,7 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 		name   string
 		pkce   bool
 		change func(url.Values)
-		want   string // error, empty for a token
+		want   string // the error, or "" for a token
 	}{
 		{"who asked", false, nil, ""},
 		{"with a verifier", true, func(f url.Values) { f.Set("code_verifier", verifier) }, ""},

@@ -59,7 +59,7 @@ func TestRecreatedServiceAccountGetsNoTokens(t *testing.T) {
 	browser := w.browser()
 	w.logIn(browser, "alice", proxy("token"))
 	first := w.approve(browser)
-	code := w.get(browser, proxy("code")).at().Query().Get("code") // without the approval page
+	code := w.get(browser, proxy("code")).at().Query().Get("code") // no approval page is shown
 	authenticate := func(secret string) error {
 		_, _, err := w.authenticator().AuthenticateToken(t.Context(), secret)
 		return err

@@ -34,7 +34,7 @@ const anonymousToken = "anonymous"
 type caller struct {
 	token          string
 	hasCredentials bool   // the request has credentials
-	address        string // of the client
+	address        string // the client's address
 }
 
 func (c caller) anonymous() bool { return c.token == "" }
@@ -212,7 +212,7 @@ func serveError(w http.ResponseWriter, err error) { _ = errcode.ServeJSON(w, err
 // serveToken returns the token from basic authentication as a bearer token, if the API server
 // accepts the token. Clients without credentials receive anonymousToken.
 func (s *server) serveToken(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet { // clients then retry with GET
+	if r.Method != http.MethodGet { // clients then retry the request with GET
 		w.Header().Set("Allow", http.MethodGet)
 		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 		return

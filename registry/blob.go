@@ -38,7 +38,7 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	content, err := s.driver.Reader(r.Context(), blobPath(id), 0)
-	if err != nil { // the blob was just removed, or the disk fails
+	if err != nil { // the blob was just removed, or the disk has failed
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
@@ -48,7 +48,7 @@ func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 		s.Handler.ServeHTTP(w, r)
 		return
 	}
-	response.header.Del("Content-Length") // the length of the whole blob
+	response.header.Del("Content-Length") // it contains the length of the whole blob
 	response.header.Del("Accept-Ranges")
 	maps.Copy(w.Header(), response.header)
 	http.ServeContent(w, r, "", time.Time{}, file)

@@ -37,6 +37,6 @@ func (b below) List(ctx context.Context, path string) ([]string, error) {
 // removedMeanwhile reports whether an error means that a directory was removed, possibly while it
 // was being read.
 func removedMeanwhile(err error) bool {
-	var cause driver.Error // has no Unwrap
+	var cause driver.Error // driver.Error has no method Unwrap
 	return missing(err) || errors.As(err, &cause) && errors.Is(cause.Detail, fs.ErrNotExist)
 }

@@ -28,7 +28,7 @@ func FuzzSubject(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		subject := subjectOf(manifest)
 		if subject == "" || subject.Validate() != nil {
-			return // rejected
+			return // the input is rejected
 		}
 		if dir := referrerDir("shop/app", subject, someDigest); !strings.HasPrefix(dir, repositoriesDir+"/shop/app/"+referrersDir+"/") {
 			t.Errorf("subject %q is recorded at %q", subject, dir)

@@ -34,7 +34,7 @@ type collection struct {
 	// uploads, if set, contains the times of clients' last writes to uploads.
 	uploads *uploads
 
-	dryRemoved map[string]bool // images that a dry run treats as removed
+	dryRemoved map[string]bool // images that a dry run does not remove but treats as removed
 	candidates map[string]bool // blobs that can be removed; all if nil
 	inUse      map[string]bool // blobs that are kept if they are linked
 	linked     map[string]bool // blobs to which remaining links of repositories refer
@@ -45,13 +45,13 @@ type collection struct {
 // run finds and removes garbage.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	c.inUse, c.dryRemoved, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	removed := map[string]map[string]bool{} // repository, manifest
+	removed := map[string]map[string]bool{} // by repository and manifest
 	if !c.request.Everything {
 		c.candidates = map[string]bool{}
 	}
 	for _, image := range c.request.Images {
 		if _, exists := c.images[image.Digest]; exists && !c.request.DryRun {
-			continue // it was pushed again
+			continue // the manifest was pushed again
 		}
 		c.dryRemoved[image.Digest] = c.request.DryRun
 		for _, blob := range append(image.Blobs, image.Digest) {

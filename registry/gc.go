@@ -23,7 +23,7 @@ func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 	defer ticker.Stop()
 	var lastUploads time.Time
 	var lastNote string
-	projects := true // projects can have been deleted before the start
+	projects := true // check at startup, because projects might have been deleted before
 	for {
 		if text := s.diskNote(); text != lastNote {
 			note(text)

@@ -35,7 +35,7 @@ func ParseQuota(text string) (int64, error) {
 
 // refusal is the reason why content is not stored.
 type refusal struct {
-	full    bool // the disk is full, not the project
+	full    bool // true if the disk is full, false if the project is full
 	message string
 }
 
@@ -93,7 +93,7 @@ type meter struct {
 	io.Reader
 	take     func(bytes int64) error
 	reserved int64
-	err      error // the refusal
+	err      error // the error if the data is refused
 }
 
 // Read reserves bytes and then reads them.

@@ -48,7 +48,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 	}
 	var content io.Reader = bytes.NewReader(make([]byte, size))
 	if chunked {
-		content = io.MultiReader(content) // a body whose length is unknown
+		content = io.MultiReader(content) // the length of this body is unknown
 	}
 	request, err := http.NewRequest(http.MethodPatch, at.String(), content)
 	if err != nil {
@@ -75,7 +75,7 @@ func TestUploadsCannotExceedQuotaOfProject(t *testing.T) {
 		if remaining := g.uploadDirs(t); len(remaining) != 1 {
 			t.Errorf("%s: %d uploads are on the disk, want only the allowed one", name, len(remaining))
 		}
-		s.guard.usage.forget("shop") // the next use counts again
+		s.guard.usage.forget("shop") // the next use counts the content again
 		if status, body := send(t, front, 400<<10, chunked); status != http.StatusAccepted {
 			t.Errorf("%s: an upload within the remaining quota: %d %s", name, status, body)
 		}

@@ -19,7 +19,7 @@ const (
 	layersDir    = "_layers"
 	revisionsDir = "_manifests/revisions"
 	uploadsDir   = "_uploads"
-	referrersDir = "_referrers" // <subject>/<referrer>
+	referrersDir = "_referrers" // contains <subject>/<referrer>
 	linkFile     = "link"
 )
 
@@ -51,7 +51,7 @@ func (s *store) links(ctx context.Context, repository, kind string) (all []link,
 		}
 		name, err := digestOfPath(path.Dir(file.Path()))
 		if err != nil {
-			return nil // not a link to content
+			return nil // the file is not a link to content
 		}
 		content, err := s.driver.GetContent(ctx, file.Path())
 		if missing(err) {

@@ -43,7 +43,7 @@ func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, 
 	id := digest.FromBytes(manifest)
 	name, err := digest.Parse(reference)
 	if err != nil {
-		name = id // reference is a tag
+		name = id // the reference is a tag
 	}
 	if name != id && name.Algorithm().FromBytes(manifest) != name {
 		serveError(w, errcode.ErrorCodeDigestInvalid.WithMessage("the digest of the manifest is not "+reference))

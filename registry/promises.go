@@ -12,7 +12,7 @@ import (
 // collection keeps them for uploadAge. The zero value is empty.
 type promises struct {
 	mu    sync.Mutex
-	blobs map[digest.Digest]map[string]time.Time // by repository; the time of the promise
+	blobs map[digest.Digest]map[string]time.Time // times of promises, by digest and repository
 }
 
 // make promises to keep a blob in a repository. It waits until a removal that is in progress has
@@ -30,7 +30,7 @@ func (p *promises) make(repository string, id digest.Digest) (withdraw func()) {
 	_, exists := p.blobs[id][repository]
 	p.blobs[id][repository] = time.Now()
 	return func() {
-		if !exists { // otherwise it is also the promise of another push
+		if !exists { // otherwise, another push also relies on the promise
 			p.drop(repository, id)
 		}
 	}

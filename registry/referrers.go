@@ -151,7 +151,7 @@ func (s *store) describeReferrers(ctx context.Context, repository string, of dig
 	for i, id := range all {
 		desc, err := s.describe(ctx, repository, id)
 		if missing(err) {
-			continue // recorded, but never stored or already deleted
+			continue // the referrer was recorded, but not stored, or was deleted
 		}
 		if err != nil {
 			return nil, "", err

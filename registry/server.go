@@ -65,11 +65,11 @@ func (s *server) close() { s.store.close() }
 
 // target is the object that a registry request refers to.
 type target struct {
-	route             string // one of distribution's, such as "manifest"
+	route             string // name of distribution's route, such as "manifest"
 	namespace, stream string
-	reference         string // tag or digest of a manifest
-	digest            string // of a blob, or of a subject
-	upload            string // of the upload of a blob
+	reference         string // tag or digest of the manifest
+	digest            string // digest of the blob or subject
+	upload            string // ID of the blob upload
 }
 
 func (t target) repository() string { return t.namespace + "/" + t.stream }

@@ -28,7 +28,7 @@ const maxSignature = 1 << 20
 // signature is a signature in the JSON format that clients send and receive.
 type signature struct {
 	Version int    `json:"schemaVersion"`
-	Name    string `json:"name"` // <digest>@<32 characters>
+	Name    string `json:"name"` // in the form <digest>@<32 characters>
 	Type    string `json:"type"`
 	Content []byte `json:"content"`
 }

@@ -131,7 +131,7 @@ func (s *Standalone) tls() (*tls.Config, error) {
 // standalone is the HTTP handler of a stand-alone registry.
 type standalone struct {
 	*store
-	access auth.AccessController // nil allows everything
+	access auth.AccessController // nil if everything is allowed
 }
 
 func (s *Standalone) open(ctx context.Context) (*standalone, error) {

@@ -31,7 +31,7 @@ import (
 type tokenServer struct {
 	t      *testing.T
 	signer jose.Signer
-	rights map[string]map[string][]string // user, repository, actions
+	rights map[string]map[string][]string // actions by user and repository
 }
 
 func newTokenServer(t *testing.T, authority *certtest.Authority) *tokenServer {

@@ -181,7 +181,7 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 	}
 	v.keep[id], c.inUse[id.String()], v.inUse[id.String()] = true, true, true
 	manifest, err := v.manifests.Get(ctx, id)
-	if missing(err) { // its blob was lost, so it uses nothing
+	if missing(err) { // the blob is lost, so its references are unknown
 		return nil
 	}
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *collection) keep(ctx context.Context, v *visit, id digest.Digest) error
 		c.inUse[reference.Digest.String()], v.inUse[reference.Digest.String()] = true, true
 		child, ok := v.ids[reference.Digest]
 		if !ok {
-			continue // a blob, or an image that was not pushed
+			continue // the digest belongs to a blob, or to an image that was not pushed
 		}
 		if err := c.keep(ctx, v, child); err != nil {
 			return err

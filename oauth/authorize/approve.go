@@ -43,7 +43,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 	user, err := s.Login.Authenticate(r)
 	if err != nil || user == nil {
-		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound) // where the login begins
+		http.Redirect(w, r, Path+"?"+values.Encode(), http.StatusFound) // start the login again
 		return
 	}
 	request, refusal := s.read(r.Context(), values)

@@ -27,7 +27,7 @@ type request struct {
 type refusal struct {
 	token.Problem
 	redirect, state string
-	cause           error // for the administrator
+	cause           error // error for the administrator
 }
 
 // parameters returns the names of the parameters that must occur at most once in a request.

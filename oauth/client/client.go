@@ -102,7 +102,7 @@ func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client
 	}
 	c, err := r.Find(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		c = &Client{secrets: []string{rand.Text()}} // a secret that no client has
+		c = &Client{secrets: []string{rand.Text()}} // a random secret, which no client has
 	} else if err != nil {
 		return nil, err
 	}

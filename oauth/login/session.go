@@ -28,7 +28,7 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	user, err := s.Users.Get(r.Context(), of.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil // deleted since
+		return nil, nil // the user was deleted in the meantime
 	case err != nil:
 		return nil, fmt.Errorf("find user %q of the session: %w", of.Name, err)
 	case !current(of, user):

@@ -34,7 +34,7 @@ func TestMethodsFindUsers(t *testing.T) {
 		name   string
 		method Method
 		before *userv1.User
-		want   string // user name, empty for err
+		want   string // user name, or "" if an error is expected
 		err    error
 	}{
 		{"claim a new name", Claim, nil, "alice", nil},

@@ -53,7 +53,7 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 func (g *Groups) Of(user string) []string {
 	groups, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
-		return nil // cannot happen: the index exists
+		return nil // cannot happen, because the index exists
 	}
 	names := make([]string, 0, len(groups)+1)
 	for _, object := range groups {

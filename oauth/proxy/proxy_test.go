@@ -24,7 +24,7 @@ import (
 type server struct {
 	oauthtest.Server
 	url      string
-	outage   int // requests for the metadata that fail before the others succeed
+	outage   int // number of metadata requests that fail before one succeeds
 	allowed  bool
 	reviews  []map[string]any
 	metadata int
@@ -325,7 +325,7 @@ func TestOpenPathsNeedNoLogin(t *testing.T) {
 func TestForgedLoginsAreRejected(t *testing.T) {
 	p := start(t)
 	p.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	p.get(t, "/") // sets the cookie of a login
+	p.get(t, "/") // sets the login cookie
 	for _, path := range []string{
 		callbackPath + "?code=code-1&state=another", callbackPath + "?code=code-1", callbackPath + "?error=access_denied",
 	} {

@@ -22,7 +22,7 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 		&oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: "patient"}, AccessTokenInactivityTimeoutSeconds: &own})
 	tests := []struct {
 		name, client  string
-		age, end, min int32 // end is the value before the use, min the lowest value after it
+		age, end, min int32 // end before the use, and the lowest end after the use
 	}{
 		{"just created", "usual", 0, timeout, timeout},
 		{"used soon", "usual", 100, timeout, timeout},

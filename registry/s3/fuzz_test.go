@@ -26,7 +26,7 @@ func FuzzSettings(f *testing.F) {
 			parameters["secretkey"] = secret
 		}
 		s, err := read(parameters)
-		const obvious = 12 // a shorter secret can be part of any message
+		const obvious = 12 // a shorter secret can occur in any message by chance
 		if err != nil {
 			if len(secret) >= obvious && !strings.Contains(text, secret) && strings.Contains(err.Error(), secret) {
 				t.Errorf("the error shows the secret: %v", err)

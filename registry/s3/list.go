@@ -76,10 +76,10 @@ func (s *storage) Walk(ctx context.Context, dir string, visit driver.WalkFn, wit
 
 // walk derives the directories from a sorted list of files.
 type walk struct {
-	root    string // without a slash at its end
+	root    string // path without a trailing slash
 	visit   driver.WalkFn
-	last    string // the previous file
-	skipped string // the last directory that visit skipped
+	last    string // path of the previous file
+	skipped string // the directory that visit skipped last
 }
 
 // enter visits a file's directories, except the directories that also contain the previous file.

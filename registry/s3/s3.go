@@ -61,7 +61,7 @@ func (Factory) Create(_ context.Context, parameters map[string]any) (driver.Stor
 type storage struct {
 	settings
 	client  *minio.Core
-	options minio.PutObjectOptions // of each object that is created
+	options minio.PutObjectOptions // options for each new object
 }
 
 // objectOptions returns the options for creating objects.

@@ -49,7 +49,7 @@ func TestFileHasWrittenContent(t *testing.T) {
 	// Pieces that end within a part, at its end and after its end.
 	for _, test := range []struct {
 		pieces []int
-		closed bool // after each of them
+		closed bool // true if the connection is closed after each response
 	}{
 		{nil, false}, {[]int{len(content)}, false}, {[]int{1, len(content) - 1}, false}, {[]int{minPart / 2, minPart, minPart}, false},
 		{[]int{minPart, minPart + minPart/2}, true}, {[]int{2 * minPart, minPart / 2}, true},

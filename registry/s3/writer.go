@@ -14,13 +14,13 @@ import (
 // Close keeps the upload, so that another writer can continue it.
 type writer struct {
 	*storage
-	ctx       context.Context // the request's, because Write has none
+	ctx       context.Context // the request's context, because Write has no context
 	key       string
 	upload    string
 	parts     []minio.ObjectPart
-	size      int64  // bytes in parts
-	buffer    []byte // bytes that are in no part yet
-	endReason string // why nothing more can be written, or empty
+	size      int64  // number of bytes in parts
+	buffer    []byte // bytes that are not in a part yet
+	endReason string // the reason why writing is no longer possible, or ""
 }
 
 // Writer returns a writer for a new file. If more is true, the writer continues a file that was not

@@ -25,7 +25,7 @@ type table struct {
 	// entries contains the entries in file order. If a user has several lines, the first one
 	// applies, as in Apache.
 	entries []entry
-	indexes map[string]int // in entries, by user
+	indexes map[string]int // indexes in entries, by user
 	// decoy is the first bcrypt hash in the file, or dummyHash.
 	decoy string
 }
@@ -100,7 +100,7 @@ func parse(content []byte) (table, error) {
 type cache struct {
 	mu       sync.Mutex
 	table    table
-	info     os.FileInfo // of the file that table is from; nil before the first read
+	info     os.FileInfo // describes the file that table was read from; nil before the first read
 	loadTime time.Time
 }
 

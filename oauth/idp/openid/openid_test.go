@@ -59,7 +59,7 @@ func TestInvalidTokensAreErrors(t *testing.T) {
 	user := map[string]any{"sub": "1"}
 	for name, tt := range map[string]struct {
 		server *oauthtest.Server
-		issuer string // configured; HOST stands for the server's
+		issuer string // configured issuer; HOST is replaced with the server's host
 		want   string
 	}{
 		"no ID token":                                      {&oauthtest.Server{}, "", "no ID token"},

@@ -34,7 +34,7 @@ type verifier struct {
 	settings Settings
 
 	mu     sync.Mutex
-	issuer *oidc.IDTokenVerifier // nil until the issuer is known
+	issuer *oidc.IDTokenVerifier // nil until the issuer is set
 }
 
 // description is an issuer's discovery document.
@@ -141,7 +141,7 @@ func (v *verifier) describe(ctx context.Context, issuer string) (*description, e
 	case response.StatusCode != http.StatusOK, d.Issuer != issuer, err != nil, keys.Scheme != "https":
 		return nil, errUndescribed
 	case derived && d.TokenURL != v.settings.TokenURL:
-		return nil, errUndescribed // it is the issuer of another server
+		return nil, errUndescribed // the document belongs to another issuer
 	}
 	return d, nil
 }
