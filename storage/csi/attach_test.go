@@ -199,7 +199,7 @@ func TestHungDetachesDoNotDelayAttach(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start()
 	pv := c.volume("data")
-	for i := range 12 { // more than the number of workers
+	for i := range 12 { // exceeds the number of workers
 		name := "old-" + string(rune('a'+i))
 		old := c.volume(name)
 		c.create(c.attachment(name, old.Name, "node-1"))

@@ -196,7 +196,7 @@ type registration struct {
 // serve serves one driver. It waits for the driver, and starts a new session when the driver's
 // description changes. If a driver's name is in use, serve waits until the name is released.
 func (t *term) serve(ctx context.Context, d *driver.Driver) error {
-	name := "" // registered for this driver; kept when the driver is upgraded
+	name := "" // name of the registered driver, which is kept after an upgrade
 	defer func() { t.release(name, d.Address) }()
 	for ctx.Err() == nil {
 		description, err := d.WaitReady(ctx)

@@ -21,7 +21,7 @@ import (
 // death simulates killing the controller at one of its calls: later requests to the API server or
 // the driver are not sent.
 type death struct {
-	after     bool // the call has its effect, but its response is lost
+	after     bool // true if the call takes effect but its response is lost
 	remaining atomic.Int64
 	dead      chan struct{}
 	die       func()

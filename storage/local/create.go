@@ -94,7 +94,7 @@ type contentSource struct {
 	keys  []string // locks to hold while the source is read
 	size  int64
 	image string // empty for an empty volume
-	file  string // of the cloned volume
+	file  string // file of the cloned volume
 }
 
 // resolveSource returns a volume's content source and checks the source's file system.

@@ -106,7 +106,7 @@ func parseSize(text string) (int64, error) {
 // removeEphemeral removes the volume if it is ephemeral.
 func (d *Driver) removeEphemeral(handle string) error {
 	if strings.Contains(handle, "/") {
-		return nil // a handle of CreateVolume
+		return nil // the handle comes from CreateVolume
 	}
 	file := fileName(handle)
 	v, err := d.volumes.load(file)

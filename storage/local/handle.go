@@ -46,7 +46,7 @@ func (d *Driver) volume(handle string) (file string, v volume, err error) {
 		return "", v, err
 	}
 	if file == "" {
-		file = fileName(handle) // of an ephemeral volume
+		file = fileName(handle) // the file of an ephemeral volume
 	}
 	v, err = d.volumes.load(file)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && v.State != stateReady {

@@ -198,7 +198,7 @@ func (s store[R]) all(errs *[]error) iter.Seq2[string, R] {
 		for _, file := range files {
 			r, err := s.load(file)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // removed in the meantime
+				continue // the record was removed in the meantime
 			}
 			if err != nil {
 				*errs = append(*errs, err)

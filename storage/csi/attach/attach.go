@@ -74,7 +74,7 @@ type attacher struct {
 func Feature(options Options) session.Feature {
 	return func(s *session.Session) ([]controller.Controller, error) {
 		if s.Node != "" {
-			return nil, nil // volumes of a driver that serves one node need no attachment
+			return nil, nil // volumes of a driver for a single node need no attachment
 		}
 		if options.Workers == 0 {
 			options.Workers = 10

@@ -21,7 +21,7 @@ type protection struct {
 	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
 
 	mu      sync.Mutex
-	volumes map[string]protectedVolume // by name of the PersistentVolume, until it is deleted
+	volumes map[string]protectedVolume // by PersistentVolume name, until its deletion
 }
 
 // protectedVolume is the state of a PersistentVolume that the cache might not contain yet.

@@ -88,7 +88,7 @@ func (t *tracker) owner() []metav1.OwnerReference {
 	}
 	csiDriver, err := t.drivers.Get(t.name)
 	if err != nil {
-		return nil // not registered yet; added later
+		return nil // not registered yet; registration adds it later
 	}
 	return []metav1.OwnerReference{*ownerOf(csiDriver, storagev1.SchemeGroupVersion.String(), "CSIDriver")}
 }

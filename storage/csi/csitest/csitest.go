@@ -35,7 +35,7 @@ type Bench struct {
 	Storage *fake.Driver
 	Driver  *driver.Driver
 	Kube    kubernetes.Interface // a user's client, which a Killer does not affect
-	Handle  string               // of the volume in the driver
+	Handle  string               // the driver's volume handle
 	Killer  *Killer              // kills the processes that Start starts; optional
 
 	t   testing.TB

@@ -24,7 +24,7 @@ type Killer struct {
 	After bool
 
 	mu        sync.Mutex
-	remaining int // remaining calls; 0 means never
+	remaining int // number of calls before the kill; 0 means no kill
 	dead      bool
 	at        string
 }

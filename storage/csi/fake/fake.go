@@ -23,12 +23,12 @@ const Capacity = 1 << 50
 
 // Options configures the driver. The zero value enables every capability.
 type Options struct {
-	Name     string            // for GetPluginInfo
-	NodeID   string            // for NodeGetInfo; the default is "node"
+	Name     string            // the response to GetPluginInfo
+	NodeID   string            // the response to NodeGetInfo; the default is "node"
 	Nodes    []string          // more node IDs to which volumes can be attached
-	Topology map[string]string // of this node; empty disables topology
+	Topology map[string]string // this node's topology; an empty map disables topology
 	Limit    int64             // maximum number of volumes per node; 0 means no limit
-	Capacity int64             // of the storage in bytes
+	Capacity int64             // size of the storage, in bytes
 
 	// LacksController, LacksNode and LacksPlugin list capabilities that the driver does not have.
 	// The corresponding calls return Unimplemented.
@@ -56,9 +56,9 @@ type Driver struct {
 	options Options
 
 	mu        sync.Mutex
-	volumes   map[string]*Volume // by ID
+	volumes   map[string]*Volume // volumes by ID
 	snapshots map[string]*Snapshot
-	ids       int // counter for unique IDs
+	ids       int // counter for IDs
 	calls     []Call
 	plan      Plan
 	unready   bool
@@ -72,7 +72,7 @@ type Driver struct {
 // Volume is a volume in the storage.
 type Volume struct {
 	ID, Name   string
-	Size       int64             // bytes
+	Size       int64             // in bytes
 	Parameters map[string]string // from CreateVolume
 	Mutable    map[string]string // from CreateVolume and ControllerModifyVolume
 	SnapshotID string            // source snapshot, or empty
@@ -87,7 +87,7 @@ type Volume struct {
 // Snapshot is a snapshot in the storage.
 type Snapshot struct {
 	ID, Name, SourceID string
-	Size               int64 // bytes
+	Size               int64 // in bytes
 	Created            time.Time
 	Parameters         map[string]string
 

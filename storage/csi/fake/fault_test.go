@@ -20,7 +20,7 @@ func TestFaults(t *testing.T) {
 		name    string
 		fault   Fault
 		want    codes.Code
-		created int // volumes after the call
+		created int // number of volumes after the call
 	}{
 		{"none", Fault{}, codes.OK, 1},
 		{"delay", Fault{Delay: time.Millisecond}, codes.OK, 1},

@@ -26,7 +26,7 @@ type Server struct {
 	grpc    *grpc.Server
 	stopped bool
 	wg      sync.WaitGroup
-	counts  map[string]int // calls by method
+	counts  map[string]int // number of calls by method
 }
 
 // Listen serves the driver on a Unix socket. The socket's directory must exist. Multiple sockets
@@ -76,7 +76,7 @@ func (s *Server) listen() error {
 	if err != nil {
 		return fmt.Errorf("listen as CSI driver: %w", err)
 	}
-	listener.SetUnlinkOnClose(false) // Stop removes it
+	listener.SetUnlinkOnClose(false) // Stop removes the socket
 	if err := os.Rename(temporary, s.socket); err != nil {
 		return errors.Join(fmt.Errorf("listen as CSI driver: %w", err), listener.Close())
 	}

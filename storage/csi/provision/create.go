@@ -89,7 +89,7 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 		return err
 	}
 	if current == nil {
-		return nil // deleted in the meantime; the cache will show it
+		return nil // the object was deleted, which the cache does not show yet
 	}
 	resp, err := p.createVolume(ctx, plan.request)
 	if err != nil {

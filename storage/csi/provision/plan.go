@@ -24,7 +24,7 @@ type plan struct {
 	use            access.Use
 	deletionSecret *corev1.SecretReference
 	attributes     string                        // name of the VolumeAttributesClass, or empty
-	cloneSource    *corev1.PersistentVolumeClaim // claim of the source volume, or nil
+	cloneSource    *corev1.PersistentVolumeClaim // the source volume's claim, or nil
 	// inTree is set if the StorageClass and the PersistentVolume belong to the in-tree plugin that
 	// the driver replaces.
 	inTree bool

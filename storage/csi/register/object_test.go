@@ -33,8 +33,8 @@ func TestObjectFollowsCapabilities(t *testing.T) {
 	tests := []struct {
 		name     string
 		existing *storagev1.CSIDriver
-		want     bool // the object has the desired spec afterwards
-		same     bool // the object was not recreated
+		want     bool // true if the object then has the desired spec
+		same     bool // true if the object was not recreated
 	}{
 		{"none", nil, true, false},
 		{"managed, other values", object(labels, storagev1.CSIDriverSpec{AttachRequired: &no, StorageCapacity: &no}), true, true},

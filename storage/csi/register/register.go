@@ -60,9 +60,9 @@ type Registrar struct {
 
 // State is a driver's registration state.
 type State struct {
-	Driver     string // the name; empty until the driver has responded
+	Driver     string // the driver's name; empty until the driver has responded
 	Registered bool
-	Problem    string // error from the driver or the kubelet
+	Problem    string // error from the driver or from the kubelet
 }
 
 // Name returns the component's name.
@@ -91,7 +91,7 @@ func (r *Registrar) Run(ctx context.Context, ready func()) error {
 			attempt, backoff = 1, newBackoff()
 		}
 		if err == nil || ctx.Err() != nil {
-			continue // the registration must be repeated
+			continue // register the driver again
 		}
 		r.setProblem(err)
 		slog.Warn("cannot register CSI driver", "endpoint", r.Endpoint, "error", err)

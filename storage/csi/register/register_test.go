@@ -137,7 +137,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		listener.SetUnlinkOnClose(false) // as after kill -9
+		listener.SetUnlinkOnClose(false) // simulate kill -9
 		listener.Close()
 	}
 	b.run()

@@ -35,7 +35,7 @@ func (s *Session) OwnVolume(volume *corev1.PersistentVolume) (*corev1.Persistent
 		return nil, nil
 	}
 	if name, err := translator.GetInTreePluginNameFromSpec(volume, nil); err != nil || name != inTree {
-		return nil, nil // a volume of another type
+		return nil, nil // the volume has another type
 	}
 	translated, err := translator.TranslateInTreePVToCSI(logr.Discard(), volume)
 	if err != nil {

@@ -76,14 +76,14 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 		return updated, nil
 	}
 	if content, err := r.contents.Get(contentName(s)); err == nil && handleOf(content) != "" {
-		return s, nil // no content will be created for it
+		return s, nil // no content is created for this snapshot
 	}
 	current, err := r.snapshotClient(s).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {
 		return s, fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", s.Namespace, s.Name, err)
 	}
 	if current.UID != s.UID || current.DeletionTimestamp != nil {
-		return s, controller.RequeueAfter(50 * time.Millisecond) // until the cache is up to date
+		return s, controller.RequeueAfter(50 * time.Millisecond) // retry when the cache is up to date
 	}
 	return current, nil
 }

@@ -161,7 +161,7 @@ func TestRandomFaultsLeakNothing(t *testing.T) {
 			for i := range 4 {
 				b.take(fmt.Sprint("s", i), "")
 			}
-			b.delete("s0") // possibly before it was created
+			b.delete("s0") // the snapshot might not have been created yet
 			for i := 1; i < 4; i++ {
 				b.waitReady(fmt.Sprint("s", i))
 			}

@@ -91,9 +91,9 @@ func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.Volume
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", ref.Namespace, ref.Name, err)
 	case err == nil && s.UID == ref.UID && contentName(s) == c.Name:
-		return nil // the cache is behind
+		return nil // the cache is outdated
 	case c.DeletionTimestamp == nil && c.Spec.DeletionPolicy != snapshotv1.VolumeSnapshotContentDelete:
-		return nil // retained
+		return nil // the snapshot is retained
 	}
 	return r.deleteContent(ctx, c)
 }

@@ -43,12 +43,12 @@ type snapshotter struct {
 	*session.Session
 	Options
 	driver    string
-	canCreate bool // the driver has CREATE_DELETE_SNAPSHOT
+	canCreate bool // true if the driver has CREATE_DELETE_SNAPSHOT
 	snapshots snapshotlisters.VolumeSnapshotLister
 	contents  snapshotlisters.VolumeSnapshotContentLister
 	classes   snapshotlisters.VolumeSnapshotClassLister
-	byClaim   cache.Indexer // of snapshots
-	byRef     cache.Indexer // of contents
+	byClaim   cache.Indexer // index of snapshots
+	byRef     cache.Indexer // index of snapshot contents
 	claims    corelisters.PersistentVolumeClaimLister
 	volumes   corelisters.PersistentVolumeLister
 	csiNodes  storagelisters.CSINodeLister

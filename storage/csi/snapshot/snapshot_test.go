@@ -198,7 +198,7 @@ func TestSnapshotIsProtectedWhileRestoring(t *testing.T) {
 	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), restored, metav1.CreateOptions{})
 	b.must(err)
 	b.component.Stop()
-	b.start() // with caches that contain the claim
+	b.start() // the new caches contain the claim
 	b.delete("monday")
 	b.take("tuesday", "")
 	b.waitReady("tuesday")

@@ -126,7 +126,7 @@ func copyData(ctx context.Context, dst, src *os.File) error {
 	for hole := int64(0); hole < info.Size(); {
 		data, err := src.Seek(hole, unix.SEEK_DATA)
 		if errors.Is(err, unix.ENXIO) {
-			return nil // the rest is a hole
+			return nil // the rest of the file is a hole
 		}
 		if err != nil {
 			return err
