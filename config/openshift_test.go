@@ -112,7 +112,7 @@ func TestSupportedSettingsAreKeysOfTypes(t *testing.T) {
 	for kind, target := range map[string]any{masterKind: c.Master, nodeKind: c.Node} {
 		for _, key := range supported(kind) {
 			if slices.Contains(pluginKeys(), key) {
-				continue // names of plugins can contain dots
+				continue // plugin names can contain dots
 			}
 			nested := "x"
 			for _, name := range reverse(strings.Split(key, ".")) {

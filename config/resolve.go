@@ -182,7 +182,8 @@ func (c *MasterConfig) ServiceAccountKeys(ownKey, ownPublicKey string) (signing 
 	case configured.PrivateKeyFile == "":
 		return ownKey, append([]string{ownPublicKey}, configured.PublicKeyFiles...)
 	case len(configured.PublicKeyFiles) == 0:
-		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile} // contains the public key
+		// The private key file also contains the public key.
+		return configured.PrivateKeyFile, []string{configured.PrivateKeyFile}
 	}
 	return configured.PrivateKeyFile, configured.PublicKeyFiles
 }

@@ -18,7 +18,7 @@ func loadText(t *testing.T, kind, keys string) (*Config, error) {
 }
 
 type settingTest struct {
-	name string // what the settings are by default, or what keys change
+	name string // names the default, or the changed keys
 	keys string
 	got  func(*Config) any
 	want any

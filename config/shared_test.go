@@ -10,7 +10,7 @@ import (
 // masterWith returns the configuration of a host whose MasterConfig has the given settings.
 func masterWith(t *testing.T, settings string) *Config {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "config-") // short, for sockets
+	dir, err := os.MkdirTemp("", "config-") // a short path, because socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ func TestFlagsOfOpenShiftStartAreWrittenOnce(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		settings := StartSettings{PublicMaster: flag, CORSAllowedOrigins: []string{`//app\.example\.com$`}}
-		for range 2 { // the second start finds the files of the first one
+		for range 2 { // the second start reads the first start's files
 			if err := settings.Write(dir); err != nil {
 				t.Fatal(err)
 			}

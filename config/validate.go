@@ -182,7 +182,7 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 			"is %d, but clusterNetworks begins with %d; keep only clusterNetworks", old, first.HostSubnetLength)
 	}
 	var prefixes []netip.Prefix
-	second := -1 // the entry of IPv6
+	second := -1 // index of the IPv6 entry
 	for i, entry := range n.ClusterNetworks {
 		at := indexed("networkConfig.clusterNetworks", i)
 		cidr, bits := at+".cidr", at+".hostSubnetLength"
@@ -299,7 +299,7 @@ func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Netw
 	case networks.IPv6.Addr().Is4In6() || networks.IPv6.Addr().IsLinkLocalUnicast() || networks.IPv6.Addr().IsMulticast():
 		c.fail(cidrKey, "is %q, must be a network of unique local or global addresses, such as fd01::/48", networks.IPv6)
 	case !networks.IPv4.IsValid() || bits4 < 0 || bits6 < 0:
-		return // another problem
+		return // another check reports this problem
 	case networks.HostBits6 < networks.HostBits4:
 		c.fail(bitsKey, "is %d, must be at least that of the IPv4 network, %d, so that each pod has an address", networks.HostBits6, networks.HostBits4)
 	case bits6 < bits4:

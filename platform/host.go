@@ -30,7 +30,7 @@ import (
 // addresses and names that Host provides. No other type derives them from the configuration.
 type Host struct {
 	*config.Config
-	file string // the configuration file of the command line, absolute, or ""
+	file string // absolute path of the command line's configuration file, or ""
 	// membership is nil unless the host has joined another host's cluster.
 	membership *record.Membership
 	// cluster is nil unless this host is one of several masters.
@@ -42,10 +42,10 @@ type Host struct {
 	expand   func()
 	expanded chan struct{}
 
-	address     netip.Addr // the IP address of this machine
-	second      netip.Addr // its IPv6 address, if pods have such addresses and it has one
+	address     netip.Addr // this machine's IPv4 address
+	second      netip.Addr // this machine's IPv6 address, if pods have IPv6 addresses
 	credentials *pki.Credentials
-	process     string        // the name of this process
+	process     string        // name of this process
 	allReady    chan struct{} // closed when all components of the process are ready
 
 	drivers func() *flexvolume.Registry

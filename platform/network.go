@@ -215,7 +215,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Host = h.apiURL("127.0.0.1") // the kubeconfig is the node's
+	client.Host = h.apiURL("127.0.0.1") // the kubeconfig belongs to the node
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, OnlyIPv4: settings.BindNetwork == "tcp4", Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,

@@ -14,7 +14,7 @@ import (
 // loadNode returns a host with a NodeConfig in its data directory and minimal credentials.
 func loadNode(t *testing.T, keys string) *Host {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "slipway-") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "slipway-") // a short path, because socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}

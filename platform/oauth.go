@@ -44,7 +44,7 @@ func (h *Host) userFeatures() ([]apiserver.Feature, []reload.Adjustment, error) 
 		},
 		Prepare: func(next *config.Config) (func(), error) {
 			if next.Master.OAuthConfig == nil {
-				return func() {}, nil // the server ends at the next restart
+				return func() {}, nil // the server stops at the next restart
 			}
 			settings, err := h.oauthConfig(next)
 			if err != nil {

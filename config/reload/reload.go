@@ -48,10 +48,10 @@ type Reloader struct {
 	note func(string)
 
 	startState []fileState
-	read       []fileState // the state that was read last
+	read       []fileState // state of the files that were read last
 
-	rejected string // the error of that configuration
-	checks   int    // since that configuration was tried
+	rejected string // error of the rejected configuration
+	checks   int    // number of checks since the configuration was rejected
 }
 
 // Name returns the component's name.
@@ -112,7 +112,7 @@ func (r *Reloader) reload() {
 		r.rejected = err.Error()
 	}
 	switch {
-	case err != nil && r.rejected == previous: // reported before
+	case err != nil && r.rejected == previous: // the error was reported before
 	case err != nil:
 		slog.Error("changed configuration is rejected; the previous one stays in effect", "error", err)
 		r.report("the changed configuration is rejected, and the previous one stays in effect: " + err.Error())

@@ -22,7 +22,7 @@ type fixture struct {
 
 	mu            sync.Mutex
 	message, note string
-	broken        bool // a file that the configuration names is damaged
+	broken        bool // true if a file that the configuration refers to is damaged
 }
 
 const header = "apiVersion: v1\nkind: MasterConfig\n"

@@ -110,7 +110,7 @@ func (w *writer) tree(root string) error {
 		if err == nil {
 			err = w.entry(path, path)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // removed in the meantime, or never created
+		if errors.Is(err, fs.ErrNotExist) { // the file was removed in the meantime, or never existed
 			return nil
 		}
 		return err
@@ -131,7 +131,7 @@ func (w *writer) entry(path, source string) error {
 			return err
 		}
 	case !info.Mode().IsRegular() && !info.IsDir():
-		return nil // sockets
+		return nil // skip sockets
 	}
 	w.written[path] = true
 	header, err := tar.FileInfoHeader(info, link)

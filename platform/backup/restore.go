@@ -107,7 +107,7 @@ func Restore(path, dataDir string, finish func() error) error {
 		if err := extract(target, header, content); err != nil {
 			return err
 		}
-		if header.Typeflag == tar.TypeDir { // writing files changes the time of the directory
+		if header.Typeflag == tar.TypeDir { // writing files changes the directory's time
 			folders = append(folders, func() error { return os.Chtimes(target, header.AccessTime, header.ModTime) })
 		}
 		return nil

@@ -215,7 +215,7 @@ func TestKubeconfigHasAllMastersAndMinimalRights(t *testing.T) {
 	client := clientset()
 	servers := []masters.Server{{Name: "a", Address: "192.0.2.1:8443"}, {Name: "b", Address: "192.0.2.2:8443"}}
 	var contents [2]string
-	for i := range contents { // the second one uses the existing account
+	for i := range contents { // the second pass uses the existing account
 		content, err := Kubeconfig(t.Context(), client, []byte("authority"), servers)
 		if err != nil {
 			t.Fatal(err)

@@ -35,7 +35,7 @@ func write(t *testing.T, path, content string) {
 // does not exist.
 func newHost(t *testing.T, keys string) *Host {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "host") // a short path: the length of a socket's path is limited
+	dir, err := os.MkdirTemp("", "host") // a short path, because socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 		name, keys string
 		files      map[string][]byte
 		damaged    bool
-		want       string // a part of the error
+		want       string // part of the error
 	}{
 		{"no own configuration", "", map[string][]byte{"pki/ca.key": []byte("key")}, false, ""},
 		{"equal settings", "routingConfig: {subdomain: apps.example.com}", nil, false, ""},

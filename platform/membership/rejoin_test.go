@@ -54,9 +54,9 @@ func TestJoinedHostFindsMastersAtOtherAddress(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		pair     certtest.Pair
-		other    bool // the master belongs to another cluster
+		other    bool // true if the master belongs to another cluster
 		settings string
-		want     string // a part of the error
+		want     string // part of the error
 	}{
 		{"found", valid, false, masterConfig + "routingConfig: {subdomain: apps.example.com}\n", ""},
 		{"expired certificate", expired, false, masterConfig, "run `slipway token create --node second` on a master"},

@@ -34,7 +34,7 @@ func missingControllers(have, want []string) []Problem {
 			continue
 		}
 		remedy := "use a kernel that has it, and systemd or cgroupfs-mount to mount it"
-		if name == "memory" { // which some distributions disable
+		if name == "memory" { // some distributions disable this controller
 			remedy = "add cgroup_enable=memory to the kernel's command line and reboot the machine"
 		}
 		problems = append(problems, Problem{Error, "cgroup " + name, "is not available", remedy})

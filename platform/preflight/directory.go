@@ -83,7 +83,7 @@ func space(directory Directory, place string, fs unix.Statfs_t) []Problem {
 		problems = append(problems, Problem{Error, subject,
 			fmt.Sprintf("has %d MB free on its disk, %d MB are needed", free/mega, directory.Free/mega), freeSomeSpace(place)})
 	}
-	if fs.Files > 0 && fs.Ffree < minInodes { // file systems without a fixed number have none
+	if fs.Files > 0 && fs.Ffree < minInodes { // file systems without a fixed number of inodes report 0
 		problems = append(problems, Problem{Error, subject,
 			fmt.Sprintf("has room for %d more files (inodes) on its disk, %d are needed", fs.Ffree, minInodes), freeSomeSpace(place)})
 	}

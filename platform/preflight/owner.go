@@ -16,7 +16,7 @@ import (
 type owner struct {
 	pid  int
 	name string
-	unit string // systemd's service that it is part of
+	unit string // the systemd service of the process
 }
 
 func (o owner) String() string {
@@ -55,7 +55,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	for _, link := range links {
 		target, err := os.Readlink(link)
 		if err != nil {
-			continue // closed in the meantime, or owned by another user
+			continue // the descriptor was closed, or belongs to another user
 		}
 		inode, isSocket := strings.CutPrefix(target, "socket:[")
 		if !isSocket || !slices.Contains(inodes, strings.TrimSuffix(inode, "]")) {
@@ -69,7 +69,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 // process describes the process of a directory in /proc.
 func (m Machine) process(dir string) owner {
 	existing := owner{name: "unknown"}
-	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern is digits
+	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern matches only digits
 	if name, err := os.ReadFile(filepath.Join(dir, "comm")); err == nil {
 		existing.name = strings.TrimSpace(string(name))
 	}
@@ -88,9 +88,9 @@ func (m Machine) process(dir string) owner {
 // listeners parses a net/tcp or net/udp table (proc(5)). It returns the inodes of sockets that
 // prevent other processes from binding the address.
 func listeners(table, network string, address netip.AddrPort) []string {
-	state := "0A" // LISTEN
+	state := "0A" // the kernel's code for LISTEN
 	if network == "udp" {
-		state = "07" // bound and not connected
+		state = "07" // the kernel's code for a bound socket that is not connected
 	}
 	var inodes []string
 	for line := range strings.Lines(table) {

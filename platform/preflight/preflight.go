@@ -76,8 +76,8 @@ type Severity string
 
 // Problem severities.
 const (
-	Error   Severity = "error"   // the host does not work until this is fixed
-	Warning Severity = "warning" // the host works, but worse than it should
+	Error   Severity = "error"   // the host does not work until the problem is fixed
+	Warning Severity = "warning" // the host works with limitations
 )
 
 // Problem is a requirement that the machine does not meet.

@@ -108,7 +108,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(*testing.T, *host)
-		want   Problem // Text and Remedy: parts of them
+		want   Problem // Text and Remedy contain parts of the texts
 	}{
 		{"not root", func(_ *testing.T, h *host) { h.UID = 1000 },
 			Problem{Error, "user", "only root can", "sudo"}},

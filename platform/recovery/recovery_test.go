@@ -145,7 +145,7 @@ func TestRestoredMemberIsOnlyMember(t *testing.T) {
 	running := componenttest.Run(t, process().Run)
 	addVoter(t, e)
 	running.Stop()
-	database := filepath.Join(e.Dir, "member", "snap", "db") // the file has no hash
+	database := filepath.Join(e.Dir, "member", "snap", "db") // a database file has no hash
 	for _, tt := range []struct {
 		several bool
 		name    string

@@ -64,7 +64,7 @@ const reserveInterval = 16 << 20
 // limitedWriter writes to a file until only the reserve remains free on the file's disk.
 type limitedWriter struct {
 	file  *os.File
-	until int64 // the bytes that remain until the next check
+	until int64 // number of bytes until the next check
 }
 
 func (w *limitedWriter) Write(data []byte) (int, error) {

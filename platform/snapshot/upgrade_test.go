@@ -26,7 +26,7 @@ func TestDatabaseIsSavedBeforeUpgrade(t *testing.T) {
 	if _, err := Check(path); err != nil {
 		t.Error(err)
 	}
-	write(2) // by the new program, which was killed before it was ready
+	write(2) // simulate a new program that was killed before it was ready
 	if again, err := BeforeUpgrade(t.Context(), database, dir, "v1.36.4"); again != path || err != nil {
 		t.Errorf("another start: %q, %v", again, err)
 	}

@@ -27,7 +27,7 @@ func TestCheckComparesRecordedVersion(t *testing.T) {
 	if same, other := file.Former("v1.37.2"), file.Former("v1.38.0"); same != "" || other != "v1.37.2" {
 		t.Errorf("the former version is %q, and %q for another program", same, other)
 	}
-	for range 2 { // the second time, the file does not exist
+	for range 2 { // in the second pass, the file does not exist
 		if err := file.Remove(); err != nil {
 			t.Fatal(err)
 		}

@@ -197,7 +197,7 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 	if signalErr := command.Process.Signal(syscall.SIGTERM); signalErr != nil {
 		return errors.Join(err, signalErr)
 	}
-	_ = command.Wait() // it ends with the signal
+	_ = command.Wait() // the signal makes it exit
 	return err
 }
 

@@ -44,7 +44,7 @@ func memberSettings(name, peer string, members []etcdmember.Member) string {
 		switch {
 		case m.PeerURL == peer:
 			cluster = append(cluster, name+"="+peer)
-		case m.Name == "": // it has not started yet
+		case m.Name == "": // the member has not started yet
 			cluster = append(cluster, fmt.Sprintf("%x=%s", m.ID, m.PeerURL))
 		default:
 			cluster = append(cluster, m.Name+"="+m.PeerURL)

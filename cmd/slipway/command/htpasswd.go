@@ -87,7 +87,7 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 func changePasswords(cmd *cobra.Command, opts *options, path string, edit func() error) error {
 	h, err := opts.load()
 	if err != nil || !h.SeveralMasters() {
-		return edit() // --file works without a configuration
+		return edit() // with --file, no configuration is needed
 	}
 	_, client, err := connectAdmin(h)
 	if err != nil {

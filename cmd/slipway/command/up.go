@@ -100,7 +100,7 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 	if err := machine.Systemctl(ctx, "start", "--no-block", installation.Service); err != nil {
 		return nil, err
 	}
-	return nil, nil // systemd restarts it
+	return nil, nil // systemd restarts the service
 }
 
 // supervisorLog returns where the supervisor writes its log: a file, or the journal if systemd
@@ -165,7 +165,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 		}
 		current, err := client.Status(ctx)
 		if err != nil {
-			continue // the supervisor does not listen yet, or has exited, which closes done
+			continue // the supervisor is not listening yet, or has exited and closed done
 		}
 		status = current
 		progress.show(status)

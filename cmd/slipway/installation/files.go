@@ -43,7 +43,7 @@ func (m Machine) files(request Request) (files []file, err error) {
 		text = balancerUnit
 	}
 	files = append(files, file{path: unitPath(request.service()), content: []byte(strings.Replace(text, "COMMAND", command, 1)), mode: 0o644})
-	if request.Program != m.path(programPath) { // otherwise an administrator has installed it there
+	if request.Program != m.path(programPath) { // otherwise, an administrator has installed it
 		content, err := os.ReadFile(request.Program)
 		if err != nil {
 			return nil, fmt.Errorf("read own program: %w", err)
@@ -110,7 +110,7 @@ func (m Machine) texts(name string, tree *cobra.Command) (files []file, err erro
 // pages returns the manual pages of a command and its subcommands. For example, the page for `oc
 // create route` is oc-create-route.
 func pages(command *cobra.Command) (files []file, err error) {
-	command.DisableAutoGenTag = true // it contains the date
+	command.DisableAutoGenTag = true // the tag contains the date
 	name := strings.ReplaceAll(command.CommandPath(), " ", "-")
 	header := &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Source: "Slipway " + version.Slipway(), Manual: "Slipway", Date: &time.Time{}}
 	var text bytes.Buffer

@@ -69,7 +69,7 @@ func TestInstallationIsRemovedCompletely(t *testing.T) {
 	if err := os.Symlink(request.Program, m.path(programPath)); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second one replaces the files of the first
+	for range 2 { // the second call replaces the files
 		if _, err := m.Install(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
