@@ -83,7 +83,7 @@ type body struct {
 	request *http.Request
 	control *http.ResponseController
 	begin   bytes.Buffer
-	err     error // an error after begin; without an error, the rest follows
+	err     error // error after begin; if nil, the rest of the body follows
 }
 
 // Receive prepares requests for ReceiveFirst. It must wrap the handler chain that uses
@@ -145,9 +145,9 @@ func (f receiveFirst) Handle(ctx context.Context, digest flowcontrol.RequestDige
 // reading the body returns the error. The caller must call release when the request is finished.
 func (c *Costs) receive(ctx context.Context, b *body) (release func()) {
 	release = func() {}
-	live := b.request.Context() // net/http ends it when it has sent the response
+	live := b.request.Context() // net/http cancels this context after it has sent the response
 
-	_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // fails in tests only
+	_ = b.control.SetReadDeadline(time.Now().Add(bodyTimeout)) // this fails only in tests
 	defer func() {
 		if live.Err() == nil {
 			_ = b.control.SetReadDeadline(time.Time{})

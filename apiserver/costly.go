@@ -76,7 +76,7 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 			}
 			defer release()
 		}
-		query.Set("pretty", "false") // otherwise, the header User-Agent decides
+		query.Set("pretty", "false") // otherwise, the header User-Agent determines the format
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = query.Encode()
 		next.ServeHTTP(w, r)

@@ -37,7 +37,7 @@ func TestCostlyRequestsOfTenantAreLimited(t *testing.T) {
 	list := func(values int) string { return "[1" + strings.Repeat(",1", values) + "]" }
 	for name, tt := range map[string]struct {
 		verb, target, media, body string
-		limit                     int // 0: none
+		limit                     int // 0 means no limit
 	}{
 		"table":                 {"list", "/", "application/json;as=Table;g=meta.k8s.io;v=v1,application/json", "", maxCostlyLists},
 		"YAML":                  {"list", "/", "application/yaml", "", maxCostlyLists},
@@ -79,7 +79,7 @@ func TestCostlyRequestsOfTenantAreLimited(t *testing.T) {
 			if want == 0 {
 				want = depth
 			}
-			for range 2 { // the end of a request releases its turn
+			for range 2 { // a request's end releases its turn
 				if got := nested("mallory", depth); got != want {
 					t.Errorf("%d requests at the same time, want %d", got, want)
 				}

@@ -134,7 +134,7 @@ func (d *documents) url(path string) string {
 
 func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(d.paths) // fails only if the client has disconnected
+	_, _ = w.Write(d.paths) // this fails only if the client has disconnected
 }
 
 // serve sends one document in the same form and under the same conditions as upstream's service: a

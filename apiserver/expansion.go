@@ -51,7 +51,7 @@ func (c *Costs) Bound(next http.Handler) http.Handler {
 // time.
 type turn struct {
 	costs   *Costs
-	ctx     context.Context // of the request
+	ctx     context.Context // the request's context
 	tenant  string
 	least   int // the minimum number of values of a costly request
 	mu      sync.Mutex
@@ -70,7 +70,7 @@ func (t *turn) wait(values int) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.release != nil || t.ended { // upstream has read the body after the end of the request
+	if t.release != nil || t.ended { // upstream has read the body after the request's end
 		release()
 		return nil
 	}
@@ -180,14 +180,14 @@ type document struct {
 }
 
 func (d *document) check(piece []byte) error {
-	if len(d.body) <= maxExpanded { // upstream rejects a longer body
+	if len(d.body) <= maxExpanded { // upstream rejects longer bodies
 		d.body = append(d.body, piece...)
 	}
 	if len(piece) > 0 || len(d.body) > maxExpanded {
 		return nil
 	}
 	limit, counted := d.limit, counts{values: yamllimit.Count(d.body)}
-	if json.Valid(d.body) { // as from oc apply --server-side
+	if json.Valid(d.body) { // oc apply --server-side sends JSON
 		counted.paths = (&paths{}).count(d.body)
 	} else {
 		limit = min(limit, maxPaths) // each value can be a field path
@@ -214,7 +214,7 @@ func builtIn(group string) bool {
 type boundedBody struct {
 	io.ReadCloser
 	check func([]byte) error
-	end   bool // the end was checked
+	end   bool // true after the end was checked
 }
 
 // Read reads part of the body and checks it.

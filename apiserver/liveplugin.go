@@ -75,7 +75,7 @@ func (l *LivePlugins) Prepare(configs map[string]PluginConfig) (apply func(), er
 // initializers on to the current plugin.
 type livePlugin struct {
 	Admission
-	config  map[string]PluginConfig // the configuration at startup
+	config  map[string]PluginConfig // the plugins' configurations at startup
 	current atomic.Pointer[admission.Interface]
 
 	authorizer authorizer.Authorizer

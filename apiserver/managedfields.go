@@ -11,8 +11,8 @@ const maxPaths = 20_000
 type paths struct {
 	found            int
 	inString, escape bool
-	length           int  // of the string so far
-	first            byte // of the string
+	length           int  // length of the string so far
+	first            byte // first byte of the string
 }
 
 // count adds a piece of the body and returns the number of paths in the body so far.

@@ -80,7 +80,7 @@ func eachField(message []byte, visit func(number uint64, content []byte)) {
 			if size == 0 {
 				return
 			}
-			n = len(message) // more of a longer field arrives later
+			n = len(message) // the rest of a longer field arrives later
 			if length < uint64(n-size) {
 				n = size + int(length)
 			}

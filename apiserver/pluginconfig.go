@@ -29,7 +29,7 @@ func DecodeConfig(reader io.Reader, kind string, config any) error {
 		return fmt.Errorf("kind is %q, must be %s", header.Kind, kind)
 	}
 	if header.Kind == "DefaultAdmissionConfig" {
-		return nil // only turns the plugin on or off
+		return nil // the configuration only enables or disables the plugin
 	}
 	return yaml.UnmarshalStrict(content, config)
 }

@@ -16,7 +16,7 @@ func TestDecodeConfig(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reader io.Reader
 		want   int
-		err    string // a part of the error, or empty
+		err    string // part of the error, or "" if no error is expected
 	}{
 		"no configuration":             {nil, 7, ""},
 		"empty configuration":          {strings.NewReader(""), 7, ""},

@@ -72,7 +72,7 @@ func (r *run) extractTo(ctx context.Context, root *os.Root) (writer *io.PipeWrit
 	go func() {
 		err := source.Extract(ctx, reader, root, r.Limit)
 		if err == nil {
-			_, err = io.Copy(io.Discard, reader) // padding after the end of the archive
+			_, err = io.Copy(io.Discard, reader) // read the padding after the archive's end
 		}
 		reader.CloseWithError(err)
 		result <- err

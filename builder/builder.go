@@ -51,7 +51,8 @@ type Builder struct {
 // Build.
 func (b *Builder) Run(ctx context.Context) error {
 	r := &run{Builder: b}
-	defer r.close(context.WithoutCancel(ctx)) // after the report, which clients wait for
+	// Close after the report, because clients wait for the report.
+	defer r.close(context.WithoutCancel(ctx))
 	err := r.build(ctx)
 	if err != nil {
 		fmt.Fprintf(b.Out, "error: %v\n", err)
@@ -142,7 +143,7 @@ func (r *run) startEngine(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
-	_ = r.store.lock.Close() // the store is open only because of its lock
+	_ = r.store.lock.Close() // an open store only has a lock to close
 	r.store = &store{dir: r.Work}
 	r.engine, err = r.newEngine(ctx, r.store)
 	return err

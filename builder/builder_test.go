@@ -41,8 +41,8 @@ type fixture struct {
 	configs   string
 	variables map[string]string
 	cache     string
-	labels    map[string]string // the builds push to it
-	work      string            // of builds; by default a new directory for each
+	labels    map[string]string // labels of pushed images
+	work      string            // work directory; by default, each build has a new one
 }
 
 func newFixture(t *testing.T) *fixture {

@@ -62,7 +62,7 @@ func TestLinkLocalAddressesAreBlocked(t *testing.T) {
 		if reached, err := route("169.254.169.254"); !reached {
 			t.Errorf("the metadata address is blocked at the start: %v", err)
 		}
-		for range 2 { // idempotent
+		for range 2 { // confine is idempotent
 			if err := blockLinkLocalRoutes([]netip.Addr{netip.MustParseAddr("169.254.20.10"), netip.MustParseAddr("10.0.0.1")}); err != nil {
 				t.Fatal(err)
 			}

@@ -25,7 +25,7 @@ import (
 //	<dir>/engine  the root directory of the engine
 type store struct {
 	dir  string
-	lock *os.File // nil: the store is only for this build
+	lock *os.File // nil if the store is only for this build
 	// hasLayers means that the store contains layers from earlier builds.
 	hasLayers bool
 }

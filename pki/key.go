@@ -76,7 +76,7 @@ func (i *issuer) loadKeys() error {
 	for n, file := range missing {
 		i.keys[file.path] = keys[n].signer
 		if file.leaf {
-			i.unwritten[file.path] = keys[n].encoded // sign writes it with its certificate
+			i.unwritten[file.path] = keys[n].encoded // sign writes the key together with its certificate
 			continue
 		}
 		if err := writeKey(file, keys[n].encoded); err != nil {

@@ -79,7 +79,7 @@ func (i *issuer) ensureAdmin() error {
 	}
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {
-		config = clientcmdapi.NewConfig() // missing or damaged
+		config = clientcmdapi.NewConfig() // the file is missing or damaged
 	}
 	if holds(config, want) {
 		return tighten(path)

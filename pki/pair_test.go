@@ -61,7 +61,7 @@ func TestReadersGetMatchingPairs(t *testing.T) {
 					return
 				}
 				if second, err := os.ReadFile(pair.Cert); err != nil || string(second) != string(cert) {
-					continue // replaced between the two reads
+					continue // the files were replaced between the two reads
 				}
 				if _, err := tls.X509KeyPair(cert, key); err != nil {
 					t.Error(err)

@@ -107,8 +107,8 @@ func Ensure(spec Spec) (*Credentials, error) {
 		unwritten:   map[string][]byte{},
 	}
 	for _, step := range []func() error{
-		i.settlePairs,                              // of a previous process that was killed
-		i.checkAuthorities, i.checkServiceAccounts, // before any other write
+		i.settlePairs,                              // completes the pairs of a killed process
+		i.checkAuthorities, i.checkServiceAccounts, // must precede all writes
 		i.loadKeys, i.ensureAuthorities, i.ensureServiceAccounts, i.ensureLeaves, i.ensureKubeconfigs,
 	} {
 		if err := step(); err != nil {

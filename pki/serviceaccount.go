@@ -17,7 +17,7 @@ func (i *issuer) checkServiceAccounts() error {
 	}
 	_, publicErr := os.Lstat(i.credentials.ServiceAccountPublicKey)
 	if errors.Is(err, fs.ErrNotExist) && publicErr != nil {
-		return nil // a first start
+		return nil // this is the host's first start
 	}
 	return fmt.Errorf("read signing key of service accounts %q: %w; restore it from a backup, or remove %q and %q to create new keys (every service account token in use then becomes invalid)",
 		i.credentials.ServiceAccountKey, withoutPath(err), i.credentials.ServiceAccountKey, i.credentials.ServiceAccountPublicKey)

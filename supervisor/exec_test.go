@@ -54,7 +54,7 @@ func onSecondThread(do func()) {
 
 // superviseOne starts the test binary as a supervised process and waits until it exits.
 func superviseOne() error {
-	runtime.LockOSThread() // the signal belongs to the thread that starts the process
+	runtime.LockOSThread() // the parent-death signal is tied to the thread that starts the process
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), role+"=process")
 	command.Stdout = os.Stdout
@@ -87,7 +87,7 @@ func TestProcessThatExecutesEndsWithSupervisor(t *testing.T) {
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // the process ends with the signal
+	_ = command.Wait() // the signal makes the process exit
 	// The process has already exited unless the test fails.
 	t.Cleanup(func() { _ = unix.Kill(pid, unix.SIGKILL) })
 	eventually.True(t, "the process ends with its supervisor", func() bool {

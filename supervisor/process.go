@@ -174,7 +174,7 @@ func start(p Process) (process *running, reports *os.File, err error) {
 	command := exec.Command(p.Command[0], p.Command[1:]...)
 	command.Stdout, command.Stderr = output, output
 	command.Env = withoutSystemd(command.Environ())
-	command.ExtraFiles = []*os.File{writer} // ReportDescriptor
+	command.ExtraFiles = []*os.File{writer} // becomes ReportDescriptor
 	command.SysProcAttr = processAttributes()
 	err = command.Start()
 	writer.Close()

@@ -53,7 +53,7 @@ func (s *Supervisor) restart(name string) bool {
 	}
 	select {
 	case requests <- struct{}{}:
-	default: // a request is pending
+	default: // a request is already pending
 	}
 	return true
 }

@@ -81,7 +81,7 @@ func TestWatchdogIsNotifiedUntilSupervisorHangs(t *testing.T) {
 
 func TestWatchdogNeedsSettingOfUnit(t *testing.T) {
 	socket := listenAsSystemd(t)
-	t.Setenv("WATCHDOG_PID", "1") // the watchdog of another process
+	t.Setenv("WATCHDOG_PID", "1") // the PID of another process
 	stop := New("v1", t.TempDir(), "", nil).feedWatchdog()
 	defer stop()
 	if notified(t, socket, 5*watchdogLimit) {

@@ -53,7 +53,7 @@ func owners(object runtime.Object) int {
 	}
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return 0 // for example, the options of a connection
+		return 0 // the object is not countable, such as the options of a connection
 	}
 	return len(accessor.GetOwnerReferences())
 }

@@ -19,7 +19,7 @@ func TestNetworkAnnotationsAreChecked(t *testing.T) {
 		name     string
 		old, new map[string]string
 		spec     corev1.PodSpec
-		want     string // empty if the pod is accepted
+		want     string // "" if the pod is accepted
 	}{
 		{name: "limits", new: map[string]string{podbandwidth.Ingress: "10M", podbandwidth.Egress: "10M"}},
 		{name: "limit without a number", new: map[string]string{podbandwidth.Egress: "fast"}, want: `kubernetes.io/egress-bandwidth is "fast", must be`},

@@ -146,7 +146,7 @@ func (p plugin) sizeOfContainer(container *corev1.Container) (size int) {
 		}
 		v.sizes[variable.Name] = v.sizeOf(variable.Value)
 		if size += v.sizes[variable.Name]; size > maxSize {
-			return size // before the sum overflows
+			return size // stop before the sum overflows
 		}
 	}
 	texts := slices.Concat(container.Command, container.Args)

@@ -49,7 +49,7 @@ func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admi
 	for _, text := range texts {
 		address, ok := parse(text)
 		if !ok {
-			continue // the API server rejects it
+			continue // the API server rejects an invalid address
 		}
 		if owner := e.reserved.owner(address); owner != "" {
 			return admission.NewForbidden(a, fmt.Errorf("endpoint address %s is not allowed: it is in %s; "+

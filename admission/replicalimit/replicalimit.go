@@ -83,7 +83,7 @@ func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	case *autoscalingv1.Scale:
 		set, err := p.client.AppsV1().StatefulSets(a.GetNamespace()).Get(ctx, a.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil // the request fails
+			return nil // the request fails anyway
 		}
 		if err != nil {
 			return admission.NewForbidden(a, fmt.Errorf("read the object: %w", err))

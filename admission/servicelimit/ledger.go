@@ -50,7 +50,7 @@ type ledger struct {
 	// perProject is added to an owner's limit for each of the owner's projects.
 	perProject int
 
-	namespaces cache.SharedIndexInformer // nil until use
+	namespaces cache.SharedIndexInformer // nil until the ledger is used
 	caches     []cache.InformerSynced
 
 	mu       sync.Mutex

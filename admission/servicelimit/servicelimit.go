@@ -52,7 +52,7 @@ const (
 
 // Feature returns the admission plugin for registration in the API server.
 func Feature() apiserver.Feature {
-	shared := newLedgers() // used by the plugins of all configurations
+	shared := newLedgers() // the plugins of all configurations share the ledgers
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(config io.Reader) (admission.Interface, error) { return newPlugin(config, shared) },
 	}}}
@@ -243,7 +243,7 @@ func nodePortsOf(object any) int {
 			number = len(spec.Ports)
 		}
 		if spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-			number++ // the port of its health check
+			number++ // count the health check port
 		}
 		return max(number, 1)
 	}

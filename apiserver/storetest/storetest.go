@@ -53,7 +53,7 @@ func New[T apiserver.Object](resource schema.GroupResource, list runtime.Object,
 
 // memory is read-only storage in memory.
 type memory struct {
-	storage.Interface // nil: other requests are not supported
+	storage.Interface // nil, because other requests are not supported
 	content           map[string]runtime.Object
 }
 

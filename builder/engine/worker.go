@@ -17,7 +17,7 @@ import (
 // newWorker creates the worker, which runs steps and stores layers. It creates no cgroups: the
 // pod's limits apply to all steps.
 func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base.Worker, error) {
-	const rootless = true                     // no cgroups
+	const rootless = true                     // without cgroups
 	network := netproviders.Opt{Mode: "host"} // the network of the pod
 	opt, err := runc.NewWorkerOpt(c.Root, snapshotter(c.Root), rootless, oci.ProcessSandbox, nil, nil, network, nil, c.Runc, "", false, nil, "", "", nil)
 	if err != nil {

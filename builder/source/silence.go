@@ -81,7 +81,7 @@ type silenceReader struct {
 // until the process exits.
 func newSilenceReader(ctx context.Context, upload io.Reader, limit *Limit) *silenceReader {
 	reader, writer := io.Pipe()
-	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // the error is always nil
+	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // always nil
 	go func() {
 		_, err := io.Copy(writer, upload)
 		closeWithError(err)

@@ -70,7 +70,7 @@ func (b *broker) grant(ctx context.Context, rec *record) error {
 	switch {
 	case terminating:
 		err = b.setHeld(ctx, rec, subject)
-	case rec.secret != nil: // a trial has no record
+	case rec.secret != nil: // a trial has no record, and therefore no secret
 		err = b.hold(ctx, rec)
 	}
 	if err != nil {

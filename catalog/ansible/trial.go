@@ -51,7 +51,7 @@ func (t Trial) Run(ctx context.Context) error {
 	if b.kube, err = kubernetes.NewForConfig(t.Config); err == nil {
 		b.images, err = imageclient.NewForConfig(t.Config)
 	}
-	t.WhiteList, t.BlackList = []string{""}, nil // every name
+	t.WhiteList, t.BlackList = []string{""}, nil // matches every name
 	if err == nil {
 		b.origins, err = origins(t.Options)
 	}

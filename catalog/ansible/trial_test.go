@@ -13,7 +13,7 @@ func TestResultsOfTests(t *testing.T) {
 	for name, tt := range map[string]struct {
 		code       int32
 		annotation string
-		want       string // "" if the test succeeds
+		want       string // "" if the trial succeeds
 	}{
 		"exit code 0":      {0, "", ""},
 		"saved success":    {0, `{"fail": false, "msg": ""}`, ""},

@@ -1,5 +1,5 @@
 "use strict";
-// A page that shows which program serves it.
+// Returns a page that shows which program serves it.
 
 const fs = require("fs");
 const http = require("http");
@@ -20,7 +20,7 @@ function page() {
     Commit: (process.env.OPENSHIFT_BUILD_COMMIT || "none").slice(0, 7),
   };
   const rows = Object.entries(facts).map(([name, value]) => `<dt>${name}<dd>${escape(value)}`).join("");
-  // Functions, because a dollar sign has a meaning in a replacement string.
+  // Use functions, because a dollar sign has a special meaning in a replacement string.
   return template
     .replaceAll("{{greeting}}", () => escape(process.env.GREETING || "Hello"))
     .replace("{{facts}}", () => rows);
@@ -41,7 +41,7 @@ const server = http.createServer((request, response) => {
 const port = process.env.PORT || 8080;
 server.listen(port, () => console.log(`version ${version} listens at port ${port}`));
 
-// Open requests are completed before the program ends.
+// Complete open requests before the program exits.
 process.on("SIGTERM", () => {
   server.close(() => process.exit(0));
   server.closeIdleConnections();

@@ -65,7 +65,7 @@ if __name__ == "__main__":
     port = int(os.environ.get("PORT", "8080"))
     print(f"version {VERSION} listens at port {port}", flush=True)
     server = ThreadingHTTPServer(("", port), Handler)
-    # Open requests are completed before the program ends.
+    # Complete open requests before the program exits.
     server.daemon_threads = False
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     server.serve_forever()

@@ -35,7 +35,7 @@ var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "
 
 // exception describes a linked module whose license files contain a license that is not permissive.
 type exception struct {
-	licenses []string // the licenses under which it is used
+	licenses []string // the licenses under which the module is used
 	reason   string
 }
 

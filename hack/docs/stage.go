@@ -91,7 +91,7 @@ func find(root string) (map[string]string, error) {
 
 // resolve returns a link's new target. It returns an error if the target does not exist.
 func resolve(root string, files map[string]string, page, target string) (string, error) {
-	if strings.Contains(target, ":") { // another site
+	if strings.Contains(target, ":") { // the link leads to another site
 		return target, nil
 	}
 	file := path.Join(path.Dir(page), target)
@@ -102,7 +102,7 @@ func resolve(root string, files map[string]string, page, target string) (string,
 		return filepath.Rel(path.Dir(files[page]), place)
 	}
 	if generated := "docs/reference/"; strings.HasPrefix(file, generated) {
-		return target, nil // MkDocs checks it
+		return target, nil // MkDocs checks the link
 	}
 	if _, err := os.Stat(filepath.Join(root, file)); err != nil {
 		return target, fmt.Errorf("%s: the link to %s has no target", page, target)

@@ -28,7 +28,7 @@ func rerunArgs(name testName, args []string) []string {
 	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
-			continue // a package
+			continue // the event is about a package
 		}
 		kept = append(kept, args[i])
 		if (args[i] == "-p" || args[i] == "-timeout") && i+1 < len(args) {

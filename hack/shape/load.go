@@ -20,7 +20,7 @@ import (
 type shape struct {
 	folder  string // relative to the module, "." for the root
 	code    int    // lines with code, without comments and blank lines
-	test    int    // the same in _test.go files
+	test    int    // the same number in _test.go files
 	purpose string // first sentence of the doc comment, without "Package x"
 	imports []string
 	problem string // error in the package or in one that it imports, or ""
@@ -97,7 +97,7 @@ func measure(pkg listed) (shape, error) {
 		} else {
 			s.code += countCode(source)
 		}
-		if s.purpose == "" { // a package of tests only
+		if s.purpose == "" { // the package contains only tests
 			s.purpose = synopsis(source)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // snapshot is the cluster state that determines which packets a node forwards. A pod with two
 // addresses occurs twice.
 type snapshot struct {
-	family     ipfamily.Family       // IP family of all addresses; set only by the method of
+	family     ipfamily.Family       // IP family of all addresses, which "of" sets
 	namespaces map[string]labels.Set // labels by name
 	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // pods with an address of the pod network

@@ -84,7 +84,7 @@ func (c Client) Join(ctx context.Context, authority []byte, request Request) (*R
 func (c Client) send(ctx context.Context, settings *tls.Config, method string, body []byte) ([]byte, error) {
 	transport := &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true}
 	client := http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the next server would get the token
+		return http.ErrUseLastResponse // otherwise, the redirect's target would receive the token
 	}}
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.URL, "/")+Path, bytes.NewReader(body))
 	if err != nil {
@@ -133,7 +133,7 @@ func (r rejected) Is(target error) bool { return target == ErrRejected }
 func checkClock(date string) error {
 	master, err := http.ParseTime(date)
 	if err != nil {
-		return nil // the server sends no time
+		return nil // the server does not send its time
 	}
 	if difference := time.Since(master); difference.Abs() > maxClockDifference {
 		return fmt.Errorf("the clock of this machine differs from the master's by %s; set it, since certificates depend on the time", difference.Abs().Round(time.Second))

@@ -13,12 +13,12 @@ type State string
 
 // Component states. A process is Starting, Ready (when all of its components are ready) or Failed.
 const (
-	Waiting  State = "waiting"  // other components are not ready yet
-	Standby  State = "standby"  // it runs on another host
-	Starting State = "starting" // it runs and does not serve yet
-	Ready    State = "ready"    // it serves
-	Failed   State = "failed"   // it returned an error; its process restarts
-	Stopped  State = "stopped"  // it ended on request
+	Waiting  State = "waiting"  // waits for other components
+	Standby  State = "standby"  // runs on another host
+	Starting State = "starting" // runs, but does not serve yet
+	Ready    State = "ready"    // serves
+	Failed   State = "failed"   // returned an error; its process restarts
+	Stopped  State = "stopped"  // stopped on request
 )
 
 // Event records a change in a component's state.

@@ -27,7 +27,7 @@ type Optional struct {
 
 	mu     sync.Mutex
 	report func(string)
-	last   string // the note that was reported last
+	last   string // the last reported note
 }
 
 // Name returns the component's name.

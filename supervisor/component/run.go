@@ -47,7 +47,7 @@ type runner struct {
 	entries []Entry
 	report  func(Event)
 	cancel  context.CancelCauseFunc
-	phases  map[string]phases // by name of component
+	phases  map[string]phases // phases by component name
 }
 
 // phases contains channels that are closed when a component is ready, when it is on standby, and

@@ -111,7 +111,7 @@ func TestComponentIsDrainedBeforeItsClientsStop(t *testing.T) {
 	client := fake{"client", func(ctx context.Context, ready func()) error {
 		ready()
 		<-ctx.Done()
-		<-store.drained // the response to the last request
+		<-store.drained // receives when the last request was handled
 		j.record("stop client")
 		return nil
 	}}
@@ -185,7 +185,7 @@ func TestComponentWaitsOnStandbyForGate(t *testing.T) {
 			cancel()
 		}
 	}, func(context.Context) {
-		j.record("complete") // not called for components on standby
+		j.record("complete") // components on standby do not call this
 		close(open)
 	})
 	if err != nil {
