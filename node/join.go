@@ -15,7 +15,6 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/certificate"
 	"k8s.io/client-go/util/certificate/csr"
@@ -39,13 +38,9 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 	if err != nil {
 		return fmt.Errorf("request certificate of node %q: %w", m.NodeName, err)
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	client, err := pki.NewClient(kubeconfig)
 	if err != nil {
-		return fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect as node %q: %w", m.NodeName, err)
+		return err
 	}
 	requests, ctx := errgroup.WithContext(ctx)
 	for _, c := range m.Clients() {
@@ -136,13 +131,7 @@ func (c *Certificates) manager(client pki.NodeClient) (certificate.Manager, erro
 		Name: client.User, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: clientUsages(),
 		Template: &x509.CertificateRequest{Subject: c.Member.Subject(client)}, CertificateStore: store,
 		// A new client uses the node's current certificate.
-		ClientsetFn: func(*tls.Certificate) (kubernetes.Interface, error) {
-			config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-			if err != nil {
-				return nil, fmt.Errorf("read kubeconfig %q: %w", kubeconfig, err)
-			}
-			return kubernetes.NewForConfig(config)
-		},
+		ClientsetFn: func(*tls.Certificate) (kubernetes.Interface, error) { return pki.NewClient(kubeconfig) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up renewal of %s: %w", client.User, err)

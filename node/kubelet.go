@@ -22,7 +22,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 	"k8s.io/kubernetes/cmd/kubelet/app"
@@ -34,6 +33,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/cgroup"
 	"github.com/slipway-platform/slipway/node/glusterfs"
 	"github.com/slipway-platform/slipway/node/localquota"
+	"github.com/slipway-platform/slipway/pki"
 )
 
 // MaxPods is OpenShift 3's default limit on pods per node (kubeletArguments.max-pods).
@@ -363,9 +363,9 @@ func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 }
 
 func (k *Kubelet) client() (*rest.Config, kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig)
+	config, err := pki.ReadKubeconfig(k.Kubeconfig)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read kubeconfig %q: %w", k.Kubeconfig, err)
+		return nil, nil, err
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

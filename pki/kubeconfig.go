@@ -9,11 +9,35 @@ import (
 	"path/filepath"
 	"strings"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
+
+// ReadKubeconfig returns the client configuration in a kubeconfig.
+func ReadKubeconfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
+	}
+	return config, nil
+}
+
+// NewClient returns a client that uses a kubeconfig's credentials.
+func NewClient(kubeconfig string) (kubernetes.Interface, error) {
+	config, err := ReadKubeconfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of %q: %w", kubeconfig, err)
+	}
+	return client, nil
+}
 
 // ensureKubeconfigs writes a kubeconfig for each client.
 func (i *issuer) ensureKubeconfigs() error {

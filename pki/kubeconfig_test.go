@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,7 +61,7 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		files.IdlingKubeconfig:            {"system:slipway-idling", []string{"system:slipway-idling-proxies"}},
 		files.StorageKubeconfig:           {"system:slipway-storage", []string{"system:slipway-storages"}},
 	} {
-		config, err := clientcmd.BuildConfigFromFlags("", path)
+		config, err := ReadKubeconfig(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,6 +74,26 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		}
 		if got := call(t, config); !sameSet(got.Groups, want.Groups) || got.User != want.User {
 			t.Errorf("%s: the server sees %v, want %v", path, got, want)
+		}
+	}
+}
+
+func TestKubeconfigErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"missing":  "",
+		"damaged":  "{",
+		"ca-file":  "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: 'https://127.0.0.1', certificate-authority: none.crt}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}",
+		"unusable": "{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: '::'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}",
+	} {
+		path := filepath.Join(dir, name)
+		if content != "" {
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := NewClient(path); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s: got error %v, want one that names %s", name, err, path)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/slipway-platform/slipway/node/balancer"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -46,7 +47,7 @@ func (h *Host) balancer() (component.Component, error) {
 
 // newBalancer configures a balancer's connections to the API servers.
 func (h *Host) newBalancer(b *balancer.Balancer) (component.Component, error) {
-	config, err := readKubeconfig(h.credentials.ProxyKubeconfig)
+	config, err := pki.ReadKubeconfig(h.credentials.ProxyKubeconfig)
 	if err != nil {
 		return nil, err
 	}

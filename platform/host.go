@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-platform/slipway/apigroup/metrics"
 	"github.com/slipway-platform/slipway/apiserver"
@@ -136,7 +135,7 @@ func (h *Host) DriverSettings(driver string) flexvolume.Settings {
 
 // connect creates the controllers' clients and caches.
 func (h *Host) connect() error {
-	config, err := readKubeconfig(h.credentials.MasterKubeconfig)
+	config, err := pki.ReadKubeconfig(h.credentials.MasterKubeconfig)
 	if err != nil {
 		return err
 	}
@@ -160,21 +159,13 @@ func (h *Host) limitedConfig(qps float32, burst int) *rest.Config {
 }
 
 // AdminClient returns the administrator's client configuration for the API server.
-func (h *Host) AdminClient() (*rest.Config, error) { return readKubeconfig(h.AdminKubeconfig()) }
+func (h *Host) AdminClient() (*rest.Config, error) { return pki.ReadKubeconfig(h.AdminKubeconfig()) }
 
 // StatusClient returns the client configuration that this host uses to read nodes: the
 // administrator's configuration or, on a joined host, the node's.
 func (h *Host) StatusClient() (*rest.Config, error) {
 	if h.Joined() {
-		return readKubeconfig(h.member().Files().NodeKubeconfig)
+		return pki.ReadKubeconfig(h.member().Files().NodeKubeconfig)
 	}
 	return h.AdminClient()
-}
-
-func readKubeconfig(path string) (*rest.Config, error) {
-	client, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", path, err)
-	}
-	return client, nil
 }

@@ -34,7 +34,7 @@ const capacityNamespace = "openshift-infra"
 // localStorage returns the component that provides volumes on the node's own disk.
 func (h *Host) localStorage() (component.Component, error) {
 	settings := h.Node.Slipway.LocalStorage
-	client, err := readKubeconfig(h.credentials.StorageKubeconfig)
+	client, err := pki.ReadKubeconfig(h.credentials.StorageKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func (h *Host) localStorage() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubelet, err := clientFor(h.credentials.NodeKubeconfig)
+	kubelet, err := pki.NewClient(h.credentials.NodeKubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/node/sandbox"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -89,11 +90,11 @@ func (h *Host) portsForPods() []int {
 
 // agentClients returns the clients for the components that connect pods.
 func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, error) {
-	client, err := clientFor(h.credentials.AgentKubeconfig)
+	client, err := pki.NewClient(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := readKubeconfig(h.credentials.AgentKubeconfig)
+	config, err := pki.ReadKubeconfig(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +127,7 @@ func (h *Host) bandwidth() (component.Component, error) {
 	if h.Master.HasOtherNetwork() {
 		return component.Disabled("bandwidth"), nil
 	}
-	client, err := clientFor(h.credentials.AgentKubeconfig)
+	client, err := pki.NewClient(h.credentials.AgentKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +195,7 @@ func (h *Host) cniConfDir() string { return h.path("cni", "conf") }
 
 // dns returns the component that runs the pods' DNS server.
 func (h *Host) dns() (component.Component, error) {
-	client, err := readKubeconfig(h.credentials.DNSKubeconfig)
+	client, err := pki.ReadKubeconfig(h.credentials.DNSKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -211,7 +212,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	if settings == nil {
 		return component.Disabled("master-dns"), nil
 	}
-	client, err := readKubeconfig(h.credentials.DNSKubeconfig)
+	client, err := pki.ReadKubeconfig(h.credentials.DNSKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +234,7 @@ func (h *Host) dnsHost() string {
 // idling returns the component that accepts connections to idle services and holds them until the
 // services' workloads are ready, unless enableUnidling is false.
 func (h *Host) idling() (component.Component, error) {
-	client, err := clientFor(h.credentials.IdlingKubeconfig)
+	client, err := pki.NewClient(h.credentials.IdlingKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -275,17 +276,4 @@ func (h *Host) ingressAddresses() (component.Component, error) {
 		return component.Disabled("ingress-addresses"), nil
 	}
 	return &ingressip.Addresses{Deps: h.deps, Network: network}, nil
-}
-
-// clientFor returns a client that uses a kubeconfig's credentials.
-func clientFor(kubeconfig string) (kubernetes.Interface, error) {
-	config, err := readKubeconfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("create client of %q: %w", kubeconfig, err)
-	}
-	return client, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/node/disk"
 	"github.com/slipway-platform/slipway/node/hostreport"
 	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -61,7 +62,7 @@ func (h *Host) apiAccess() (component.Component, error) {
 		grants = append(grants, grant{h.credentials.RouterKubeconfig, "/apis/route.openshift.io/v1/routes"})
 	}
 	for _, grant := range grants {
-		client, err := readKubeconfig(grant.kubeconfig)
+		client, err := pki.ReadKubeconfig(grant.kubeconfig)
 		if err != nil {
 			return nil, err
 		}
@@ -78,7 +79,7 @@ func (h *Host) images() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := clientFor(h.credentials.NodeKubeconfig)
+	client, err := pki.NewClient(h.credentials.NodeKubeconfig)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (h *Host) imageService() (component.Component, error) {
 
 // hostReport returns the component that publishes the host's state on its Node object.
 func (h *Host) hostReport() (component.Component, error) {
-	client, err := clientFor(h.credentials.NodeKubeconfig)
+	client, err := pki.NewClient(h.credentials.NodeKubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/nodegroup"
 	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -21,7 +22,7 @@ func checkGroup(content []byte) error {
 // nodeConfig returns the component that writes the configuration of the node's group to
 // node-config.yaml.
 func (h *Host) nodeConfig() (component.Component, error) {
-	client, err := clientFor(h.credentials.NodeKubeconfig)
+	client, err := pki.NewClient(h.credentials.NodeKubeconfig)
 	if err != nil {
 		return nil, err
 	}

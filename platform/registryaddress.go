@@ -7,6 +7,7 @@ import (
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/balancer"
 	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/registry"
 	"github.com/slipway-platform/slipway/registry/registryname"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -26,7 +27,7 @@ func (h *Host) registryAddress() (component.Component, error) {
 	if h.Master.Slipway.Registry.Disabled {
 		return component.Disabled("registry-address"), nil
 	}
-	client, err := clientFor(h.credentials.ProxyKubeconfig)
+	client, err := pki.NewClient(h.credentials.ProxyKubeconfig)
 	if err != nil {
 		return nil, err
 	}

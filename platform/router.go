@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/router"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/settings"
@@ -23,7 +24,7 @@ func (h *Host) router() (component.Component, error) {
 	if !h.runsRouter() {
 		return &router.Disabled{Dir: h.RouterDir()}, nil
 	}
-	config, err := readKubeconfig(h.credentials.RouterKubeconfig)
+	config, err := pki.ReadKubeconfig(h.credentials.RouterKubeconfig)
 	if err != nil {
 		return nil, err
 	}

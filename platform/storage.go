@@ -3,6 +3,7 @@ package platform
 import (
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -56,7 +57,7 @@ func (h *Host) usesDriver(driver string) bool {
 
 // flexVolumeReport returns the component that publishes the drivers' states on the Node object.
 func (h *Host) flexVolumeReport() (component.Component, error) {
-	client, err := clientFor(h.credentials.NodeKubeconfig)
+	client, err := pki.NewClient(h.credentials.NodeKubeconfig)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"io/fs"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 )
@@ -41,9 +41,5 @@ func clusterConfig(file string) (*rest.Config, error) {
 		}
 		return config, nil
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", file)
-	if err != nil {
-		return nil, fmt.Errorf("read kubeconfig %q: %w", file, err)
-	}
-	return config, nil
+	return pki.ReadKubeconfig(file)
 }
