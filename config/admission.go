@@ -43,6 +43,9 @@ func admissionPlugins() []string {
 	}
 }
 
+// PluginKey returns the configuration key of an admission plugin.
+func PluginKey(name string) string { return "admissionConfig.pluginConfig." + name }
+
 // AdmissionPlugins returns the supported plugins in admissionConfig.pluginConfig, sorted by name.
 // It returns an error if a plugin's file cannot be read.
 func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {

@@ -112,7 +112,7 @@ func supported(kind string) []string {
 func pluginKeys() []string {
 	var keys []string
 	for _, name := range admissionPlugins() {
-		keys = append(keys, "admissionConfig.pluginConfig."+name)
+		keys = append(keys, PluginKey(name))
 	}
 	return keys
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -172,6 +173,19 @@ func (c *MasterConfig) NodePorts() utilnet.PortRange {
 	return *ports
 }
 
+// AuditFile returns the path of the audit log, or "" if auditing is disabled.
+func (c *MasterConfig) AuditFile() string {
+	if !c.AuditConfig.Enabled {
+		return ""
+	}
+	return c.AuditConfig.AuditFilePath
+}
+
+// OffersBundles reports whether the Ansible service broker offers services.
+func (c *MasterConfig) OffersBundles() bool {
+	return len(c.AnsibleServiceBrokerConfig.Namespaces) > 0 || len(c.AnsibleServiceBrokerConfig.Registries) > 0
+}
+
 // ServiceAccountKeys returns the key file that signs service account tokens, and the key files that
 // verify them. There are several verification keys while the signing key is being rotated. ownKey
 // and ownPublicKey are the host's key pair, which is used if serviceAccountConfig does not specify
@@ -239,8 +253,39 @@ func (c *NodeConfig) ResolverIP() string {
 	if ip, err := netip.ParseAddr(c.DNSIP); err == nil && !ip.IsUnspecified() {
 		return ip.String()
 	}
+	return c.DNSHost()
+}
+
+// DNSHost returns the IP address of the node's DNS server for pods.
+func (c *NodeConfig) DNSHost() string {
 	host, _ := splitAddress(c.DNSAddress())
 	return host
+}
+
+// PortsForPods returns the TCP ports of this host that pods connect to: the kubelet's port and, on
+// a master, the ports of the API server and the registry.
+func (c *Config) PortsForPods(isMaster bool) []int {
+	_, kubelet := c.Node.KubeletAddress()
+	if !isMaster {
+		return []int{kubelet}
+	}
+	_, api := c.Master.APIAddress()
+	_, registry := c.Master.RegistryAddress()
+	return []int{kubelet, api, registry}
+}
+
+// RouterEnvironment returns the router's environment variables. If pods have IPv6 addresses, the
+// router also listens on IPv6 addresses, unless the administrator has set the mode.
+func (c *Config) RouterEnvironment() map[string]string {
+	const mode = "ROUTER_IP_V4_V6_MODE"
+	environment := maps.Clone(c.Node.Slipway.Router.Environment)
+	if c.Master.DualStack().Enabled() && environment[mode] == "" {
+		if environment == nil {
+			environment = map[string]string{}
+		}
+		environment[mode] = "v4v6"
+	}
+	return environment
 }
 
 // Nameservers returns the host:port of each recursive name server that the node's DNS server uses.

@@ -93,13 +93,6 @@ type APIServer struct {
 	Features []apiserver.Feature
 }
 
-// Audit is OpenShift 3's auditConfig. Sizes are in MiB.
-type Audit struct {
-	File                          string
-	PolicyFile                    string
-	MaxAgeDays, MaxFiles, MaxSize int
-}
-
 // Name returns the component's name.
 func (s *APIServer) Name() string { return "apiserver" }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	legacyv1 "github.com/openshift/api/legacyconfig/v1"
+
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
@@ -13,14 +15,32 @@ import (
 // and response bodies.
 const defaultAuditPolicy = `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Metadata"}]}`
 
-// WritePolicy writes an auditConfig's policy to a file in dir, and sets PolicyFile.
-func (a *Audit) WritePolicy(dir string, policy []byte) error {
-	content, err := auditPolicy(policy)
-	if err != nil {
-		return fmt.Errorf("auditConfig.policyConfiguration: %w", err)
+// Audit is OpenShift 3's auditConfig. Sizes are in MiB.
+type Audit struct {
+	File                          string
+	PolicyFile                    string
+	MaxAgeDays, MaxFiles, MaxSize int
+}
+
+// NewAudit returns the settings in an auditConfig, or nil if auditing is disabled. If the policy is
+// part of the configuration, NewAudit writes it to a file in dir.
+func NewAudit(c legacyv1.AuditConfig, dir string) (*Audit, error) {
+	if !c.Enabled {
+		return nil, nil
 	}
-	a.PolicyFile = filepath.Join(dir, "audit.json")
-	return atomicfile.Write(a.PolicyFile, content, 0o600)
+	audit := &Audit{
+		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
+		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
+	}
+	if audit.PolicyFile != "" {
+		return audit, nil
+	}
+	content, err := auditPolicy(c.PolicyConfiguration.Raw)
+	if err != nil {
+		return nil, fmt.Errorf("auditConfig.policyConfiguration: %w", err)
+	}
+	audit.PolicyFile = filepath.Join(dir, "audit.json")
+	return audit, atomicfile.Write(audit.PolicyFile, content, 0o600)
 }
 
 // auditPolicy returns an audit policy in the version that upstream reads. OpenShift 3's policies

@@ -28,7 +28,7 @@ func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 		return live.Prepare(pluginConfigs(plugins))
 	}}
 	for _, name := range live.Names() {
-		adjustment.Keys = append(adjustment.Keys, pluginKey(name))
+		adjustment.Keys = append(adjustment.Keys, config.PluginKey(name))
 	}
 	plugins = slices.DeleteFunc(plugins, func(p config.AdmissionPlugin) bool {
 		return slices.Contains(live.Names(), p.Name) || p.Name == config.BuildDefaults || p.Name == config.BuildOverrides
@@ -38,9 +38,6 @@ func (h *Host) setAdmission(server *kube.APIServer) (reload.Adjustment, error) {
 	}
 	return adjustment, nil
 }
-
-// pluginKey returns the configuration key of a plugin.
-func pluginKey(name string) string { return "admissionConfig.pluginConfig." + name }
 
 // pluginConfigs returns the plugins' configurations, keyed by plugin name.
 func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.PluginConfig {
@@ -64,7 +61,7 @@ func (h *Host) networks() reach.Networks {
 			networks.Platform = append(networks.Platform, reach.Network{Prefix: pods, Name: "the pod network"})
 		}
 	}
-	resolver, _ := netip.ParseAddr(h.dnsHost())
+	resolver, _ := netip.ParseAddr(h.Node.DNSHost())
 	for address, name := range map[netip.Addr]string{
 		h.address: "the network of the nodes", h.second: "the network of the nodes", resolver: "the network of the DNS server",
 	} {

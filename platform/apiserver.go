@@ -4,7 +4,6 @@ import (
 	"net"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/ownerlimit"
@@ -47,7 +46,7 @@ func (h *Host) apiServer() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	audit, err := h.audit()
+	audit, err := kube.NewAudit(h.Master.AuditConfig, h.RunDir())
 	if err != nil {
 		return nil, err
 	}
@@ -139,17 +138,11 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		hosts.Feature(h.hostOptions()),
 		nodegroup.Feature(checkGroup),
 		masters.Feature(h.EtcdMembers(), Groups()),
-		auditlog.Feature(h.auditFile()),
+		auditlog.Feature(h.Master.AuditFile()),
 		scrape.Feature(),
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
 	return features, append(userAdjustments, projectAdjustment), nil
-}
-
-// ansibleBroker reports whether the Ansible service broker offers services.
-func (h *Host) ansibleBroker() bool {
-	c := h.Master.AnsibleServiceBrokerConfig
-	return len(c.Namespaces) > 0 || len(c.Registries) > 0
 }
 
 // AnsibleOptions returns the settings of the Ansible service broker.
@@ -160,10 +153,7 @@ func (h *Host) AnsibleOptions() ansible.Options {
 		KeepNamespace: c.KeepNamespace, KeepNamespaceOnError: c.KeepNamespaceOnError, Pool: h.registries(),
 	}
 	for _, r := range c.Registries {
-		options.Registries = append(options.Registries, ansible.Registry{
-			Name: r.Name, Type: r.Type, Namespaces: r.Namespaces, Server: strings.TrimPrefix(r.URL, "https://"), Organization: r.Org,
-			Images: r.Images, Tag: r.Tag, Insecure: r.Insecure, WhiteList: r.WhiteList, BlackList: r.BlackList,
-		})
+		options.Registries = append(options.Registries, ansible.Registry(r))
 	}
 	return options
 }
@@ -172,28 +162,4 @@ func (h *Host) AnsibleOptions() ansible.Options {
 // verify them.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
-}
-
-// auditFile returns the path of the audit log, or "" if auditing is disabled.
-func (h *Host) auditFile() string {
-	if !h.Master.AuditConfig.Enabled {
-		return ""
-	}
-	return h.Master.AuditConfig.AuditFilePath
-}
-
-// audit returns the audit settings from auditConfig, or nil if auditing is disabled.
-func (h *Host) audit() (*kube.Audit, error) {
-	c := h.Master.AuditConfig
-	if !c.Enabled {
-		return nil, nil
-	}
-	audit := &kube.Audit{
-		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
-		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
-	}
-	if audit.PolicyFile != "" {
-		return audit, nil
-	}
-	return audit, audit.WritePolicy(h.RunDir(), c.PolicyConfiguration.Raw)
 }

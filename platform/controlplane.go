@@ -169,7 +169,7 @@ func (h *Host) bootstrap() (component.Component, error) {
 	if len(h.Master.TemplateServiceBrokerConfig.TemplateNamespaces) == 0 {
 		without = append(without, bootstrap.TemplateBroker)
 	}
-	if !h.ansibleBroker() {
+	if !h.Master.OffersBundles() {
 		without = append(without, bootstrap.AnsibleBroker)
 	}
 	return &bootstrap.Objects{Deps: h.deps, Without: without}, nil

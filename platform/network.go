@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
@@ -32,7 +31,7 @@ import (
 // network returns the agent that connects the node's pods to the network. If the administrator's
 // CNI plugin connects the pods, network returns a component that replaces the agent.
 func (h *Host) network() (component.Component, error) {
-	dnsIP, err := netip.ParseAddr(h.dnsHost())
+	dnsIP, err := netip.ParseAddr(h.Node.DNSHost())
 	if err != nil {
 		return nil, err
 	}
@@ -70,22 +69,10 @@ func (h *Host) network() (component.Component, error) {
 		Network:      network,
 		DNSDevice:    h.Node.Slipway.DNSDevice,
 		DNSIP:        dnsIP,
-		HostPorts:    h.portsForPods(),
+		HostPorts:    h.PortsForPods(!h.Joined()),
 
 		CheckInterval: h.Node.SyncPeriod(),
 	}, nil
-}
-
-// portsForPods returns the TCP ports of this host that pods connect to: the kubelet's port and, on
-// a master, the ports of the API server and the registry.
-func (h *Host) portsForPods() []int {
-	_, kubelet := h.Node.KubeletAddress()
-	if h.Joined() {
-		return []int{kubelet}
-	}
-	_, api := h.Master.APIAddress()
-	_, registry := h.Master.RegistryAddress()
-	return []int{kubelet, api, registry}
 }
 
 // agentClients returns the clients for the components that connect pods.
@@ -221,14 +208,6 @@ func (h *Host) masterDNS() (component.Component, error) {
 		Part: "master-dns", Address: settings.BindAddress, OnlyIPv4: settings.BindNetwork == "tcp4", Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,
 	}, nil
-}
-
-func (h *Host) dnsHost() string {
-	host, _, err := net.SplitHostPort(h.Node.DNSAddress())
-	if err != nil {
-		return ""
-	}
-	return host
 }
 
 // idling returns the component that accepts connections to idle services and holds them until the

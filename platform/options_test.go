@@ -64,16 +64,6 @@ func TestExternalAddressesExcludeClusterNetworks(t *testing.T) {
 	}
 }
 
-func TestAuditSettingsFollowConfiguration(t *testing.T) {
-	if audit, err := loadHost(t, "auditConfig: {enabled: false}").audit(); err != nil || audit != nil {
-		t.Errorf("disabled: got %+v, error %v", audit, err)
-	}
-	audit, err := loadHost(t, "auditConfig: {enabled: true, auditFilePath: /log/a, policyFile: /policy, maximumFileRetentionDays: 3, maximumRetainedFiles: 4, maximumFileSizeMegabytes: 5}").audit()
-	if err != nil || audit.File != "/log/a" || audit.PolicyFile != "/policy" || audit.MaxAgeDays != 3 || audit.MaxFiles != 4 || audit.MaxSize != 5 {
-		t.Errorf("enabled: got %+v, error %v", audit, err)
-	}
-}
-
 func TestPublicAddressesOfConsoleAndAPIServer(t *testing.T) {
 	for _, tt := range []struct {
 		name, config, address, second, want string
@@ -95,18 +85,5 @@ func TestPublicAddressesOfConsoleAndAPIServer(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-func TestRouterListensOnBothFamilies(t *testing.T) {
-	const dual = `networkConfig: {clusterNetworks: [{cidr: 10.128.0.0/14, hostSubnetLength: 9}, {cidr: "fd01::/48", hostSubnetLength: 64}], serviceNetworkCIDR: "172.30.0.0/16,fd02::/112"}`
-	for _, tt := range []struct{ config, chosen, want string }{{"", "", ""}, {dual, "", "v4v6"}, {dual, "v4", "v4"}} {
-		h := loadHost(t, tt.config)
-		if tt.chosen != "" {
-			h.Node.Slipway.Router.Environment = map[string]string{"ROUTER_IP_V4_V6_MODE": tt.chosen}
-		}
-		if got := h.routerEnvironment()["ROUTER_IP_V4_V6_MODE"]; got != tt.want {
-			t.Errorf("%q, %q: got %q, want %q", tt.config, tt.chosen, got, tt.want)
-		}
 	}
 }

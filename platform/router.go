@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
@@ -28,7 +27,7 @@ func (h *Host) router() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	environment, settingsErr := settings.Read(h.routerEnvironment())
+	environment, settingsErr := settings.Read(h.RouterEnvironment())
 	r := &router.Router{
 		Config: config, Settings: environment, Dir: h.RouterDir(), User: haproxy.Account(), Outlive: true,
 		Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.credentials.ServiceCA, ShutdownTimeout: 2 * time.Second,
@@ -44,20 +43,6 @@ func (h *Host) router() (component.Component, error) {
 		return r.Run(ctx, ready)
 	}
 	return &component.Optional{Component: "router", Serve: serve}, nil
-}
-
-// routerEnvironment returns the router's environment variables. If pods have IPv6 addresses, the
-// router also listens on IPv6 addresses, unless the administrator has set the mode.
-func (h *Host) routerEnvironment() map[string]string {
-	const mode = "ROUTER_IP_V4_V6_MODE"
-	environment := maps.Clone(h.Node.Slipway.Router.Environment)
-	if h.Master.DualStack().Enabled() && environment[mode] == "" {
-		if environment == nil {
-			environment = map[string]string{}
-		}
-		environment[mode] = "v4v6"
-	}
-	return environment
 }
 
 // ingress returns the component that creates routes for Ingress objects.

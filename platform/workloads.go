@@ -65,7 +65,7 @@ func (h *Host) builds() (component.Component, error) {
 		controllers.CacheDriver, controllers.CacheLabel = local.DriverName, localStorageLabel
 	}
 	return adjustable{controllers, []reload.Adjustment{{
-		Keys: []string{pluginKey(config.BuildDefaults), pluginKey(config.BuildOverrides)},
+		Keys: []string{config.PluginKey(config.BuildDefaults), config.PluginKey(config.BuildOverrides)},
 		Prepare: func(next *config.Config) (func(), error) {
 			changed, err := buildSettings(next)
 			return func() { settings.Replace(changed) }, err

@@ -35,20 +35,23 @@ const (
 // Configuration, Registry Configuration.
 type Registry struct {
 	Name, Type string
-	// Namespaces lists the projects of a LocalRegistry.
-	Namespaces []string
-	// Server is the host and port of another registry.
-	Server string
-	// Organization is the path of an OrganizationRegistry's images.
-	Organization string
-	// Images lists the names of images without tags, relative to Server. Tag is the tag of all
+	// URL is the URL of another registry, such as https://registry.example.com:5000.
+	URL string
+	// Org is the path of an OrganizationRegistry's images.
+	Org string
+	// Images lists the names of images without tags, relative to the server. Tag is the tag of all
 	// images.
 	Images []string
 	Tag    string
+	// Namespaces lists the projects of a LocalRegistry.
+	Namespaces []string
 	// Insecure means that the server does not require a valid certificate.
 	Insecure             bool
 	WhiteList, BlackList []string
 }
+
+// server returns the registry's host and port.
+func (r *Registry) server() string { return strings.TrimPrefix(r.URL, "https://") }
 
 // Labels and annotations of image streams that the broker creates for other registries.
 const (
@@ -163,7 +166,7 @@ func (b *broker) organization(ctx context.Context, r *Registry) ([]string, error
 	client := b.options.Pool.Client(account, r.Insecure)
 	// An invalid secret does not prevent the use of the credentials in other secrets.
 	client.Keychain, _ = registryclient.KeychainOf(secrets.Items)
-	return client.Repositories(ctx, r.Server, strings.Trim(r.Organization, "/")+"/")
+	return client.Repositories(ctx, r.server(), strings.Trim(r.Org, "/")+"/")
 }
 
 var notInStreams = regexp.MustCompile(`[^a-z0-9]+`)
@@ -177,7 +180,7 @@ func (b *broker) importImage(ctx context.Context, r *Registry, image string) err
 			Annotations: map[string]string{imageAnnotation: path.Base(image)},
 		},
 		Spec: imagev1.ImageStreamSpec{Tags: []imagev1.TagReference{{
-			Name: bundleTag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: r.Server + "/" + image + ":" + r.Tag},
+			Name: bundleTag, From: &corev1.ObjectReference{Kind: "DockerImage", Name: r.server() + "/" + image + ":" + r.Tag},
 			ImportPolicy:    imagev1.TagImportPolicy{Insecure: r.Insecure, Scheduled: true},
 			ReferencePolicy: imagev1.TagReferencePolicy{Type: imagev1.LocalTagReferencePolicy},
 		}}},
