@@ -50,24 +50,14 @@ func pluginConfigs(plugins []config.AdmissionPlugin) map[string]apiserver.Plugin
 
 // networks returns the networks of services' external addresses, and the platform's networks.
 func (h *Host) networks() reach.Networks {
+	resolver, _ := netip.ParseAddr(h.Node.DNSHost())
 	networks := reach.Networks{
 		External: h.Master.NetworkConfig.ExternalIPNetworkCIDRs, Ingress: h.Master.IngressNetwork(),
-	}
-	for _, services := range h.Master.ServiceNetworks() {
-		networks.Platform = append(networks.Platform, reach.Network{Prefix: services, Name: "the service network"})
+		Services: h.Master.ServiceNetworks(), Hosts: []netip.Addr{h.address, h.second}, Resolver: resolver,
 	}
 	for _, cluster := range h.Master.NetworkConfig.ClusterNetworks {
 		if pods, err := netip.ParsePrefix(cluster.CIDR); err == nil {
-			networks.Platform = append(networks.Platform, reach.Network{Prefix: pods, Name: "the pod network"})
-		}
-	}
-	resolver, _ := netip.ParseAddr(h.Node.DNSHost())
-	for address, name := range map[netip.Addr]string{
-		h.address: "the network of the nodes", h.second: "the network of the nodes", resolver: "the network of the DNS server",
-	} {
-		if address.IsValid() {
-			prefix := netip.PrefixFrom(address, address.BitLen())
-			networks.Platform = append(networks.Platform, reach.Network{Prefix: prefix, Name: name})
+			networks.Pods = append(networks.Pods, pods)
 		}
 	}
 	return networks

@@ -2,11 +2,13 @@ package platform
 
 import (
 	"net/netip"
+	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/slipway-platform/slipway/admission/reach"
 	"github.com/slipway-platform/slipway/apigroup/image"
 )
 
@@ -46,21 +48,14 @@ func TestExternalAddressesExcludeClusterNetworks(t *testing.T) {
 	h := loadHost(t, "networkConfig: {clusterNetworks: [{cidr: 10.1.0.0/16, hostSubnetLength: 8}, {cidr: 10.2.0.0/16, hostSubnetLength: 8}], "+
 		"serviceNetworkCIDR: 10.3.0.0/16, externalIPNetworkCIDRs: [192.0.2.0/24]}")
 	h.address, h.second = netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2001:db8::7")
-	got := h.networks()
-	if diff := cmp.Diff([]string{"192.0.2.0/24"}, got.External); diff != "" {
-		t.Errorf("networks of external addresses (-want +got):\n%s", diff)
+	want := reach.Networks{
+		External: []string{"192.0.2.0/24"}, Ingress: h.Master.IngressNetwork(),
+		Pods:     []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("10.2.0.0/16")},
+		Services: []netip.Prefix{netip.MustParsePrefix("10.3.0.0/16")},
+		Hosts:    []netip.Addr{h.address, h.second}, Resolver: netip.MustParseAddr("169.254.20.10"),
 	}
-	names := map[string]string{}
-	for _, network := range got.Platform {
-		names[network.Prefix.String()] = network.Name
-	}
-	for prefix, name := range map[string]string{
-		"10.1.0.0/16": "the pod network", "10.2.0.0/16": "the pod network", "10.3.0.0/16": "the service network", "198.51.100.7/32": "the network of the nodes",
-		"2001:db8::7/128": "the network of the nodes",
-	} {
-		if names[prefix] != name {
-			t.Errorf("%s: got %q, want %q in %v", prefix, names[prefix], name, names)
-		}
+	if got := h.networks(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 

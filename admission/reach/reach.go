@@ -32,22 +32,46 @@ type Networks struct {
 	// Ingress is the network that provides the addresses of LoadBalancer services. An invalid
 	// prefix means that there is no ingress network.
 	Ingress netip.Prefix
-	// Platform contains the networks that only the platform uses. It does not have to contain node
-	// addresses, which the plugins read from the Node objects. An invalid prefix contains no
-	// addresses.
-	Platform []Network
+	// Pods and Services are the networks of pods and services.
+	Pods, Services []netip.Prefix
+	// Hosts contains this host's addresses. The plugins read the addresses of all nodes from the Node
+	// objects. Invalid addresses are ignored.
+	Hosts []netip.Addr
+	// Resolver is the address of the pods' DNS server. It is optional.
+	Resolver netip.Addr
 }
 
-// Network is a network of the platform.
-type Network struct {
-	Prefix netip.Prefix
-	// Name describes the network in error messages, in the form "the address is in <name>".
-	Name string
+// network is a network that only the platform uses. An invalid prefix contains no addresses.
+type network struct {
+	prefix netip.Prefix
+	// name describes the network in error messages, in the form "the address is in <name>".
+	name string
+}
+
+// platform returns the networks that only the platform uses.
+func (n Networks) platform() []network {
+	var networks []network
+	for _, services := range n.Services {
+		networks = append(networks, network{services, "the service network"})
+	}
+	for _, pods := range n.Pods {
+		networks = append(networks, network{pods, "the pod network"})
+	}
+	single := func(address netip.Addr, name string) {
+		if address.IsValid() {
+			networks = append(networks, network{netip.PrefixFrom(address, address.BitLen()), name})
+		}
+	}
+	for _, host := range n.Hosts {
+		single(host, "the network of the nodes")
+	}
+	single(n.Resolver, "the network of the DNS server")
+	return networks
 }
 
 // Feature returns both admission plugins for registration in the API server.
 func Feature(networks Networks) apiserver.Feature {
-	reserved := newReserved(networks.Platform)
+	reserved := newReserved(networks.platform())
 	return apiserver.Feature{Admission: []apiserver.Admission{
 		{Name: ExternalIPRanger, New: func(io.Reader) (admission.Interface, error) {
 			return newRanger(networks.External, networks.Ingress, reserved)

@@ -31,7 +31,7 @@ func request(object, old runtime.Object, resource schema.GroupVersionResource, w
 // platform returns the reserved addresses of a cluster with a node at 198.51.100.10.
 func platform(t *testing.T) *reserved {
 	t.Helper()
-	r := newReserved([]Network{
+	r := newReserved([]network{
 		{netip.MustParsePrefix("10.128.0.0/14"), "the pod network"}, {netip.MustParsePrefix("172.30.0.0/16"), "the service network"}, {netip.Prefix{}, "no network"},
 	})
 	factory := informers.NewSharedInformerFactory(fake.NewClientset(&corev1.Node{
@@ -209,5 +209,30 @@ func TestRestrictedEndpointsRejectPlatformAddresses(t *testing.T) {
 		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.user), nil); (err == nil) != c.ok {
 			t.Errorf("%s, %v after %v: %v", c.user, c.object, c.old, err)
 		}
+	}
+}
+
+func TestPlatformNetworksIncludeConfiguration(t *testing.T) {
+	networks := Networks{
+		Pods:     []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd01::/48"), {}},
+		Services: []netip.Prefix{netip.MustParsePrefix("10.3.0.0/16"), netip.MustParsePrefix("::ffff:10.4.0.0/112")},
+		Hosts:    []netip.Addr{netip.MustParseAddr("198.51.100.7"), netip.MustParseAddr("2001:db8::7"), {}},
+		Resolver: netip.MustParseAddr("203.0.113.53"),
+	}
+	r := newReserved(networks.platform())
+	for address, want := range map[string]string{
+		"10.1.255.255": "the pod network", "fd01::1": "the pod network", "10.3.0.1": "the service network", "10.4.0.1": "the service network",
+		"198.51.100.7": "the network of the nodes", "198.51.100.8": "", "2001:db8::7": "the network of the nodes", "2001:db8::8": "",
+		"203.0.113.53": "the network of the DNS server", "203.0.113.54": "", "192.0.2.1": "",
+	} {
+		if got := r.owner(netip.MustParseAddr(address)); got != want {
+			t.Errorf("%s: got %q, want %q", address, got, want)
+		}
+	}
+}
+
+func TestPlatformNetworksAreOptional(t *testing.T) {
+	if networks := (Networks{Hosts: []netip.Addr{{}}}).platform(); len(networks) > 0 {
+		t.Errorf("got %v", networks)
 	}
 }

@@ -14,22 +14,21 @@ import (
 
 // reserved identifies platform addresses. Both plugins share one instance.
 type reserved struct {
-	networks []Network
+	networks []network
 	nodes    cache.SharedIndexInformer // nil until the API server passes its informers
 }
 
-func newReserved(platform []Network) *reserved {
+func newReserved(platform []network) *reserved {
 	r := &reserved{networks: everyHost()}
-	for _, network := range platform {
-		network.Prefix = unmapped(network.Prefix)
-		r.networks = append(r.networks, network)
+	for _, n := range platform {
+		r.networks = append(r.networks, network{unmapped(n.prefix), n.name})
 	}
 	return r
 }
 
 // everyHost returns the networks that have a special meaning on every host or in every cloud.
-func everyHost() []Network {
-	var networks []Network
+func everyHost() []network {
+	var networks []network
 	for prefix, name := range map[string]string{
 		"0.0.0.0/8": "the unspecified network", "::/128": "the unspecified network",
 		"127.0.0.0/8": "the loopback network", "::1/128": "the loopback network",
@@ -41,7 +40,7 @@ func everyHost() []Network {
 		"100.100.100.200/32": "the network of a cloud's metadata",
 		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
 	} {
-		networks = append(networks, Network{netip.MustParsePrefix(prefix), name})
+		networks = append(networks, network{netip.MustParsePrefix(prefix), name})
 	}
 	return networks
 }
@@ -78,8 +77,8 @@ func addressesOf(object any) (texts []string, _ error) {
 // owner returns a description of the network that contains an address, such as "the service
 // network". It returns "" if the address is not a platform address.
 func (r *reserved) owner(address netip.Addr) string {
-	if i := slices.IndexFunc(r.networks, func(n Network) bool { return n.Prefix.Contains(address) }); i >= 0 {
-		return r.networks[i].Name
+	if i := slices.IndexFunc(r.networks, func(n network) bool { return n.prefix.Contains(address) }); i >= 0 {
+		return r.networks[i].name
 	}
 	if r.nodes == nil {
 		return ""
