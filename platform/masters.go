@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/slipway-platform/slipway/config"
-	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 	"github.com/slipway-platform/slipway/kube"
@@ -99,57 +97,18 @@ func (h *Host) sharedSettings() (component.Component, error) {
 	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
 }
 
-// admitMaster adds a host to etcd as a learner and returns the data that the host requires as a
-// master.
+// admitMaster admits a host to the cluster as a master.
 func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Master, error) {
-	if h.file != "" {
-		return nil, hosts.Refuse("the master was started with --config %s; move its MasterConfig to %s, so that the other masters can use it, too", h.file, config.MasterFile(h.DataDir))
-	}
-	if h.cluster == nil {
-		return nil, h.becomeOneOfSeveral(ctx)
-	}
-	// The host receives this master's configuration, so its etcd member uses the same port.
-	_, port, err := net.SplitHostPort(h.Master.EtcdPeerAddress())
-	if err != nil {
-		return nil, fmt.Errorf("read address of etcd: %w", err)
-	}
-	cluster, err := masters.Admit(ctx, h.EtcdMembers(), request.NodeName, "https://"+net.JoinHostPort(request.Address, port))
-	var exists masters.MemberError
-	if errors.As(err, &exists) {
-		return nil, hosts.Refuse("%w", exists)
-	}
-	if err != nil {
-		return nil, err
-	}
-	files, err := h.sharedFiles()
-	if err != nil {
-		return nil, err
-	}
-	return &join.Master{Etcd: cluster, Files: files}, nil
-}
-
-// becomeOneOfSeveral records that the cluster will have several masters, and stops the control
-// plane, which then restarts. On success, it returns ErrPreparing.
-func (h *Host) becomeOneOfSeveral(ctx context.Context) error {
-	if err := hosts.RecordMaster(ctx, h.deps.Kube, h.Node.NodeName, h.address.String()); err != nil {
-		return err
-	}
-	if err := h.writeCluster(record.Cluster{Complete: true}); err != nil {
-		return err
-	}
-	h.expand()
-	return hosts.ErrPreparing
-}
-
-// sharedFiles returns the private keys and configuration files that all masters share.
-func (h *Host) sharedFiles() (map[string][]byte, error) {
-	paths := pki.SharedFiles(h.PKIDir())
-	paths = append(paths, h.DeveloperPassword())
+	shared := append(pki.SharedFiles(h.PKIDir()), h.DeveloperPassword())
 	if oauth := h.Master.OAuthConfig; oauth != nil && oauth.SessionConfig != nil {
-		paths = append(paths, oauth.SessionConfig.SessionSecretsFile)
+		shared = append(shared, oauth.SessionConfig.SessionSecretsFile)
 	}
-	paths = append(paths, h.HTPasswdFiles()...)
-	return membership.SharedFiles(h.DataDir, h.clusterFile(), paths)
+	master := membership.Master{
+		DataDir: h.DataDir, NodeName: h.Node.NodeName, Address: h.address, ConfigFile: h.file, ClusterFile: h.clusterFile(), Several: h.SeveralMasters(),
+		PeerAddress: h.Master.EtcdPeerAddress(), SharedFiles: append(shared, h.HTPasswdFiles()...),
+		Members: h.EtcdMembers(), Client: h.deps.Kube, Expand: h.expand,
+	}
+	return master.Admit(ctx, request)
 }
 
 // removeMaster removes a master's etcd member, and removes the master's address from OAuth clients.
