@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/version"
+	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
 	"github.com/slipway-platform/slipway/platform/preflight"
@@ -89,6 +90,19 @@ func (h *Host) processes(self func(name ...string) []string) []supervisor.Proces
 		})
 	}
 	return processes
+}
+
+// createCgroups creates the cgroups of the processes.
+func (h *Host) createCgroups(processes []supervisor.Process) error {
+	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
+	if err != nil {
+		return err
+	}
+	var cgroups []string
+	for _, process := range processes {
+		cgroups = append(cgroups, process.Cgroup)
+	}
+	return node.CreateCgroups(h.Node.Slipway.CgroupRoot, h.platformCgroup(), cgroups, reserve)
 }
 
 // ExecContainerd replaces this process with the host's containerd. It unpacks the programs while
