@@ -2,8 +2,6 @@ package platform
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
 
 	"github.com/slipway-platform/slipway/platform/preflight"
@@ -15,9 +13,6 @@ const (
 	minDiskBytes   = 2 << 30
 )
 
-// errPreflight is the error after problems have been printed.
-var errPreflight = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
-
 // Preflight checks the machine and prints all problems. It returns an error if a problem prevents
 // the cluster from working. Warnings do not cause an error.
 func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
@@ -25,14 +20,7 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	problems := preflight.Run(ctx, requirements, preflight.ThisMachine())
-	if err := preflight.Print(out, problems); err != nil {
-		return fmt.Errorf("print problems of this machine: %w", err)
-	}
-	if preflight.Failed(problems) {
-		return errPreflight
-	}
-	return nil
+	return preflight.Report(out, preflight.Run(ctx, requirements, preflight.ThisMachine()))
 }
 
 // MachineProblems returns the problems of the machine while the host is running.

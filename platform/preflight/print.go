@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -10,6 +11,20 @@ import (
 
 // width is the maximum width of a printed problem, in columns.
 const width = 100
+
+// errFailed is the error after problems have been printed.
+var errFailed = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
+
+// Report prints all problems. It returns an error if a problem prevents the host from working.
+func Report(out io.Writer, problems []Problem) error {
+	if err := Print(out, problems); err != nil {
+		return fmt.Errorf("print problems of this machine: %w", err)
+	}
+	if Failed(problems) {
+		return errFailed
+	}
+	return nil
+}
 
 // Failed reports whether any problem prevents the host from working.
 func Failed(problems []Problem) bool {

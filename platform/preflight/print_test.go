@@ -1,6 +1,8 @@
 package preflight
 
 import (
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,6 +33,38 @@ warning  swap             is enabled
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
+// closed is a writer that returns an error.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestReportFailsOnlyForErrors(t *testing.T) {
+	warning, problem := Problem{Warning, "swap", "is enabled", "swapoff --all"}, Problem{Error, "port 8443", "is in use", "kill 12"}
+	for _, tt := range []struct {
+		name     string
+		problems []Problem
+		printed  string
+		err      error
+	}{
+		{"no problems", nil, "", nil},
+		{"only a warning", []Problem{warning}, "swapoff --all", nil},
+		{"an error and a warning", []Problem{problem, warning}, "kill 12", errFailed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out strings.Builder
+			if err := Report(&out, tt.problems); !errors.Is(err, tt.err) {
+				t.Errorf("got error %v, want %v", err, tt.err)
+			}
+			if !strings.Contains(out.String(), tt.printed) || (out.String() == "") != (tt.printed == "") {
+				t.Errorf("printed %q, want %q in it", out.String(), tt.printed)
+			}
+		})
+	}
+	if err := Report(closed{}, []Problem{warning}); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("got error %v, want %v", err, io.ErrClosedPipe)
 	}
 }
 
