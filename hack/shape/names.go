@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"io"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,10 +17,13 @@ const glossary = "docs/glossary.md"
 // avoidedWord matches a single word in the last column of a glossary table.
 var avoidedWord = regexp.MustCompile(`^[a-zA-Z]+$`)
 
-// avoided returns the words in the last column of a section's tables. If row is not empty, it reads
-// only the row with this value in the first column.
+// preferredWord matches a name in the first column of a glossary table.
+var preferredWord = regexp.MustCompile("`([a-zA-Z]+)`")
+
+// avoided returns the words in the last column of a section's tables, except for names that another
+// row prefers. If row is not empty, it reads only the row with this value in the first column.
 func avoided(text, section, row string) map[string]bool {
-	words := map[string]bool{}
+	words, preferred := map[string]bool{}, map[string]bool{}
 	_, rest, _ := strings.Cut(text, "## "+section+"\n")
 	rest, _, _ = strings.Cut(rest, "\n## ")
 	for line := range strings.Lines(rest) {
@@ -27,12 +31,16 @@ func avoided(text, section, row string) map[string]bool {
 		if len(cells) != 3 || row != "" && strings.TrimSpace(cells[0]) != row {
 			continue
 		}
+		for _, match := range preferredWord.FindAllStringSubmatch(cells[0], -1) {
+			preferred[match[1]] = true
+		}
 		for word := range strings.SplitSeq(cells[2], ",") {
 			if word = strings.TrimSpace(word); avoidedWord.MatchString(word) && word != "not" {
 				words[word] = true
 			}
 		}
 	}
+	maps.DeleteFunc(words, func(word string, _ bool) bool { return preferred[word] })
 	return words
 }
 

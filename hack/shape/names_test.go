@@ -22,6 +22,8 @@ func TestNamesAvoidedByGlossaryArePrinted(t *testing.T) {
 |---|---|---|
 | ` + "`error`" + ` | the error | err, cause |
 | ` + "`driver`" + ` | a name | |
+| ` + "`address`" + ` | an IP address | at, endpoint |
+| ` + "`endpoint`" + ` | a socket | |
 
 ## Phrases
 
@@ -33,7 +35,7 @@ func TestNamesAvoidedByGlossaryArePrinted(t *testing.T) {
 func a() {
 	found, other := 1, 2
 	for made := range other {
-		slog.Info("message", "cause", found, "error", "err")
+		slog.Info("message", "cause", found, "error", "err", "endpoint", "/socket")
 	}
 	found = many("err", made)
 }
