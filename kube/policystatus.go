@@ -11,7 +11,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
-	kubescheme "k8s.io/client-go/kubernetes/scheme"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"k8s.io/kubernetes/pkg/controller/validatingadmissionpolicystatus"
@@ -57,7 +57,7 @@ type schemaResolver struct {
 
 func newSchemaResolver(client discovery.DiscoveryInterface) schemaResolver {
 	return schemaResolver{sync.OnceValue(func() resolver.SchemaResolver {
-		return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, kubescheme.Scheme, apiextensionsscheme.Scheme).
+		return resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, clientscheme.Scheme, apiextensionsscheme.Scheme).
 			Combine(&resolver.ClientDiscoveryResolver{Discovery: client})
 	})}
 }

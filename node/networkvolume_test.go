@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/cmd/kubelet/app"
 	"k8s.io/kubernetes/pkg/volume"
-	volumetest "k8s.io/kubernetes/pkg/volume/testing"
+	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 	"k8s.io/mount-utils"
 
 	"github.com/slipway-platform/slipway/internal/usermode"
@@ -62,7 +62,7 @@ func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *vol
 		t.Fatalf("the kubelet has %d of the plugins %q", len(plugins), names)
 	}
 	v := &volumes{t: t}
-	host := mountingHost{volumetest.NewFakeKubeletVolumeHost(t, root, client, nil), mount.New("")}
+	host := mountingHost{volumetesting.NewFakeKubeletVolumeHost(t, root, client, nil), mount.New("")}
 	if err := v.plugins.InitPlugins(plugins, nil, host); err != nil {
 		t.Fatal(err)
 	}

@@ -42,10 +42,10 @@ func TestClientsLoseAddressesOfRemovedMaster(t *testing.T) {
 	if err := oauthv1.Install(scheme); err != nil {
 		t.Fatal(err)
 	}
-	kept := []string{"https://192.0.2.1:8443/oauth/token/implicit", "https://192.0.2.3:84430/oauth/token/implicit", "https://example.com/"}
+	remaining := []string{"https://192.0.2.1:8443/oauth/token/implicit", "https://192.0.2.3:84430/oauth/token/implicit", "https://example.com/"}
 	// The other clients do not exist.
 	objects := dynamicfake.NewSimpleDynamicClient(scheme, &oauthv1.OAuthClient{
-		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(kept), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
+		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(remaining), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
 	})
 	for range 2 { // the second call removes nothing
 		if err := RemoveServer(t.Context(), objects, "https://192.0.2.3:8443"); err != nil {
@@ -56,7 +56,7 @@ func TestClientsLoseAddressesOfRemovedMaster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := unstructured.NestedStringSlice(object.Object, "redirectURIs"); err != nil || !slices.Equal(got, kept) {
-		t.Errorf("got %q, %v, want %q", got, err, kept)
+	if got, _, err := unstructured.NestedStringSlice(object.Object, "redirectURIs"); err != nil || !slices.Equal(got, remaining) {
+		t.Errorf("got %q, %v, want %q", got, err, remaining)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	coreapply "k8s.io/client-go/applyconfigurations/core/v1"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
 	discoveryapply "k8s.io/client-go/applyconfigurations/discovery/v1"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	discoveryclient "k8s.io/client-go/kubernetes/typed/discovery/v1"
@@ -48,8 +48,8 @@ func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string)
 	}
 	force := metav1.ApplyOptions{FieldManager: "slipway-registry", Force: true}
 	labels := map[string]string{serviceName: "default"}
-	service := coreapply.Service(serviceName, serviceNamespace).WithLabels(labels).WithSpec(coreapply.ServiceSpec().
-		WithPorts(coreapply.ServicePort().WithName(portName).WithPort(servicePort).WithProtocol(corev1.ProtocolTCP).WithTargetPort(intstr.FromInt32(int32(port)))))
+	service := applycore.Service(serviceName, serviceNamespace).WithLabels(labels).WithSpec(applycore.ServiceSpec().
+		WithPorts(applycore.ServicePort().WithName(portName).WithPort(servicePort).WithProtocol(corev1.ProtocolTCP).WithTargetPort(intstr.FromInt32(int32(port)))))
 	if _, err := core.Services(serviceNamespace).Apply(ctx, service, force); err != nil {
 		return fmt.Errorf("apply service %q: %w", serviceName, err)
 	}

@@ -156,7 +156,7 @@ func (s *f5Session) write(ctx context.Context, changed changes) {
 		s.delay = min(max(2*s.delay, decideRetryDelay), maxRetryDelay)
 		s.next, delay = time.Now().Add(s.delay), s.delay
 		problem = "the appliance does not match the routes: " + err.Error()
-		slog.Error("cannot configure the appliance; the previous configuration stays in effect", "error", err, "retry", delay)
+		slog.Error("cannot configure the appliance; the previous configuration stays in effect", "error", err, "retryAfter", delay)
 	}
 	s.mu.Lock()
 	s.problem = problem

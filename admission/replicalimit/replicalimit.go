@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,12 +71,12 @@ func (p *plugin) ValidateInitialization() error {
 // Validate rejects a StatefulSet whose replicas require too much memory. It accepts updates that do
 // not increase the required memory.
 func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	if a.GetResource().GroupResource() != appsv1.Resource("statefulsets") {
+	if a.GetResource().GroupResource() != kubeappsv1.Resource("statefulsets") {
 		return nil
 	}
 	switch object := a.GetObject().(type) {
-	case *appsv1.StatefulSet:
-		old, _ := a.GetOldObject().(*appsv1.StatefulSet)
+	case *kubeappsv1.StatefulSet:
+		old, _ := a.GetOldObject().(*kubeappsv1.StatefulSet)
 		if a.GetSubresource() == "" {
 			return check(a, object, old)
 		}
@@ -95,21 +95,21 @@ func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-func check(a admission.Attributes, set, old *appsv1.StatefulSet) error {
+func check(a admission.Attributes, set, old *kubeappsv1.StatefulSet) error {
 	if replicas, most := replicasOf(set), maxMemory/memoryOfPod(set); replicas > most && needs(set) > needs(old) {
 		return admission.NewForbidden(a, fmt.Errorf("spec.replicas is %d, but a StatefulSet with this template can have at most %d replicas", replicas, most))
 	}
 	return nil
 }
 
-func needs(set *appsv1.StatefulSet) int {
+func needs(set *kubeappsv1.StatefulSet) int {
 	if set == nil {
 		return 0
 	}
 	return replicasOf(set) * memoryOfPod(set)
 }
 
-func replicasOf(set *appsv1.StatefulSet) int {
+func replicasOf(set *kubeappsv1.StatefulSet) int {
 	if set.Spec.Replicas == nil {
 		return 1
 	}
@@ -117,4 +117,4 @@ func replicasOf(set *appsv1.StatefulSet) int {
 }
 
 // memoryOfPod estimates the memory, in bytes, for a pod and its claims.
-func memoryOfPod(set *appsv1.StatefulSet) int { return podMemory + expansion*set.Spec.Size() }
+func memoryOfPod(set *kubeappsv1.StatefulSet) int { return podMemory + expansion*set.Spec.Size() }

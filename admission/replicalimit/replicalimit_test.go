@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +17,8 @@ import (
 
 // setOf returns a StatefulSet with the given number of replicas, and with the given number of empty
 // environment variables in its template.
-func setOf(replicas int32, variables int) *appsv1.StatefulSet {
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "database"}, Spec: appsv1.StatefulSetSpec{Replicas: &replicas}}
+func setOf(replicas int32, variables int) *kubeappsv1.StatefulSet {
+	set := &kubeappsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "database"}, Spec: kubeappsv1.StatefulSetSpec{Replicas: &replicas}}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main", Env: make([]corev1.EnvVar, variables)}}
 	return set
 }
@@ -31,7 +31,7 @@ func TestReplicasAreLimited(t *testing.T) {
 	withoutNumber := setOf(1, 0)
 	withoutNumber.Spec.Replicas = nil
 	for name, tt := range map[string]struct {
-		stored      *appsv1.StatefulSet
+		stored      *kubeappsv1.StatefulSet
 		object, old runtime.Object
 		subresource string
 		ok          bool
@@ -62,7 +62,7 @@ func TestReplicasAreLimited(t *testing.T) {
 				operation = admission.Update
 			}
 			err := p.Validate(t.Context(), admission.NewAttributesRecord(tt.object, tt.old, schema.GroupVersionKind{}, "shop", "database",
-				appsv1.SchemeGroupVersion.WithResource("statefulsets"), tt.subresource, operation, nil, false, nil), nil)
+				kubeappsv1.SchemeGroupVersion.WithResource("statefulsets"), tt.subresource, operation, nil, false, nil), nil)
 			if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), "at most") {
 				t.Errorf("got %v, want success: %t", err, tt.ok)
 			}

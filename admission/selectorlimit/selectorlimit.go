@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"io"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +46,7 @@ var _ admission.ValidationInterface = plugin{}
 // can change, but its selector cannot grow.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	limit := maxSelector
-	if _, ok := a.GetObject().(*appsv1.ReplicaSet); ok {
+	if _, ok := a.GetObject().(*kubeappsv1.ReplicaSet); ok {
 		limit += maxAdded
 	}
 	size := labelselector.Size(selectorOf(a.GetObject()))
@@ -59,13 +59,13 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 // selectorOf returns an object's selector, or nil for other objects.
 func selectorOf(object runtime.Object) *metav1.LabelSelector {
 	switch object := object.(type) {
-	case *appsv1.ReplicaSet:
+	case *kubeappsv1.ReplicaSet:
 		return object.Spec.Selector
-	case *appsv1.Deployment:
+	case *kubeappsv1.Deployment:
 		return object.Spec.Selector
-	case *appsv1.StatefulSet:
+	case *kubeappsv1.StatefulSet:
 		return object.Spec.Selector
-	case *appsv1.DaemonSet:
+	case *kubeappsv1.DaemonSet:
 		return object.Spec.Selector
 	case *batchv1.Job:
 		return object.Spec.Selector

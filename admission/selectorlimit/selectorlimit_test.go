@@ -3,7 +3,7 @@ package selectorlimit
 import (
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
+	kubeappsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -36,11 +36,11 @@ func TestSelectorsAreLimited(t *testing.T) {
 		"budget that grows":              {budget(large), budget(3), false},
 		"budget from an earlier version": {budget(large), budget(large), true},
 		"budget without a selector":      {&policyv1.PodDisruptionBudget{}, nil, true},
-		"deployment":                     {&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Selector: selector(large)}}, nil, false},
-		"replica set of a deployment":    {&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: selector(large)}}, nil, true},
-		"replica set":                    {&appsv1.ReplicaSet{Spec: appsv1.ReplicaSetSpec{Selector: selector(large + maxAdded)}}, nil, false},
-		"stateful set":                   {&appsv1.StatefulSet{Spec: appsv1.StatefulSetSpec{Selector: selector(large)}}, nil, false},
-		"daemon set":                     {&appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Selector: selector(large)}}, nil, false},
+		"deployment":                     {&kubeappsv1.Deployment{Spec: kubeappsv1.DeploymentSpec{Selector: selector(large)}}, nil, false},
+		"replica set of a deployment":    {&kubeappsv1.ReplicaSet{Spec: kubeappsv1.ReplicaSetSpec{Selector: selector(large)}}, nil, true},
+		"replica set":                    {&kubeappsv1.ReplicaSet{Spec: kubeappsv1.ReplicaSetSpec{Selector: selector(large + maxAdded)}}, nil, false},
+		"stateful set":                   {&kubeappsv1.StatefulSet{Spec: kubeappsv1.StatefulSetSpec{Selector: selector(large)}}, nil, false},
+		"daemon set":                     {&kubeappsv1.DaemonSet{Spec: kubeappsv1.DaemonSetSpec{Selector: selector(large)}}, nil, false},
 		"job":                            {&batchv1.Job{Spec: batchv1.JobSpec{Selector: selector(large)}}, nil, false},
 		"an object without a selector":   {&corev1.ConfigMap{}, nil, true},
 	} {

@@ -34,11 +34,11 @@ func recordAnswers(ctx context.Context, build, old *buildv1.Build) {
 		if !ok {
 			continue
 		}
-		by, known := old.Annotations[answererPrefix+input]
+		by, ok := old.Annotations[answererPrefix+input]
 		if before, answered := old.Annotations[name]; !answered || before != answer {
-			by, known = requester(ctx)
+			by, ok = requester(ctx)
 		}
-		if known {
+		if ok {
 			metav1.SetMetaDataAnnotation(&build.ObjectMeta, answererPrefix+input, by)
 		}
 	}

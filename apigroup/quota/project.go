@@ -108,8 +108,8 @@ func (c *counter) countProjects(ctx context.Context, now time.Time) error {
 			return err
 		}
 		quantities := corev1.ResourceList{streamsName: *apiresource.NewQuantity(int64(len(streams)), apiresource.DecimalSI)}
-		kept, more := c.settling.keep(keyOf(quota), quota.ResourceVersion, now, keepReserved(quantities, reserved, quota.Status.Used), quota.Status.Used)
-		usage := kept[streamsName]
+		current, more := c.settling.keep(keyOf(quota), quota.ResourceVersion, now, keepReserved(quantities, reserved, quota.Status.Used), quota.Status.Used)
+		usage := current[streamsName]
 		if len(reserved) > 0 || more {
 			c.stale([]string{keyOf(quota)})
 		}

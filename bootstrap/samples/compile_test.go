@@ -30,8 +30,8 @@ func TestProgramsAreCompiledIntoTheArchive(t *testing.T) {
 	if got := strings.Fields(string(output)); err != nil || strings.Join(got, " ") != "./ ./compiled ./package" && strings.Join(got, " ") != "./ ./package ./compiled" {
 		t.Errorf("the archive contains %s, %v", got, err)
 	}
-	if left, err := os.ReadDir(work); err != nil || len(left) > 0 {
-		t.Errorf("temporary files are left: %v, %v", left, err)
+	if remains, err := os.ReadDir(work); err != nil || len(remains) > 0 {
+		t.Errorf("temporary files are left: %v, %v", remains, err)
 	}
 	image.Compile = "echo no compiler >&2; exit 1"
 	if err := image.Compiled(t.Context(), archive, work); err == nil || !strings.Contains(err.Error(), "no compiler") {

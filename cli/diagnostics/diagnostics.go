@@ -169,15 +169,15 @@ func run(ctx context.Context, streams genericiooptions.IOStreams, env *environme
 			continue
 		}
 		fmt.Fprintf(streams.Out, "[Note] Running diagnostic: %s\n       Description: %s\n\n", check.name, check.short)
-		found, err := check.run(ctx, env)
+		results, err := check.run(ctx, env)
 		if err != nil {
-			found = append(found, problem{unchecked, err.Error()})
+			results = append(results, problem{unchecked, err.Error()})
 		}
-		slices.SortFunc(found, func(a, b problem) int { return strings.Compare(a.String(), b.String()) })
-		for _, problem := range found {
+		slices.SortFunc(results, func(a, b problem) int { return strings.Compare(a.String(), b.String()) })
+		for _, problem := range results {
 			fmt.Fprintf(streams.Out, "ERROR: [from diagnostic %s]\n       %s\n\n", check.name, problem)
 		}
-		problems += len(found)
+		problems += len(results)
 	}
 	fmt.Fprintf(streams.Out, "[Note] Summary of diagnostics execution:\n[Note] Errors seen: %d\n", problems)
 	switch {

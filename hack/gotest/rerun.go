@@ -25,16 +25,16 @@ func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) 
 // rerunArgs returns the arguments that run a single test. It omits the packages in args, and keeps
 // flags with their values.
 func rerunArgs(name testName, args []string) []string {
-	kept := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
+	rerun := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
 			continue // the event is about a package
 		}
-		kept = append(kept, args[i])
+		rerun = append(rerun, args[i])
 		if (args[i] == "-p" || args[i] == "-timeout") && i+1 < len(args) {
 			i++
-			kept = append(kept, args[i])
+			rerun = append(rerun, args[i])
 		}
 	}
-	return append(kept, name.Package)
+	return append(rerun, name.Package)
 }

@@ -56,14 +56,14 @@ func TestScriptsCreateEveryPictureOfGuide(t *testing.T) {
 	}
 	// A script saves a screenshot under a name, which is either an argument or a key in a table of
 	// pages.
-	made := regexp.MustCompile(`(?m)(?:shoot|check)\(\w+, '([\w-]+)'\)|^  '?([\w-]+)'?: \[`)
+	saved := regexp.MustCompile(`(?m)(?:shoot|check)\(\w+, '([\w-]+)'\)|^  '?([\w-]+)'?: \[`)
 	names := map[string]bool{}
 	for _, script := range scripts {
 		content, err := os.ReadFile(script)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, match := range made.FindAllStringSubmatch(string(content), -1) {
+		for _, match := range saved.FindAllStringSubmatch(string(content), -1) {
 			names[match[1]+match[2]] = true
 		}
 	}

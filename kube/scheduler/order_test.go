@@ -8,7 +8,7 @@ import (
 	componentconfig "k8s.io/component-base/config/v1alpha1"
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"k8s.io/kube-scheduler/framework"
-	upstream "k8s.io/kubernetes/pkg/scheduler/framework"
+	schedulerframework "k8s.io/kubernetes/pkg/scheduler/framework"
 	"sigs.k8s.io/yaml"
 )
 
@@ -24,7 +24,7 @@ func (q queued) GetPriority() int32         { return q.priority }
 func (q queued) GetUnschedulableCount() int { return q.unschedulable }
 func (q queued) GetTimestamp() time.Time    { return time.Unix(q.second, 0) }
 
-var _ framework.QueuedEntityInfo = &upstream.QueuedPodInfo{}
+var _ framework.QueuedEntityInfo = &schedulerframework.QueuedPodInfo{}
 
 func TestNewPodsPrecedePodsThatFitNoNode(t *testing.T) {
 	want := []queued{

@@ -116,8 +116,8 @@ func TestBandwidthOfPodIsLimited(t *testing.T) {
 
 func TestBandwidthLimitsEndWithPod(t *testing.T) {
 	b := newBench(t)
-	removed, lost, kept := hosttest.NewNamespace(t, "removed"), hosttest.NewNamespace(t, "lost"), hosttest.NewNamespace(t, "kept")
-	for _, pod := range []hosttest.Namespace{removed, lost, kept} {
+	removed, lost, other := hosttest.NewNamespace(t, "removed"), hosttest.NewNamespace(t, "lost"), hosttest.NewNamespace(t, "other")
+	for _, pod := range []hosttest.Namespace{removed, lost, other} {
 		b.add(pod, limited(1_000_000, 1_000_000))
 	}
 	queues := func() (count int) {
@@ -144,7 +144,7 @@ func TestBandwidthLimitsEndWithPod(t *testing.T) {
 	if got := queues(); got != 1 {
 		t.Errorf("after Reconcile: got %d queues, want 1", got)
 	}
-	if got, err := shaping.Read(deviceName("kept", "eth0")); err != nil || got.Egress != 1_000_000 {
+	if got, err := shaping.Read(deviceName("other", "eth0")); err != nil || got.Egress != 1_000_000 {
 		t.Errorf("limits of the remaining pod: %+v, error %v", got, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
 	"k8s.io/kubernetes/pkg/volume/emptydir"
-	volumetest "k8s.io/kubernetes/pkg/volume/testing"
+	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 
 	"github.com/slipway-platform/slipway/internal/usermode"
 )
@@ -59,7 +59,7 @@ func TestVolumesOfGroupShareQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	plugins := Limit(emptydir.ProbeVolumePlugins(), 10<<20)
-	volumetest.NewFakeKubeletVolumeHost(t, root, nil, plugins)
+	volumetesting.NewFakeKubeletVolumeHost(t, root, nil, plugins)
 	create := func(pod types.UID, group *int64) string {
 		object := &corev1.Pod{}
 		object.UID = pod

@@ -22,7 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	k8stesting "k8s.io/client-go/testing"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/ptr"
 
@@ -133,8 +133,8 @@ func unused(t *testing.T) string {
 // clientset returns a fake client that creates tokens immediately.
 func clientset() *fake.Clientset {
 	client := fake.NewClientset()
-	client.PrependReactor("create", "secrets", func(action k8stesting.Action) (bool, runtime.Object, error) {
-		secret := action.(k8stesting.CreateAction).GetObject().(*corev1.Secret)
+	client.PrependReactor("create", "secrets", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		secret := action.(clienttesting.CreateAction).GetObject().(*corev1.Secret)
 		secret.Data = map[string][]byte{corev1.ServiceAccountTokenKey: []byte("secret")}
 		return false, nil, nil
 	})

@@ -56,11 +56,11 @@ func (a *Appliance) Forget() { a.known = nil }
 // continues with the other objects and returns one error for all rejected objects.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
 	if a.known == nil {
-		known, err := a.read(ctx)
+		objects, err := a.read(ctx)
 		if err != nil {
 			return err
 		}
-		a.known = known
+		a.known = objects
 	}
 	desired := build(a.config.Partition, state.ServiceCA, state.Routes, state.Services)
 	err := errors.Join(a.apply(ctx, desired), a.syncRecords(ctx, state.Nodes))

@@ -72,8 +72,8 @@ func newClient(t *testing.T) *http.Client {
 func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 	first, second := master(t, "first"), master(t, "second")
 	proxy := proxyFor(t, first)
-	kept := newClient(t)
-	if got, err := get(kept, proxy.Config.Listen); got != "first" || err != nil {
+	persistent := newClient(t)
+	if got, err := get(persistent, proxy.Config.Listen); got != "first" || err != nil {
 		t.Fatalf("got %q, %v", got, err)
 	}
 	// A client that sends requests continuously must not see any failed requests.
@@ -86,7 +86,7 @@ func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 				return
 			default:
 			}
-			if _, err := get(kept, proxy.Config.Listen); err != nil {
+			if _, err := get(persistent, proxy.Config.Listen); err != nil {
 				failed <- err
 				return
 			}
@@ -114,7 +114,7 @@ func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 		return err == nil && got == "second"
 	})
 	eventually.True(t, "the connection to the removed master has ended", func() bool {
-		got, err := get(kept, proxy.Config.Listen)
+		got, err := get(persistent, proxy.Config.Listen)
 		return err == nil && got == "second"
 	})
 }

@@ -91,8 +91,8 @@ func startNetwork(file *string) *cobra.Command {
 			if len(unknown) > 0 {
 				return fmt.Errorf("the following components are not recognized: %s", strings.Join(unknown, ", "))
 			}
-			left := slices.DeleteFunc(enable, func(name string) bool { return slices.Contains(disable, name) })
-			if len(left) == 0 {
+			remaining := slices.DeleteFunc(enable, func(name string) bool { return slices.Contains(disable, name) })
+			if len(remaining) == 0 {
 				return fmt.Errorf("at least one node component must be enabled (%s)", strings.Join(networkParts, ", "))
 			}
 			return fmt.Errorf("the network runs in the process of the node, with the kubelet; use: openshift start node --config=%s", *file)

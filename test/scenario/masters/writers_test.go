@@ -163,7 +163,7 @@ func (w *writers) checkMaster(t *testing.T, name string, master *kit.Cluster) {
 	})
 	slices.Sort(stored)
 	for _, object := range slices.Sorted(maps.Keys(w.acknowledged)) {
-		if _, found := slices.BinarySearch(stored, object); !found {
+		if _, ok := slices.BinarySearch(stored, object); !ok {
 			t.Errorf("master %s has lost %s, which master %s acknowledged", name, object, w.acknowledged[object])
 		}
 	}
