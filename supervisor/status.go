@@ -49,13 +49,14 @@ func (p *ProcessStatus) apply(event component.Event, now time.Time) {
 			p.Components[i].apply(event, now)
 		}
 	}
+	before := p.State
 	p.State = component.Ready
 	for _, c := range p.Components {
 		if c.State != component.Ready && c.State != component.Standby {
 			p.State = component.Starting
 		}
 	}
-	if p.State == component.Ready {
+	if p.State == component.Ready && before != component.Ready {
 		p.Since = now
 	}
 }

@@ -31,7 +31,7 @@ func TestNoteKeepsTimeOfReadyComponent(t *testing.T) {
 	now := time.Unix(1000, 0)
 	process.apply(component.Event{Component: "a", State: component.Ready}, now)
 	process.apply(component.Event{Component: "a", State: component.Ready, Note: "no HAProxy"}, now.Add(time.Second))
-	if c := process.Components[0]; c.Note != "no HAProxy" || c.Since != now {
-		t.Errorf("got %+v", c)
+	if c := process.Components[0]; c.Note != "no HAProxy" || c.Since != now || process.Since != now {
+		t.Errorf("got %+v", process)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,15 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// progress shows how the components start. On a terminal, it is a table that is redrawn in place.
-// Otherwise, it prints a line for each component that becomes ready or fails.
+// minNoted is the shortest start of a component that gets its own line without a terminal.
+const minNoted = time.Second
+
+// maxFailures is the number of failed components that a terminal shows for each process.
+const maxFailures = 3
+
+// progress shows how the components start. On a terminal, it is a table of the processes that is
+// redrawn in place. Otherwise, it prints a line for each process that becomes ready, and for each
+// component that starts slowly or fails.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -44,22 +52,26 @@ func (p *progress) show(status supervisor.Status) {
 	}
 	for _, process := range status.Processes {
 		for _, c := range process.Components {
-			line := ""
-			switch c.State {
-			case component.Ready:
-				line = fmt.Sprintf("%-16s ready after %.1fs", c.Name, c.StartSeconds)
-			case component.Standby:
-				line = fmt.Sprintf("%-16s on standby: another master runs it", c.Name)
-			case component.Failed:
-				line = fmt.Sprintf("%-16s failed: %s", c.Name, c.Error)
-			default:
-				continue
-			}
-			if key := [2]string{process.Name, c.Name}; p.printed[key] != line {
-				p.printed[key] = line
-				fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), line)
+			switch {
+			case c.State == component.Failed:
+				p.once(process.Name, c.Name, "failed: "+c.Error)
+			case c.State == component.Ready && c.StartSeconds >= minNoted.Seconds():
+				p.once(process.Name, c.Name, fmt.Sprintf("ready after %.1fs", c.StartSeconds))
 			}
 		}
+		if process.State == component.Ready {
+			p.once(process.Name, process.Name, countStates(process.Components))
+		}
+	}
+}
+
+// once prints a line about a component, or about a process, unless it is the last line that was
+// printed about it.
+func (p *progress) once(process, name, text string) {
+	line := fmt.Sprintf("%-16s %s", name, text)
+	if key := [2]string{process, name}; p.printed[key] != line {
+		p.printed[key] = line
+		fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), line)
 	}
 }
 
@@ -70,31 +82,71 @@ func (p *progress) erase() {
 	}
 }
 
+// keep leaves the table on the terminal. The next line is printed below it.
+func (p *progress) keep() { p.lines = 0 }
+
 func (p *progress) redraw(status supervisor.Status) {
-	var table strings.Builder
-	lines := 0
+	var table []string
 	for _, process := range status.Processes {
+		table = append(table, processLine(process, time.Now()))
+		failures := 0
 		for _, c := range process.Components {
-			mark, detail := "·", "waits"
-			switch c.State {
-			case component.Starting:
-				mark, detail = "▸", fmt.Sprintf("starts  %5.1fs", time.Since(c.Since).Seconds())
-			case component.Ready:
-				mark, detail = "✓", fmt.Sprintf("ready   %5.1fs", c.StartSeconds)
-			case component.Standby:
-				mark, detail = "✓", "on standby"
-			case component.Failed:
-				mark, detail = "✗", "failed  "+c.Error
-			case component.Stopped:
-				mark, detail = "·", "stopped"
+			if c.State == component.Failed && failures < maxFailures {
+				failures++
+				table = append(table, "    ✗ "+clip(c.Name+" failed: "+c.Error, 72))
 			}
-			fmt.Fprintf(&table, "  %s %-16s %s\n", mark, c.Name, clip(detail, 76))
-			lines++
 		}
 	}
 	p.erase()
-	fmt.Fprint(p.out, table.String())
-	p.lines = lines
+	for _, line := range table {
+		fmt.Fprintln(p.out, line)
+	}
+	p.lines = len(table)
+}
+
+// processLine returns the line about a process on a terminal: how many of its components are ready,
+// and which have been starting for the longest time.
+func processLine(process supervisor.ProcessStatus, now time.Time) string {
+	if process.State == component.Ready {
+		return fmt.Sprintf("  ✓ %-16s %s", process.Name, countStates(process.Components))
+	}
+	mark, done := "·", 0
+	var starting []supervisor.ComponentStatus
+	for _, c := range process.Components {
+		switch c.State {
+		case component.Ready, component.Standby, component.Stopped:
+			done++
+		case component.Starting:
+			mark, starting = "▸", append(starting, c)
+		}
+	}
+	slices.SortStableFunc(starting, func(a, b supervisor.ComponentStatus) int { return a.Since.Compare(b.Since) })
+	var names []string
+	for _, c := range starting {
+		names = append(names, fmt.Sprintf("%s %.1fs", c.Name, now.Sub(c.Since).Seconds()))
+	}
+	line := fmt.Sprintf("%2d of %d ready", done, len(process.Components))
+	if len(names) > 0 {
+		line += ", starts " + strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("  %s %-16s %s", mark, process.Name, clip(line, 58))
+}
+
+// countStates returns how many components are in each state, such as "41 ready, 2 standby". It is
+// "" for a process without components.
+func countStates(components []supervisor.ComponentStatus) string {
+	order := []component.State{component.Ready, component.Standby, component.Starting, component.Waiting, component.Failed, component.Stopped}
+	counts := map[component.State]int{}
+	for _, c := range components {
+		counts[c.State]++
+	}
+	var texts []string
+	for _, state := range order {
+		if counts[state] > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", counts[state], state))
+		}
+	}
+	return strings.Join(texts, ", ")
 }
 
 // clip returns the first line of a text, truncated to width characters.

@@ -14,18 +14,18 @@ func TestProgressWithoutTerminalPrintsLinePerEvent(t *testing.T) {
 	var out bytes.Buffer
 	show := &progress{out: &out, start: time.Now(), printed: map[[2]string]string{}}
 	status := supervisor.Status{Processes: []supervisor.ProcessStatus{
-		{Name: "control-plane", Components: []supervisor.ComponentStatus{
-			{Name: "etcd", State: component.Ready, StartSeconds: 0.25}, {Name: "apiserver", State: component.Starting},
+		{Name: "control-plane", State: component.Starting, Components: []supervisor.ComponentStatus{
+			{Name: "etcd", State: component.Ready, StartSeconds: 2.25}, {Name: "apiserver", State: component.Starting},
 			{Name: "flexvolume", State: component.Ready, StartSeconds: 0.1},
 		}},
-		{Name: "node", Components: []supervisor.ComponentStatus{{Name: "flexvolume", State: component.Ready, StartSeconds: 0.3}}},
+		{Name: "node", State: component.Ready, Components: []supervisor.ComponentStatus{{Name: "flexvolume", State: component.Ready, StartSeconds: 0.3}}},
 	}}
 	show.show(status)
 	show.show(status)
-	status.Processes[0].Components[1] = supervisor.ComponentStatus{Name: "apiserver", State: component.Failed, Error: "apiserver: port is taken"}
+	status.Processes[0].Components[1] = supervisor.ComponentStatus{Name: "apiserver", State: component.Failed, Error: "port is taken"}
 	show.show(status)
 	got := regexp.MustCompile(`(?m)^ +\d+\.\ds`).ReplaceAllString(out.String(), "T")
-	const want = "T  etcd             ready after 0.2s\nT  flexvolume       ready after 0.1s\nT  flexvolume       ready after 0.3s\nT  apiserver        failed: apiserver: port is taken\n"
+	const want = "T  etcd             ready after 2.2s\nT  node             1 ready\nT  apiserver        failed: port is taken\n"
 	if got != want {
 		t.Errorf("output is %q, want %q", got, want)
 	}
@@ -34,14 +34,30 @@ func TestProgressWithoutTerminalPrintsLinePerEvent(t *testing.T) {
 func TestProgressRedrawsTableOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	show := &progress{out: &out, terminal: true, start: time.Now()}
-	status := supervisor.Status{Processes: []supervisor.ProcessStatus{{Components: []supervisor.ComponentStatus{{Name: "etcd", State: component.Waiting}, {Name: "dns", State: component.Waiting}}}}}
+	status := supervisor.Status{Processes: []supervisor.ProcessStatus{
+		{Name: "control-plane", State: component.Starting, Components: []supervisor.ComponentStatus{{Name: "etcd", State: component.Waiting}, {Name: "dns", State: component.Waiting}}},
+		{Name: "node", State: component.Ready, Components: []supervisor.ComponentStatus{{Name: "kubelet", State: component.Ready}}},
+	}}
 	show.show(status)
 	out.Reset()
-	status.Processes[0].Components[0] = supervisor.ComponentStatus{Name: "etcd", State: component.Ready, StartSeconds: 0.5}
+	status.Processes[0].Components[0] = supervisor.ComponentStatus{Name: "etcd", State: component.Failed, Error: "disk is full"}
 	show.show(status)
-	const want = "\x1b[2A\x1b[J  ✓ etcd             ready     0.5s\n  · dns              waits\n"
+	const want = "\x1b[2A\x1b[J  · control-plane     0 of 2 ready\n    ✗ etcd failed: disk is full\n  ✓ node             1 ready\n"
 	if out.String() != want {
 		t.Errorf("output is %q, want %q", out.String(), want)
+	}
+}
+
+func TestProgressNamesSlowestComponentsFirst(t *testing.T) {
+	now := time.Now()
+	process := supervisor.ProcessStatus{Name: "node", State: component.Starting, Components: []supervisor.ComponentStatus{
+		{Name: "images", State: component.Ready},
+		{Name: "router", State: component.Starting, Since: now.Add(-time.Second)},
+		{Name: "kubelet", State: component.Starting, Since: now.Add(-3 * time.Second)},
+		{Name: "egress-ips", State: component.Standby},
+	}}
+	if got, want := processLine(process, now), "  ▸ node              2 of 4 ready, starts kubelet 3.0s, router 1.0s"; got != want {
+		t.Errorf("the line is %q, want %q", got, want)
 	}
 }
 

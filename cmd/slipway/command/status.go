@@ -14,6 +14,7 @@ import (
 
 	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 // errNotReady makes `slipway status` exit with 1 after it has printed the status.
@@ -33,9 +34,10 @@ func statusCommand(opts *options) *cobra.Command {
 	var output string
 	var cluster bool
 	command := &cobra.Command{
-		Use:     "status",
-		Short:   "Print the health of each component and node",
-		Long:    "Print the health of each component and node. The exit status is 0 if everything is ready, otherwise 1.",
+		Use:   "status",
+		Short: "Print the health of each process and node",
+		Long: "Print the health of each process and node. Components are listed only if they are not ready; `slipway components` prints\n" +
+			"all of them. The exit status is 0 if everything is ready, otherwise 1.",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -91,11 +93,13 @@ func printEscaped(out io.Writer, write func(io.Writer) error) error {
 func writeStatus(out io.Writer, status hostStatus) error {
 	fmt.Fprintf(out, "Slipway %s   data %s   up %s\n\n", status.Version, status.DataDir, age(status.Started))
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "PROCESS / COMPONENT\tSTATE\tSINCE\tSTARTED IN\tRESTARTS\tPID")
+	fmt.Fprintln(table, "PROCESS\tSTATE\tSINCE\tRESTARTS\tPID\tCOMPONENTS")
 	for _, process := range status.Processes {
-		fmt.Fprintf(table, "%s\t%s\t%s\t\t%d\t%d\n", process.Name, process.State, age(process.Since), process.Restarts, process.PID)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%d\t%s\n", process.Name, process.State, age(process.Since), process.Restarts, process.PID, countStates(process.Components))
 		for _, c := range process.Components {
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t\t\n", c.Name, c.State, age(c.Since), startDuration(c))
+			if c.State != component.Ready {
+				fmt.Fprintf(table, "  %s\t%s\t%s\t\t\t\n", c.Name, c.State, age(c.Since))
+			}
 		}
 	}
 	fmt.Fprintln(table, "\t\t\t\t\t")

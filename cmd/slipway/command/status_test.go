@@ -11,6 +11,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/supervisor"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
@@ -36,6 +39,21 @@ func TestStatusReportsWhyNodeAcceptsNoPods(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "memory") {
 		t.Errorf("the status reports a missing condition:\n%s", &out)
+	}
+}
+
+func TestStatusListsOnlyComponentsThatAreNotReady(t *testing.T) {
+	process := supervisor.ProcessStatus{Name: "control-plane", State: component.Starting, PID: 7, Components: []supervisor.ComponentStatus{
+		{Name: "etcd", State: component.Ready}, {Name: "apiserver", State: component.Starting}, {Name: "scheduler", State: component.Standby},
+	}}
+	var out bytes.Buffer
+	if err := printStatus(&out, hostStatus{Status: supervisor.Status{Processes: []supervisor.ProcessStatus{process}}}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"1 ready, 1 standby, 1 starting": true, "  apiserver": true, "  scheduler": true, "etcd": false} {
+		if strings.Contains(out.String(), text) != want {
+			t.Errorf("status contains %q: %t, want %t\n%s", text, !want, want, &out)
+		}
 	}
 }
 

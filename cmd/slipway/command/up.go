@@ -170,6 +170,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 		status = current
 		progress.show(status)
 		if status.Ready {
+			progress.keep()
 			progress.printf("ready\n")
 			printNextSteps(progress.out, h, progress.terminal)
 			return nil
