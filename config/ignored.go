@@ -122,9 +122,6 @@ func pluginKeys() []string {
 // an empty value (null, false, 0, "", empty lists and mappings).
 func (c *Config) Ignored() []string {
 	list := ignored(masterKind, c.master)
-	if len(c.Master.NetworkConfig.ClusterNetworks) > len(c.Master.PodNetworks()) {
-		list = append(list, masterKind+": networkConfig.clusterNetworks after the first")
-	}
 	if c.Scheduler.missing() {
 		list = append(list, masterKind+": kubernetesMasterConfig.schedulerConfigFile, because the file does not exist")
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -47,10 +48,9 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 			Hosts, Imports              []string
 		}
 		viewOf := func(c *MasterConfig) view {
-			pods, _ := c.ClusterNetwork()
 			_, port := c.APIAddress()
 			return view{
-				port, pods.String(), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
+				port, fmt.Sprint(c.DualStack()), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
 				c.RoutingConfig.Subdomain, c.ImagePolicyConfig.InternalRegistryHostname, c.Slipway.Registry.BindAddress,
 				c.Slipway.Registry.Disabled, append([]string{}, c.Slipway.Outbound.AllowedHosts...), c.ImportRegistries(),
 			}

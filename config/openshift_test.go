@@ -66,11 +66,11 @@ func TestOpenShiftFilesResolve(t *testing.T) {
 	c := loadOpenShift(t)
 	folder := filepath.Dir(c.master.file)
 	host, port := c.Master.APIAddress()
-	network, bits := c.Master.ClusterNetwork()
+	network := c.Master.DualStack().IPv4[0]
 	path, _ := c.Node.ManifestDir()
 	got := map[string]any{
 		"api host": host, "api port": port,
-		"cluster network": network.String(), "host bits": bits,
+		"cluster network": network.String(), "host bits": network.HostBits,
 		"service network": c.Master.ServiceNetwork().String(),
 		"api service":     c.Master.APIServiceIP().String(),
 		"node ports":      c.Master.NodePorts().String(),

@@ -51,38 +51,26 @@ func (c *MasterConfig) EtcdPeerAddress() string { return c.EtcdConfig.PeerAddres
 // EtcdDirectory returns the absolute path of etcd's data directory.
 func (c *MasterConfig) EtcdDirectory() string { return c.EtcdConfig.StorageDir }
 
-// ClusterNetwork returns the first pod network and the number of address bits in each host's
-// subnet: 9 means a /23 per host.
-func (c *MasterConfig) ClusterNetwork() (network netip.Prefix, hostBits int) {
-	if len(c.NetworkConfig.ClusterNetworks) == 0 {
-		return netip.Prefix{}, 0
-	}
-	first := c.NetworkConfig.ClusterNetworks[0]
-	network, _ = netip.ParsePrefix(first.CIDR)
-	return network, int(first.HostSubnetLength)
-}
-
-// DualStack returns the pod networks. They include an IPv6 network if clusterNetworks contains one.
-func (c *MasterConfig) DualStack() dualstack.Networks {
-	networks := dualstack.Networks{}
-	networks.IPv4, networks.HostBits4 = c.ClusterNetwork()
+// DualStack returns the pod networks: the IPv4 networks, and the IPv6 network if clusterNetworks
+// contains one. It omits entries that are not networks.
+func (c *MasterConfig) DualStack() (networks dualstack.Networks) {
 	for _, entry := range c.NetworkConfig.ClusterNetworks {
-		if network, err := netip.ParsePrefix(entry.CIDR); err == nil && network.Addr().Is6() {
-			networks.IPv6, networks.HostBits6 = network, int(entry.HostSubnetLength)
+		prefix, err := netip.ParsePrefix(entry.CIDR)
+		network := dualstack.Network{Prefix: prefix, HostBits: int(entry.HostSubnetLength)}
+		switch {
+		case err != nil:
+		case prefix.Addr().Is6():
+			networks.IPv6 = network
+		default:
+			networks.IPv4 = append(networks.IPv4, network)
 		}
 	}
 	return networks
 }
 
-// PodNetworks returns the pod networks in use: the IPv4 network and, if configured, the IPv6
-// network.
-func (c *MasterConfig) PodNetworks() []netip.Prefix {
-	networks := c.DualStack()
-	if networks.Enabled() {
-		return []netip.Prefix{networks.IPv4, networks.IPv6}
-	}
-	return []netip.Prefix{networks.IPv4}
-}
+// PodNetworks returns the address ranges of the pod networks: the IPv4 networks and, if configured,
+// the IPv6 network.
+func (c *MasterConfig) PodNetworks() []netip.Prefix { return c.DualStack().Prefixes() }
 
 // ServiceNetworks returns the service networks: the IPv4 network and, if configured, the IPv6
 // network.

@@ -45,8 +45,8 @@ func TestMasterSettings(t *testing.T) {
 		return []any{host, port}
 	}
 	network := func(c *Config) any {
-		prefix, bits := c.Master.ClusterNetwork()
-		return []any{prefix.String(), bits}
+		first := c.Master.DualStack().IPv4[0]
+		return []any{first.String(), first.HostBits}
 	}
 	services := func(c *Config) any {
 		return []string{c.Master.ServiceNetwork().String(), c.Master.APIServiceIP().String()}

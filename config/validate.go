@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math/big"
 	"net/netip"
 	"net/url"
 	"path/filepath"
@@ -294,17 +295,21 @@ func isIPv6(text string) bool {
 
 // secondNetwork validates that the IPv6 pod network has a subnet for each IPv4 subnet.
 func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Networks) {
-	bits4, bits6 := 32-networks.IPv4.Bits()-networks.HostBits4, 128-networks.IPv6.Bits()-networks.HostBits6
+	second, hostBits, subnets := networks.IPv6, 0, new(big.Int)
+	for _, network := range networks.IPv4 {
+		hostBits = max(hostBits, network.HostBits)
+		subnets.Add(subnets, network.Subnets())
+	}
 	switch {
-	case networks.IPv6.Addr().Is4In6() || networks.IPv6.Addr().IsLinkLocalUnicast() || networks.IPv6.Addr().IsMulticast():
-		c.fail(cidrKey, "is %q, must be a network of unique local or global addresses, such as fd01::/48", networks.IPv6)
-	case !networks.IPv4.IsValid() || bits4 < 0 || bits6 < 0:
-		return // another check reports this problem
-	case networks.HostBits6 < networks.HostBits4:
-		c.fail(bitsKey, "is %d, must be at least that of the IPv4 network, %d, so that each pod has an address", networks.HostBits6, networks.HostBits4)
-	case bits6 < bits4:
-		c.fail(cidrKey, "is %q, which has %d bits for the number of a host with hostSubnetLength %d; the IPv4 network has %d: "+
-			"choose a larger network or a smaller hostSubnetLength", networks.IPv6, bits6, networks.HostBits6, bits4)
+	case second.Addr().Is4In6() || second.Addr().IsLinkLocalUnicast() || second.Addr().IsMulticast():
+		c.fail(cidrKey, "is %q, must be a network of unique local or global addresses, such as fd01::/48", second)
+	case second.HostBits > 128-second.Bits():
+		return // another problem
+	case second.HostBits < hostBits:
+		c.fail(bitsKey, "is %d, must be at least that of the IPv4 networks, %d, so that each pod has an address", second.HostBits, hostBits)
+	case second.Subnets().Cmp(subnets) < 0:
+		c.fail(cidrKey, "is %q, which has %d subnets for hosts with hostSubnetLength %d; the IPv4 networks have %d: "+
+			"choose a larger network or a smaller hostSubnetLength", second, second.Subnets(), second.HostBits, subnets)
 	}
 }
 

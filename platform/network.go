@@ -49,13 +49,11 @@ func (h *Host) network() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, _ := h.Master.ClusterNetwork()
 	return &agent.Agent{
 		NodeName:    h.Node.NodeName,
 		Client:      client,
 		Bridge:      h.Node.Slipway.Bridge,
 		NFTTable:    h.Node.Slipway.NFTTable,
-		ClusterCIDR: cluster,
 		ServiceCIDR: h.Master.ServiceNetwork(),
 		DualStack:   h.Master.DualStack(), SecondServiceCIDR: h.Master.SecondServiceNetwork(),
 		ConfDir:      h.cniConfDir(),
@@ -154,8 +152,7 @@ func (h *Host) networkFeatures() []apiserver.Feature {
 
 // clusterNetworks returns the IPv4 pod and service networks.
 func (h *Host) clusterNetworks() policy.Networks {
-	pods, _ := h.Master.ClusterNetwork()
-	return policy.Networks{Pods: pods, Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
+	return policy.Networks{Pods: h.Master.DualStack().Prefixes4(), Services: h.Master.ServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
 }
 
 // secondNetworks returns the IPv6 pod and service networks, if any.
@@ -164,7 +161,7 @@ func (h *Host) secondNetworks() policy.Networks {
 	if !networks.Enabled() {
 		return policy.Networks{}
 	}
-	return policy.Networks{Pods: networks.IPv6, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
+	return policy.Networks{Pods: []netip.Prefix{networks.IPv6.Prefix}, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
 }
 
 // PodNetwork returns the network namespace of a pod on this host.

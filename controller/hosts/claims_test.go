@@ -131,7 +131,8 @@ func TestPodsOfOtherNetworkPluginHaveAnyAddressOfIt(t *testing.T) {
 func TestPodIPv6AddressMustBelongToNode(t *testing.T) {
 	p := newTestClaims(t)
 	networks := dualstack.Networks{
-		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+		IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}},
+		IPv6: dualstack.Network{Prefix: netip.MustParsePrefix("fd01::/48"), HostBits: 64},
 	}
 	subnet := networks.Subnet(netip.MustParsePrefix("10.130.0.0/23")).Addr().Next().Next().String()
 	for _, tt := range []struct {

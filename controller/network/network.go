@@ -38,9 +38,9 @@ type Controllers struct {
 	Deps *controller.Deps
 	// Client changes the pod network objects.
 	Client networkclient.Interface
-	// Network is the content of the ClusterNetwork "default". Its first entry is the pod network.
+	// Network is the content of the ClusterNetwork "default".
 	Network networkv1.ClusterNetwork
-	// DualStack contains the pods' IPv6 networks. It is optional.
+	// DualStack contains the pod networks, in the order in which nodes get subnets.
 	DualStack dualstack.Networks
 }
 
@@ -49,15 +49,11 @@ func (*Controllers) Name() string { return "pod-network" }
 
 // Run maintains the objects until ctx is done.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
-	subnets, err := newSubnetOrder(c.Network.ClusterNetworks[0])
-	if err != nil {
-		return err
-	}
 	factory := networkinformers.NewSharedInformerFactory(c.Client, 0)
 	objects := factory.Network().V1()
 	nodes, namespaces := c.Deps.Informers.Core().V1().Nodes(), c.Deps.Informers.Core().V1().Namespaces()
 	hosts := &hostSubnets{
-		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), order: subnets, dualStack: c.DualStack,
+		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), networks: c.DualStack,
 	}
 	ids := &netIDs{
 		client: c.Client.NetworkV1().NetNamespaces(), cached: objects.NetNamespaces().Lister(),

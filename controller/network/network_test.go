@@ -20,6 +20,7 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/componenttest"
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
@@ -56,7 +57,7 @@ func (c *cluster) run(name string, test func(c *cluster)) {
 		componenttest.Run(t, (&Controllers{Deps: deps, Client: c.network, Network: networkv1.ClusterNetwork{
 			ServiceNetwork: "172.30.0.0/16", PluginName: c.plugin,
 			ClusterNetworks: []networkv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostSubnetLength: 9}},
-		}}).Run)
+		}, DualStack: dualstack.Networks{IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}}}}).Run)
 		test(&cluster{t, c.kube, c.network, c.plugin})
 	})
 }
@@ -291,8 +292,8 @@ func TestNodesGetSubnets(t *testing.T) {
 func TestOrderOfSubnets(t *testing.T) {
 	for _, tt := range []struct {
 		cidr     string
-		hostBits uint32
-		want     map[int]string // subnets by number
+		hostBits int
+		want     map[int]string // by number
 	}{
 		// This is the example in the guide.
 		{"10.1.0.0/16", 6, map[int]string{0: "10.1.0.0/26", 1: "10.1.1.0/26", 255: "10.1.255.0/26", 256: "10.1.0.64/26", 257: "10.1.1.64/26", 1023: "10.1.255.192/26"}},
@@ -301,15 +302,12 @@ func TestOrderOfSubnets(t *testing.T) {
 		// The subnet numbers are within one octet.
 		{"10.1.2.0/24", 6, map[int]string{0: "10.1.2.0/26", 1: "10.1.2.64/26", 3: "10.1.2.192/26"}},
 	} {
-		order, err := newSubnetOrder(networkv1.ClusterNetworkEntry{CIDR: tt.cidr, HostSubnetLength: tt.hostBits})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, distinct := slices.Collect(order.subnets()), map[netip.Prefix]bool{}
+		network := dualstack.Network{Prefix: netip.MustParsePrefix(tt.cidr), HostBits: tt.hostBits}
+		all, distinct := slices.Collect(subnets(network)), map[netip.Prefix]bool{}
 		for _, subnet := range all {
-			distinct[subnet] = order.network.Contains(subnet.Addr())
+			distinct[subnet] = network.Contains(subnet.Addr())
 		}
-		if want := 1 << (32 - order.network.Bits() - int(tt.hostBits)); len(all) != want || len(distinct) != want {
+		if want := 1 << (32 - network.Bits() - tt.hostBits); len(all) != want || len(distinct) != want {
 			t.Errorf("%s with %d bits has %d subnets, %d distinct, want %d", tt.cidr, tt.hostBits, len(all), len(distinct), want)
 		}
 		for number, want := range tt.want {
@@ -320,16 +318,26 @@ func TestOrderOfSubnets(t *testing.T) {
 	}
 }
 
-func TestFreeReturnsErrorWithoutFreeSubnet(t *testing.T) {
-	order, err := newSubnetOrder(networkv1.ClusterNetworkEntry{CIDR: "10.1.2.0/24", HostSubnetLength: 7})
-	if err != nil {
-		t.Fatal(err)
+func TestSubnetsComeFromFirstNetworkWithFreeSubnet(t *testing.T) {
+	networks := []dualstack.Network{
+		{Prefix: netip.MustParsePrefix("10.1.2.0/24"), HostBits: 7}, {Prefix: netip.MustParsePrefix("10.64.0.0/24"), HostBits: 6},
 	}
-	// One subnet is in use, and a network of a different size overlaps the other subnet.
-	if subnet, err := order.free([]string{"10.1.2.0/25", "10.1.2.192/28"}); err == nil || !strings.Contains(err.Error(), "remove nodes") {
+	for _, tt := range []struct {
+		used []string
+		want string
+	}{
+		{nil, "10.1.2.0/25"},
+		{[]string{"", "10.1.2.0/28"}, "10.1.2.128/25"}, // a network of a different size overlaps
+		{[]string{"10.1.2.0/25", "10.1.2.192/28"}, "10.64.0.0/26"},
+		{[]string{"10.1.2.0/25", "10.1.2.128/25", "10.64.0.0/26", "fd01::/64"}, "10.64.0.64/26"},
+		{[]string{"10.1.2.128/25", "10.64.0.0/26"}, "10.1.2.0/25"}, // a deleted node's subnet
+	} {
+		if subnet, err := free(networks, tt.used); err != nil || subnet.String() != tt.want {
+			t.Errorf("%q in use: %s, %v, want %s", tt.used, subnet, err, tt.want)
+		}
+	}
+	subnet, err := free(networks, []string{"10.1.2.0/24", "10.64.0.0/24"})
+	if err == nil || !strings.Contains(err.Error(), "10.1.2.0/24 with 7 bits and of 10.64.0.0/24 with 6 bits are in use; remove nodes") {
 		t.Errorf("subnet %s, %v, want an error", subnet, err)
-	}
-	if subnet, err := order.free([]string{"", "10.1.2.0/28"}); err != nil || subnet.String() != "10.1.2.128/25" {
-		t.Errorf("subnet %s, %v", subnet, err)
 	}
 }

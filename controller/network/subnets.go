@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
+	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	networktyped "github.com/openshift/client-go/network/clientset/versioned/typed/network/v1"
@@ -30,9 +32,8 @@ type hostSubnets struct {
 	kube   kubernetes.Interface
 	client networktyped.HostSubnetInterface
 	nodes  corelisters.NodeLister
-	order  subnetOrder
 
-	dualStack dualstack.Networks
+	networks dualstack.Networks
 }
 
 // reconcile makes a HostSubnet match its node's subnet.
@@ -79,12 +80,12 @@ func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, 
 	if err != nil {
 		return nil, err
 	}
-	cidr, err := h.order.free(append(used, others...))
+	cidr, err := free(h.networks.IPv4, append(used, others...))
 	if err != nil {
 		return nil, fmt.Errorf("allocate subnet for node %q: %w", name, err)
 	}
 	cidrs := []string{cidr.String()}
-	if second := h.dualStack.Subnet(cidr); second.IsValid() {
+	if second := h.networks.Subnet(cidr); second.IsValid() {
 		cidrs = append(cidrs, second.String())
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": cidr.String(), "podCIDRs": cidrs}})
@@ -159,7 +160,7 @@ func (h *hostSubnets) reconcileOther(ctx context.Context, subnet *networkv1.Host
 	for _, node := range nodes.Items {
 		used = append(used, append(node.Spec.PodCIDRs, node.Spec.PodCIDR)...)
 	}
-	cidr, err := h.order.free(used)
+	cidr, err := free(h.networks.IPv4, used)
 	if err != nil {
 		return fmt.Errorf("allocate subnet for host %q: %w", subnet.Name, err)
 	}
@@ -193,68 +194,55 @@ func addressOf(node *corev1.Node) string {
 	return ""
 }
 
-// subnetOrder defines the order in which a network's subnets are allocated.
-type subnetOrder struct {
-	network  netip.Prefix
-	hostBits int
-}
-
-func newSubnetOrder(entry networkv1.ClusterNetworkEntry) (subnetOrder, error) {
-	network, err := netip.ParsePrefix(entry.CIDR)
-	if err != nil {
-		return subnetOrder{}, fmt.Errorf("parse network of pods %q: %w", entry.CIDR, err)
-	}
-	return subnetOrder{network.Masked(), int(entry.HostSubnetLength)}, nil
-}
-
-// free returns the first subnet that does not overlap any of the given subnets. It ignores invalid
-// subnets.
-func (o subnetOrder) free(used []string) (netip.Prefix, error) {
+// free returns the first subnet that does not overlap any of the given subnets. It returns a subnet
+// of a network only if all subnets of the preceding networks are in use, as in OpenShift 3. It
+// ignores invalid subnets.
+func free(networks []dualstack.Network, used []string) (netip.Prefix, error) {
 	taken := map[netip.Prefix]bool{}
-	var irregular []netip.Prefix // subnets of another size
 	for _, text := range used {
-		prefix, err := netip.ParsePrefix(text)
-		if err != nil {
-			continue
-		}
-		if !prefix.Addr().Is4() {
-			continue // IPv6 subnets are derived from IPv4 subnets
-		}
-		if taken[prefix.Masked()] = true; prefix.Bits() != 32-o.hostBits {
-			irregular = append(irregular, prefix)
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			taken[prefix.Masked()] = true
 		}
 	}
-	for candidate := range o.subnets() {
-		free := !taken[candidate]
-		for _, prefix := range irregular {
-			free = free && !prefix.Overlaps(candidate)
+	var full []string
+	for _, network := range networks {
+		var irregular []netip.Prefix // of another size
+		for prefix := range taken {
+			if prefix.Overlaps(network.Prefix) && prefix.Bits() != 32-network.HostBits {
+				irregular = append(irregular, prefix)
+			}
 		}
-		if free {
-			return candidate, nil
+		for candidate := range subnets(network) {
+			if !taken[candidate] && !slices.ContainsFunc(irregular, candidate.Overlaps) {
+				return candidate, nil
+			}
 		}
+		full = append(full, fmt.Sprintf("%s with %d bits", network, network.HostBits))
 	}
-	return netip.Prefix{}, fmt.Errorf("all subnets of %s with %d bits are in use; remove nodes", o.network, o.hostBits)
+	return netip.Prefix{}, fmt.Errorf("all subnets of %s are in use; remove nodes, or add a network to networkConfig.clusterNetworks in master-config.yaml",
+		strings.Join(full, " and of "))
 }
 
-// subnets returns all subnets in the same order as OpenShift 3.
+// subnets returns all subnets of a network in the same order as OpenShift 3.
 //
 // If the subnet number spans two octets of the address, subnets whose bits in the lower octet are
 // zero come first: 10.1.0.0/26, 10.1.1.0/26 to 10.1.255.0/26, and then 10.1.0.64/26. Therefore, for
 // as long as possible, an octet identifies the pods on one host.
-func (o subnetOrder) subnets() iter.Seq[netip.Prefix] {
-	subnetBits := 32 - o.network.Bits() - o.hostBits
-	base := binary.BigEndian.Uint32(o.network.Addr().AsSlice())
+func subnets(network dualstack.Network) iter.Seq[netip.Prefix] {
+	hostBits := network.HostBits
+	subnetBits := 32 - network.Bits() - hostBits
+	base := binary.BigEndian.Uint32(network.Masked().Addr().AsSlice())
 	// lowBits is the number of subnet bits in the lower octet.
-	lowBits := 8 - o.hostBits%8
-	if o.hostBits%8 == 0 || (o.hostBits-1)/8 == (o.hostBits+subnetBits-1)/8 {
+	lowBits := 8 - hostBits%8
+	if hostBits%8 == 0 || (hostBits-1)/8 == (hostBits+subnetBits-1)/8 {
 		lowBits = 0
 	}
 	return func(yield func(netip.Prefix) bool) {
 		for number := range uint32(1) << subnetBits {
 			high, low := number&(1<<(subnetBits-lowBits)-1), number>>(subnetBits-lowBits)
 			address := [4]byte{}
-			binary.BigEndian.PutUint32(address[:], base|(high<<lowBits|low)<<o.hostBits)
-			if !yield(netip.PrefixFrom(netip.AddrFrom4(address), 32-o.hostBits)) {
+			binary.BigEndian.PutUint32(address[:], base|(high<<lowBits|low)<<hostBits)
+			if !yield(netip.PrefixFrom(netip.AddrFrom4(address), 32-hostBits)) {
 				return
 			}
 		}

@@ -1,6 +1,8 @@
-// Package dualstack derives the pod network's IPv6 addresses from its IPv4 addresses.
+// Package dualstack describes the pod networks, and derives pods' IPv6 addresses from their IPv4
+// addresses.
 //
-// The node with subnet number n in the IPv4 network has subnet number n in the IPv6 network.
+// There can be several IPv4 networks. Their subnets are numbered across all networks, in the order
+// of the networks. The node with IPv4 subnet number n has subnet number n in the IPv6 network.
 // Likewise, the pod with address number m in one of these subnets has address number m in the other
 // subnet. Therefore, no component allocates or depends on stored IPv6 addresses, and a cluster can
 // add IPv6 at any time. If components read the subnets from Nodes, this would be impossible,
@@ -12,27 +14,77 @@ import (
 	"net/netip"
 )
 
-// Networks contains the two pod networks. The zero value is a network without IPv6. The IPv6
-// network has at least as many subnets as the IPv4 network, and at least as many addresses in each
-// subnet.
+// Networks contains the pod networks. Without an IPv6 network, pods have only IPv4 addresses. The
+// IPv6 network has at least as many subnets as all IPv4 networks together, and at least as many
+// addresses in each subnet.
 type Networks struct {
-	// IPv4 and IPv6 are the address ranges of all pods.
-	IPv4, IPv6 netip.Prefix
-	// HostBits4 and HostBits6 are the numbers of address bits in each node's subnet.
-	HostBits4, HostBits6 int
+	// IPv4 lists the IPv4 networks in the order in which nodes get subnets.
+	IPv4 []Network
+	// IPv6 is the IPv6 network; optional.
+	IPv6 Network
+}
+
+// Network is an address range of pods.
+type Network struct {
+	netip.Prefix
+	// HostBits is the number of address bits in each node's subnet.
+	HostBits int
+}
+
+// Subnets returns the number of subnets in the network.
+func (n Network) Subnets() *big.Int {
+	return new(big.Int).Lsh(big.NewInt(1), uint(max(0, n.Addr().BitLen()-n.Bits()-n.HostBits)))
 }
 
 // Enabled reports whether pods have IPv6 addresses.
 func (n Networks) Enabled() bool { return n.IPv6.IsValid() }
 
+// Prefixes4 returns the address ranges of the IPv4 networks.
+func (n Networks) Prefixes4() (prefixes []netip.Prefix) {
+	for _, network := range n.IPv4 {
+		prefixes = append(prefixes, network.Masked())
+	}
+	return prefixes
+}
+
+// Prefixes returns the address ranges of all networks.
+func (n Networks) Prefixes() []netip.Prefix {
+	if n.Enabled() {
+		return append(n.Prefixes4(), n.IPv6.Masked())
+	}
+	return n.Prefixes4()
+}
+
 // Subnet returns the IPv6 subnet of the node with the given IPv4 subnet. It returns an invalid
 // prefix if IPv6 is disabled, or if the IPv4 subnet cannot be a node's subnet.
 func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
-	if !n.Enabled() || !subnet.Addr().Is4() || subnet.Bits() != 32-n.HostBits4 || !n.IPv4.Contains(subnet.Addr()) {
+	if !n.Enabled() {
 		return netip.Prefix{}
 	}
-	number := new(big.Int).Rsh(offset(n.IPv4, subnet.Addr()), uint(n.HostBits4))
-	return netip.PrefixFrom(at(n.IPv6, number.Lsh(number, uint(n.HostBits6))), 128-n.HostBits6)
+	number := new(big.Int)
+	for _, network := range n.IPv4 {
+		if !network.Contains(subnet.Addr()) {
+			number.Add(number, network.Subnets())
+			continue
+		}
+		if subnet.Bits() != subnet.Addr().BitLen()-network.HostBits {
+			return netip.Prefix{}
+		}
+		number.Add(number, new(big.Int).Rsh(offset(network.Prefix, subnet.Addr()), uint(network.HostBits)))
+		return netip.PrefixFrom(at(n.IPv6.Prefix, number.Lsh(number, uint(n.IPv6.HostBits))), 128-n.IPv6.HostBits)
+	}
+	return netip.Prefix{}
+}
+
+// SubnetOf returns the IPv4 subnet that contains a pod's IPv4 address. It returns an invalid prefix
+// if the address is not in a pod network.
+func (n Networks) SubnetOf(pod netip.Addr) netip.Prefix {
+	for _, network := range n.IPv4 {
+		if network.Contains(pod) {
+			return netip.PrefixFrom(pod, pod.BitLen()-network.HostBits).Masked()
+		}
+	}
+	return netip.Prefix{}
 }
 
 // Address returns the address that has the same number in second as address has in first.

@@ -3,6 +3,10 @@
 //
 //	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
 //
+// If there are several pod networks, FORWARD jumps to the chain SLIPWAY-POD-OUTPUT, which returns
+// packets to pods and jumps to the administrators' chain: an iptables rule can exclude only one
+// network, and iptables does not support the sets of nftables.
+//
 // The chain is in the iptables table `filter`, which iptables stores in nftables. The package
 // creates the chain once and never changes its rules. The rule that jumps to the chain is the first
 // rule of FORWARD. If a rule in the chain drops a packet, the verdict is final. A rule that accepts
@@ -16,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/netip"
 	"os/exec"
 	"slices"
@@ -28,6 +33,9 @@ import (
 
 // Name is the name of the chain.
 const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
+
+// separator is the chain that separates packets to pods from other packets.
+const separator = "SLIPWAY-POD-OUTPUT"
 
 // Names of iptables objects, with the hook and priority. iptables requires these values.
 const (
@@ -42,8 +50,8 @@ const mark = "slipway:"
 // destinations other than pods. It keeps existing rules in the chain. The IP family of the pod
 // network determines whether the chain belongs to iptables or to ip6tables. Ensure requires the nft
 // program.
-func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
-	family := ipfamily.Of(pods.Addr())
+func Ensure(ctx context.Context, bridge string, pods []netip.Prefix) error {
+	family := ipfamily.Of(pods[0].Addr())
 	nft, err := knftables.New(family.Table(), table)
 	if err != nil {
 		return fmt.Errorf("open iptables table %q: %w (install the package nftables)", table, err)
@@ -63,27 +71,56 @@ func Ensure(ctx context.Context, bridge string, pods netip.Prefix) error {
 	if !slices.Contains(chains, Name) {
 		tx.Add(&knftables.Chain{Name: Name})
 	}
-	comment := fmt.Sprintf("%s from %s to outside of %s", mark, bridge, pods.Masked())
+	comment := fmt.Sprintf("%s from %s to outside of %s", mark, bridge, describe(pods))
 	jumps, err := jumpsTo(ctx, nft, chains)
 	if err != nil {
 		return err
 	}
-	if len(jumps) != 1 || *jumps[0].Comment != comment {
-		for _, jump := range jumps {
-			tx.Delete(jump)
-		}
-		tx.Insert(&knftables.Rule{
-			Chain:   forward,
-			Rule:    fmt.Sprintf("iifname %q oifname != %q %s daddr != %s counter jump %s", bridge, bridge, family.Header(), pods.Masked(), Name),
-			Comment: &comment,
-		})
-	} else if slices.Contains(chains, Name) {
+	if len(jumps) == 1 && *jumps[0].Comment == comment && slices.Contains(chains, Name) {
 		return nil
 	}
+	for _, jump := range jumps {
+		tx.Delete(jump)
+	}
+	removeSeparator(tx, chains)
+	rule := fmt.Sprintf("iifname %q oifname != %q ", bridge, bridge)
+	if len(pods) == 1 {
+		rule += fmt.Sprintf("%s daddr != %s counter jump %s", family.Header(), pods[0].Masked(), Name)
+	} else {
+		addSeparator(tx, family, pods)
+		rule += "counter jump " + separator
+	}
+	tx.Insert(&knftables.Rule{Chain: forward, Rule: rule, Comment: &comment})
 	if err := nft.Run(ctx, tx); err != nil {
 		return fmt.Errorf("write iptables chain %s: %w", Name, err)
 	}
 	return nil
+}
+
+// describe returns a text that identifies a list of networks. It is short, because the length of
+// comments is limited.
+func describe(networks []netip.Prefix) string {
+	if len(networks) == 1 {
+		return networks[0].Masked().String()
+	}
+	return fmt.Sprintf("%d networks (%08x)", len(networks), crc32.ChecksumIEEE(fmt.Append(nil, networks)))
+}
+
+// addSeparator adds the chain that separates packets to pods from other packets.
+func addSeparator(tx *knftables.Transaction, family ipfamily.Family, pods []netip.Prefix) {
+	tx.Add(&knftables.Chain{Name: separator})
+	for _, network := range pods {
+		tx.Add(&knftables.Rule{Chain: separator, Rule: fmt.Sprintf("%s daddr %s counter return", family.Header(), network.Masked())})
+	}
+	tx.Add(&knftables.Rule{Chain: separator, Rule: "counter jump " + Name})
+}
+
+// removeSeparator removes the chain that addSeparator adds, if it exists.
+func removeSeparator(tx *knftables.Transaction, chains []string) {
+	if slices.Contains(chains, separator) {
+		tx.Flush(&knftables.Chain{Name: separator})
+		tx.Delete(&knftables.Chain{Name: separator})
+	}
 }
 
 // Remove removes the chain and the rule that jumps to it. It keeps a chain that has rules unless
@@ -114,6 +151,7 @@ func removeFrom(ctx context.Context, family ipfamily.Family, withRules bool) err
 	for _, jump := range jumps {
 		tx.Delete(jump)
 	}
+	removeSeparator(tx, chains)
 	if slices.Contains(chains, Name) {
 		rules, err := nft.ListRules(ctx, Name)
 		if err != nil {

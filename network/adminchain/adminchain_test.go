@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,16 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 
 func ensure(t *testing.T, bridge string) {
 	t.Helper()
-	if err := Ensure(t.Context(), bridge, netip.MustParsePrefix("10.128.0.0/14")); err != nil {
+	ensureFor(t, bridge, "10.128.0.0/14")
+}
+
+func ensureFor(t *testing.T, bridge string, networks ...string) {
+	t.Helper()
+	var pods []netip.Prefix
+	for _, network := range networks {
+		pods = append(pods, netip.MustParsePrefix(network))
+	}
+	if err := Ensure(t.Context(), bridge, pods); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,5 +118,36 @@ func TestIptablesChangesTheChain(t *testing.T) {
 	ensure(t, "slipway0")
 	if output := hosttest.Run(t, list); strings.Count(output, "192.0.2.1") != 1 || !strings.Contains(output, Name) {
 		t.Errorf("%s:\n%s", list, output)
+	}
+}
+
+// TestSeveralNetworksOfPods adds a second network of pods and removes it again.
+func TestSeveralNetworksOfPods(t *testing.T) {
+	t.Cleanup(func() { remove(t, true) })
+	separate := func() string {
+		output := hosttest.Run(t, "nft -s list table ip filter")
+		_, chain, _ := strings.Cut(output, "chain "+separator+" {")
+		chain, _, _ = strings.Cut(chain, "}")
+		return strings.Join(strings.Fields(chain), " ")
+	}
+	ensureFor(t, "slipway0", "10.128.0.0/14")
+	hosttest.Run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")
+	for range 2 {
+		ensureFor(t, "slipway0", "10.128.0.0/14", "10.64.0.0/16")
+	}
+	const want = "ip daddr 10.128.0.0/14 counter return ip daddr 10.64.0.0/16 counter return counter jump " + Name
+	if got := separate(); got != want {
+		t.Errorf("the chain %s has the rules %q, want %q", separator, got, want)
+	}
+	forward, chain := rules(t)
+	if len(forward) != 1 || len(chain) != 3 || !slices.Contains(chain, "ip daddr 192.0.2.1 drop") {
+		t.Errorf("rules that jump to the chain: %q; rules of chains: %q", forward, chain)
+	}
+	if jumps := hosttest.Run(t, "nft -s list chain ip filter FORWARD"); strings.Count(jumps, `oifname != "slipway0" counter jump `+separator) != 1 {
+		t.Errorf("FORWARD:\n%s", jumps)
+	}
+	ensureFor(t, "slipway0", "10.128.0.0/14")
+	if forward, _ := rules(t); separate() != "" || len(forward) != 1 || !strings.Contains(forward[0], "ip daddr != 10.128.0.0/14") {
+		t.Errorf("with one network: %q, %q", separate(), forward)
 	}
 }

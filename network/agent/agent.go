@@ -37,7 +37,6 @@ import (
 	"github.com/slipway-platform/slipway/network/adminchain"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/hostfirewall"
-	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
@@ -60,10 +59,9 @@ type Agent struct {
 	Client      kubernetes.Interface // can list and watch Nodes
 	Bridge      string               // bridge for pods, such as slipway0
 	NFTTable    string               // such as slipway
-	ClusterCIDR netip.Prefix         // addresses of all pods
 	ServiceCIDR netip.Prefix         // addresses of all services
-	// DualStack contains the pods' IPv6 networks. SecondServiceCIDR is the IPv6 service network.
-	// Both fields are optional.
+	// DualStack contains the networks of all pods. SecondServiceCIDR is the IPv6 service network,
+	// which is required if pods have IPv6 addresses.
 	DualStack         dualstack.Networks
 	SecondServiceCIDR netip.Prefix
 	ConfDir           string // directory of the runtime's CNI configuration
@@ -208,7 +206,7 @@ func (a *Agent) writeTables(ctx context.Context, cluster *cluster) error {
 		Table:       a.NFTTable,
 		VXLANDevice: a.VXLANDevice,
 		Bridge:      a.Bridge,
-		ClusterCIDR: a.ClusterCIDR,
+		Pods:        a.DualStack.Prefixes4(),
 		ServiceCIDR: a.ServiceCIDR,
 		DNSAddress:  a.DNSIP,
 		VXLANPort:   a.vxlanPort(cluster),
@@ -218,18 +216,18 @@ func (a *Agent) writeTables(ctx context.Context, cluster *cluster) error {
 	}
 	networks := []nat.Network{network}
 	if a.DualStack.Enabled() {
-		network.ClusterCIDR, network.ServiceCIDR, network.DNSAddress = a.DualStack.IPv6, a.SecondServiceCIDR, netip.Addr{}
+		network.Pods, network.ServiceCIDR, network.DNSAddress = []netip.Prefix{a.DualStack.IPv6.Prefix}, a.SecondServiceCIDR, netip.Addr{}
 		networks = append(networks, network)
 	}
 	for _, network := range networks {
 		if err := nat.Ensure(ctx, network); err != nil {
 			return err
 		}
-		if err := adminchain.Ensure(ctx, a.Bridge, network.ClusterCIDR); err != nil {
+		if err := adminchain.Ensure(ctx, a.Bridge, network.Pods); err != nil {
 			return err
 		}
 		exceptions := hostfirewall.Exceptions{Bridge: a.Bridge, DNSAddress: a.DNSIP, Ports: a.HostPorts}
-		if err := hostfirewall.Ensure(ctx, ipfamily.Of(network.ClusterCIDR.Addr()), exceptions); err != nil {
+		if err := hostfirewall.Ensure(ctx, network.Family(), exceptions); err != nil {
 			return err
 		}
 	}

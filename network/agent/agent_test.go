@@ -35,7 +35,7 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 		Client:        fake.NewClientset(node, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.NodeSpec{PodCIDR: "10.129.0.0/23"}}),
 		Bridge:        "slipway0",
 		NFTTable:      "slipway",
-		ClusterCIDR:   netip.MustParsePrefix("10.128.0.0/14"),
+		DualStack:     singleNetwork(),
 		ServiceCIDR:   netip.MustParsePrefix("172.30.0.0/16"),
 		ConfDir:       filepath.Join(dir, "conf"),
 		BinDir:        dir,

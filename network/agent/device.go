@@ -73,7 +73,7 @@ func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	}
 	second := a.DualStack.Subnet(subnet)
 	if !second.IsValid() {
-		slog.Error("pods of this node have no IPv6 addresses: remove the node, and let it join again", "podCIDR", subnet, "network", a.DualStack.IPv4, "hostBits", a.DualStack.HostBits4)
+		slog.Error("pods of this node have no IPv6 addresses: remove the node, and let it join again", "podCIDR", subnet, "networks", a.DualStack.IPv4)
 		return nil
 	}
 	link, err := netlinksafe.LinkByName(a.Bridge)

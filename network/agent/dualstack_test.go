@@ -16,7 +16,7 @@ import (
 )
 
 var testNetworks = dualstack.Networks{
-	IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+	IPv4: singleNetwork().IPv4, IPv6: dualstack.Network{Prefix: netip.MustParsePrefix("fd01::/48"), HostBits: 64},
 }
 
 // secondAddresses returns the bridge's IPv6 addresses.
@@ -104,4 +104,9 @@ func TestMTUTooSmallForIPv6IsRejected(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the MTU of pods is 1250") || !strings.Contains(err.Error(), "at least 1280") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// singleNetwork returns the pod networks of a cluster with one IPv4 network.
+func singleNetwork() dualstack.Networks {
+	return dualstack.Networks{IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}}}
 }

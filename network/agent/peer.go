@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
@@ -13,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
@@ -57,7 +59,7 @@ func (a *Agent) peerOf(object any) peer {
 func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	subnet, err := netip.ParsePrefix(host.Subnet)
 	address, addressErr := netip.ParseAddr(host.HostIP)
-	if err != nil || addressErr != nil || !address.Is4() || !a.isPart(subnet) || a.ClusterCIDR.Contains(address) {
+	if err != nil || addressErr != nil || !address.Is4() || !a.isPart(subnet) || a.isPod(address) {
 		return peer{}
 	}
 	result := peer{subnet: subnet.Masked(), Peer: vxlan.Peer{Address: address, External: true}}
@@ -72,9 +74,16 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	return result
 }
 
-// isPart reports whether a subnet is part of the pod network.
+// isPart reports whether an IPv4 subnet is part of a pod network.
 func (a *Agent) isPart(subnet netip.Prefix) bool {
-	return a.ClusterCIDR.Contains(subnet.Addr()) && subnet.Bits() > a.ClusterCIDR.Bits()
+	return slices.ContainsFunc(a.DualStack.IPv4, func(network dualstack.Network) bool {
+		return network.Contains(subnet.Addr()) && subnet.Bits() > network.Bits()
+	})
+}
+
+// isPod reports whether an address is in a pod network.
+func (a *Agent) isPod(address netip.Addr) bool {
+	return slices.ContainsFunc(a.DualStack.Prefixes(), func(pods netip.Prefix) bool { return pods.Contains(address) })
 }
 
 // addressOf returns a node's address in an IP family. The address is invalid if the kubelet has not
@@ -211,8 +220,7 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 	if a.MTU != 0 {
 		mtu = min(mtu, a.MTU)
 	}
-	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, Cluster: a.ClusterCIDR}
-	device.SecondSubnet, device.SecondCluster = a.DualStack.Subnet(own), a.DualStack.IPv6
+	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, SecondSubnet: a.DualStack.Subnet(own), Pods: a.DualStack.Prefixes()}
 	if node, exists, err := cluster.nodes.GetByKey(a.NodeName); err == nil && exists {
 		device.Address = addressOf(node.(*corev1.Node), ipfamily.IPv4)
 	}

@@ -1,12 +1,14 @@
 package agent
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
@@ -26,6 +28,31 @@ func routes(t *testing.T) string {
 		lines = append(lines, strings.Join(strings.Fields(line)[:3], " "))
 	}
 	return strings.Join(lines, ", ")
+}
+
+// TestRoutesLeadToAllPodNetworks checks routes to hosts with subnets of two networks.
+func TestRoutesLeadToAllPodNetworks(t *testing.T) {
+	output(t, "ip", "link", "add", "uplink0", "type", "bridge")
+	t.Cleanup(func() { output(t, "ip", "link", "delete", "uplink0") })
+	output(t, "ip", "address", "add", "192.0.2.1/24", "dev", "uplink0")
+	output(t, "ip", "link", "set", "uplink0", "up")
+	a := newAgent(t, node("10.64.0.0/24"))
+	a.DualStack.IPv4 = append(a.DualStack.IPv4, dualstack.Network{Prefix: netip.MustParsePrefix("10.64.0.0/16"), HostBits: 8})
+	agent := serve(t, a)
+	for _, other := range []*corev1.Node{
+		otherHost("first", "10.128.0.0/23", "192.0.2.2"), otherHost("second", "10.64.1.0/24", "192.0.2.3"),
+		otherHost("stranger", "10.65.0.0/24", "192.0.2.4"),
+	} {
+		if _, err := a.Client.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually.Equal(t, "routes", func() string { return routes(t) }, "10.64.1.0/24 via 192.0.2.3, 10.128.0.0/23 via 192.0.2.2")
+	table := output(t, "nft", "list", "table", "ip", "slipway")
+	if !strings.Contains(table, "10.64.0.0/16, 10.128.0.0/14") {
+		t.Errorf("packets between the networks have other source addresses:\n%s", table)
+	}
+	agent.Stop()
 }
 
 func TestRoutesFollowNodes(t *testing.T) {

@@ -226,7 +226,7 @@ func TestHostSubnetsOfOtherHostsAreConnected(t *testing.T) {
 }
 
 func TestFixedNetworkIDOfAHost(t *testing.T) {
-	a := &Agent{ClusterCIDR: netip.MustParsePrefix("10.128.0.0/14")}
+	a := &Agent{DualStack: singleNetwork()}
 	address := netip.MustParseAddr("192.0.2.9")
 	for text, want := range map[string]vxlan.Peer{
 		"0":        {Address: address, External: true, FixedVNI: true},

@@ -57,5 +57,5 @@ func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 // isOwnAddress reports whether an address is the address of the bridge or of the DNS server.
 func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
-	return ok && (address.Unmap() == a.DNSIP || a.ClusterCIDR.Contains(address.Unmap()) || a.DualStack.IPv6.Contains(address))
+	return ok && (address.Unmap() == a.DNSIP || a.isPod(address.Unmap()))
 }

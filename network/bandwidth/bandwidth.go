@@ -33,7 +33,7 @@ type Limiter struct {
 	Client   kubernetes.Interface // can list and watch pods
 	Bridge   string               // bridge for pods
 	LeaseDir string               // directory of the CNI plugin's leases
-	// DualStack contains the pods' IPv6 networks; optional.
+	// DualStack contains the networks of all pods.
 	DualStack dualstack.Networks
 }
 
@@ -153,8 +153,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 // configured, second returns an invalid address: spoofcheck rejects packets from the old address,
 // and a filter for the old address would let packets bypass spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
-	subnet := netip.PrefixFrom(pod.Address, pod.Address.BitLen()-l.DualStack.HostBits4).Masked()
-	if !l.DualStack.Subnet(subnet).Contains(pod.SecondAddress) {
+	if !l.DualStack.Subnet(l.DualStack.SubnetOf(pod.Address)).Contains(pod.SecondAddress) {
 		return netip.Addr{}
 	}
 	return pod.SecondAddress

@@ -125,7 +125,8 @@ func filters(t *testing.T) string {
 
 func TestLimitsHoldForIPv6(t *testing.T) {
 	networks := dualstack.Networks{
-		IPv4: netip.MustParsePrefix("10.128.0.0/14"), HostBits4: 9, IPv6: netip.MustParsePrefix("fd01::/48"), HostBits6: 64,
+		IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}},
+		IPv6: dualstack.Network{Prefix: netip.MustParsePrefix("fd01::/48"), HostBits: 64},
 	}
 	for name, test := range map[string]struct {
 		address  string

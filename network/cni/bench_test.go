@@ -92,7 +92,7 @@ func (b *bench) makeTable() {
 	b.must(nat.Ensure(b.Context(), nat.Network{
 		Table:       b.config.NFTTable,
 		Bridge:      b.config.Bridge,
-		ClusterCIDR: netip.MustParsePrefix("10.128.0.0/14"),
+		Pods:        []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")},
 		ServiceCIDR: netip.MustParsePrefix("172.30.0.0/16"),
 	}))
 }
@@ -102,7 +102,7 @@ func (b *bench) makeSecondTable() {
 	b.Helper()
 	b.must(nat.Ensure(b.Context(), nat.Network{
 		Table: b.config.NFTTable, Bridge: b.config.Bridge,
-		ClusterCIDR: netip.MustParsePrefix("fd01::/48"), ServiceCIDR: netip.MustParsePrefix("fd02::/112"),
+		Pods: []netip.Prefix{netip.MustParsePrefix("fd01::/48")}, ServiceCIDR: netip.MustParsePrefix("fd02::/112"),
 	}))
 	b.Cleanup(func() {
 		if err := nat.Delete(context.Background(), nat.Table{Family: "ip6", Name: b.config.NFTTable}); err != nil {

@@ -20,18 +20,20 @@ import (
 	"fmt"
 	"net/netip"
 	"os/exec"
+	"slices"
+	"strings"
 
 	"sigs.k8s.io/knftables"
 
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Network describes a host's table for the IP family of ClusterCIDR.
+// Network describes a host's table for the IP family of Pods.
 type Network struct {
-	Table       string       // name of the table
-	Bridge      string       // bridge of this host's pods
-	ClusterCIDR netip.Prefix // addresses of all pods
-	ServiceCIDR netip.Prefix // addresses of all services; optional
+	Table       string         // name of the table
+	Bridge      string         // bridge of this host's pods
+	Pods        []netip.Prefix // addresses of all pods; at least one network
+	ServiceCIDR netip.Prefix   // addresses of all services; optional
 	// DNSAddress is the address of the pods' DNS server on this host. It is excluded from host
 	// ports; optional.
 	DNSAddress netip.Addr
@@ -82,7 +84,7 @@ const (
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
 // ports. It requires the nft program (version 1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
-	nft, err := open(n.family(), n.Table)
+	nft, err := open(n.Family(), n.Table)
 	if err != nil {
 		return err
 	}
@@ -96,10 +98,20 @@ func Ensure(ctx context.Context, n Network) error {
 	return nil
 }
 
-func (n Network) family() ipfamily.Family { return ipfamily.Of(n.ClusterCIDR.Addr()) }
+// Family returns the IP family of the table.
+func (n Network) Family() ipfamily.Family { return ipfamily.Of(n.Pods[0].Addr()) }
+
+// pods returns the addresses of all pods as an nftables set.
+func (n Network) pods() string {
+	var networks []string
+	for _, pods := range n.Pods {
+		networks = append(networks, pods.Masked().String())
+	}
+	return "{ " + strings.Join(networks, ", ") + " }"
+}
 
 func addSets(tx *knftables.Transaction, n Network) {
-	kind := n.family().Type()
+	kind := n.Family().Type()
 	tx.Add(&knftables.Map{Name: anyAddressMap, Type: "inet_proto . inet_service : " + kind + " . inet_service"})
 	tx.Add(&knftables.Map{Name: oneAddressMap, Type: kind + " . inet_proto . inet_service : " + kind + " . inet_service"})
 	tx.Add(&knftables.Set{Name: hairpinSet, Type: kind + " . " + kind})
@@ -111,7 +123,7 @@ func addSets(tx *knftables.Transaction, n Network) {
 	inside := &knftables.Set{Name: insideSet, Type: kind, Flags: []knftables.SetFlag{knftables.IntervalFlag}}
 	tx.Add(inside)
 	tx.Flush(inside)
-	for _, prefix := range []netip.Prefix{n.ClusterCIDR, n.ServiceCIDR} {
+	for _, prefix := range append(slices.Clip(n.Pods), n.ServiceCIDR) {
 		if prefix.IsValid() {
 			tx.Add(&knftables.Element{Set: insideSet, Key: []string{prefix.Masked().String()}})
 		}
@@ -136,7 +148,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 	base := func(name string, kind knftables.BaseChainType, hook knftables.BaseChainHook, priority knftables.BaseChainPriority) knftables.Chain {
 		return knftables.Chain{Name: name, Type: &kind, Hook: &hook, Priority: &priority}
 	}
-	family, ip := n.family(), n.family().Header()
+	family, ip := n.Family(), n.Family().Header()
 	toHostPorts := "fib daddr type local jump " + hostPortsChain
 	if n.DNSAddress.IsValid() {
 		toHostPorts = fmt.Sprintf("%s daddr != %s %s", ip, n.DNSAddress, toHostPorts)
@@ -160,7 +172,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 		// If the host connects to a host port through 127.0.0.1, the pod cannot reply to this
 		// source address.
 		fmt.Sprintf("oifname %q %s saddr %s masquerade", n.Bridge, ip, family.Loopback()),
-		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.ClusterCIDR.Masked(), insideSet),
+		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.pods(), insideSet),
 	)
 
 	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback
@@ -168,7 +180,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 	// not dropped.
 	guard := append(n.vxlan("iifname != %q udp dport %d fib daddr type local notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
 	if n.OnlyDevice != "" {
-		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.ClusterCIDR.Masked()))
+		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.pods()))
 	}
 	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority), guard...)
 	// Pods on one host communicate through the host's routing, in and out of one device. Without
@@ -187,14 +199,14 @@ func addChains(tx *knftables.Transaction, n Network) {
 
 // inputRules returns the rules for packets from pods to this host.
 func (n Network) inputRules() []string {
-	ip := n.family().Header()
+	ip := n.Family().Header()
 	rules := []string{
 		fmt.Sprintf("iifname != %q accept", n.Bridge),
 		// Each connection to a host port uses memory of the platform that no pod's limit accounts
 		// for. Closed connections do not count.
 		fmt.Sprintf("meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", clientsSet, ip, maxConnections),
 	}
-	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == n.family() {
+	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == n.Family() {
 		rules = append(rules, fmt.Sprintf("%[1]s daddr %[2]s udp dport 53 add @%[3]s { %[1]s saddr limit rate over %[4]d/second burst %[5]d packets } counter drop",
 			ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst))
 	}

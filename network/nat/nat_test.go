@@ -29,7 +29,7 @@ func TestQueriesOfPodAreLimited(t *testing.T) {
 	must(err)
 	must(netlink.AddrAdd(loopback, prefix))
 	must(Ensure(t.Context(), Network{
-		Table: "test-nat", Bridge: "lo", ClusterCIDR: netip.MustParsePrefix("10.128.0.0/14"), DNSAddress: netip.MustParseAddr(address),
+		Table: "test-nat", Bridge: "lo", Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, DNSAddress: netip.MustParseAddr(address),
 	}))
 	server, err := net.ListenPacket("udp4", address+":53")
 	must(err)

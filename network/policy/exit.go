@@ -87,7 +87,7 @@ func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 // were opened before a change.
 func exitChains(n Networks) []baseChain {
 	ip := n.family().Header()
-	inside := ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services})
+	inside := ip + " daddr " + n.inside()
 	has := func(bits uint32) string { return fmt.Sprintf("meta mark and %s != 0", markText(bits)) }
 	return []baseChain{
 		{name: "exit-guard", hook: knftables.PreroutingHook, priority: "-110", rules: []string{

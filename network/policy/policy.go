@@ -173,7 +173,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 // openTables returns the policy tables, one for each IP family.
 func (e *Enforcer) openTables() (tables []*table, err error) {
 	for _, networks := range []Networks{e.Networks, e.Second} {
-		if networks == e.Second && !networks.Pods.IsValid() {
+		if len(networks.Pods) == 0 {
 			continue
 		}
 		t, err := openTable(e.Table, networks)

@@ -24,7 +24,8 @@ type table struct {
 
 // Networks contains a cluster's networks in an IP family. All other addresses are external.
 type Networks struct {
-	Pods, Services netip.Prefix
+	Pods     []netip.Prefix // at least one network
+	Services netip.Prefix
 	// Tunnel is the name of the device through which other hosts are reached.
 	Tunnel string
 	// Bridge is the name of the device that leads to this node's pods; optional.
@@ -32,7 +33,15 @@ type Networks struct {
 }
 
 // family returns the IP family of the networks.
-func (n Networks) family() ipfamily.Family { return ipfamily.Of(n.Pods.Addr()) }
+func (n Networks) family() ipfamily.Family { return ipfamily.Of(n.Pods[0].Addr()) }
+
+// isPod reports whether an address is in a pod network.
+func (n Networks) isPod(address netip.Addr) bool {
+	return slices.ContainsFunc(n.Pods, func(pods netip.Prefix) bool { return pods.Contains(address) })
+}
+
+// inside returns the pod and service networks as an nftables set.
+func (n Networks) inside() string { return literal(append(slices.Clip(n.Pods), n.Services)) }
 
 func openTable(name string, networks Networks) (*table, error) {
 	nft, err := knftables.New(networks.family().Table(), name)
@@ -112,7 +121,7 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 			return separate, err
 		}
 		isolated := map[direction]netip.Addr{egress: from, ingress: to}
-		if !networks.Pods.Contains(to) {
+		if !networks.isPod(to) {
 			isolated[external] = from
 		}
 		for d, address := range isolated {
@@ -167,7 +176,7 @@ func baseChains(n Networks, r *ruleset) []baseChain {
 	if len(r.pods[external]) > 0 {
 		chains = append(chains,
 			baseChain{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
-				ip + " daddr " + literal([]netip.Prefix{n.Pods, n.Services}) + " accept", replies,
+				ip + " daddr " + n.inside() + " accept", replies,
 				"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept", pod(external),
 			}},
 			baseChain{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{

@@ -129,7 +129,7 @@ func tenantChains(n Networks) []baseChain {
 func otherRules(n Networks) []string {
 	ip := n.family().Header()
 	return []string{
-		ip + " saddr != " + n.Pods.String() + " accept", ip + " daddr != " + n.Pods.String() + " accept",
+		ip + " saddr != " + literal(n.Pods) + " accept", ip + " daddr != " + literal(n.Pods) + " accept",
 		ip + " saddr @" + hostSet + " accept", ip + " daddr @" + hostSet + " accept", "counter drop",
 	}
 }
@@ -137,7 +137,7 @@ func otherRules(n Networks) []string {
 // separates reports whether multitenant mode drops packets from a pod to an address, such as
 // another pod's address.
 func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
-	if !t.networks.Pods.Contains(from) || !t.networks.Pods.Contains(to) {
+	if !t.networks.isPod(from) || !t.networks.isPod(to) {
 		return false, nil
 	}
 	pods, err := t.nft.ListElements(ctx, "map", source.podMap())

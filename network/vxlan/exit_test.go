@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 // TestPacketsLeaveAtTheHostWithTheAddress sends packets from a pod on one host through another host
@@ -58,6 +59,29 @@ func TestPacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
 	for range 10 {
 		if arrived() {
 			t.Fatal("a packet leaves at a host without the address")
+		}
+	}
+}
+
+// TestResponsesOfMachinesHaveNoAddressOfPods sends packets from a host that has egress addresses,
+// and therefore forwards responses from other machines.
+func TestResponsesOfMachinesHaveNoAddressOfPods(t *testing.T) {
+	one, two := newHosts(t)
+	machine := newHost(t, "machine", 3)
+	two.networks.Plugin, two.networks.Owners = networkplugin.Subnet, []netip.Addr{one.address}
+	two.refresh()
+	listener := two.listen()
+	for source, arrives := range map[netip.Addr]bool{
+		machine.address: true, netip.MustParseAddr("10.128.9.2"): false, netip.MustParseAddr("10.64.0.2"): false,
+	} {
+		forgery{one, 0, source, two.pod("web"), 0x0800}.send(t, two, source.String())
+		forgery{one, 0, one.pod("admin"), two.pod("admin"), 0x0800}.send(t, two, "end")
+		got := listener.next()
+		if (got == source.String()) != arrives {
+			t.Errorf("packet from %s: %q arrives, want %t", source, got, arrives)
+		}
+		if got != "end" {
+			listener.next()
 		}
 	}
 }

@@ -114,7 +114,6 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		},
 		// The other node.
 		mapped(stackTarget, stackIP+ipTarget),
-		isIn(stackTarget, settingsCluster, "pass"),
 		peerOf(m, stackTarget, "pass"),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R0, peerFlags, asm.Word), asm.JNE.Imm(asm.R1, 0, "pass"),

@@ -38,8 +38,7 @@ const addressSize = 16
 // mask. Host addresses are 4 bytes long. Host addresses and numbers are in host byte order.
 const (
 	settingsSubnet  = 0
-	settingsCluster = settingsSubnet + 2*addressSize
-	settingsGateway = settingsCluster + 2*addressSize
+	settingsGateway = settingsSubnet + 2*addressSize
 	settingsAddress = settingsGateway + addressSize
 	settingsFlags   = settingsAddress + 4
 	// settingsReplicas is the offset of the field that contains the number of hosts that receive
@@ -74,6 +73,8 @@ const maxPairs = 1 << 12
 // kernelMaps contains the programs' maps.
 type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
+	// networks contains the networks of all pods.
+	networks *ebpf.Map
 	// exits contains the peers at which packets from this node's pods leave the cluster. gates
 	// contains the marks of projects whose packets leave the cluster at this node, by network ID.
 	// owners contains the hosts that can send responses from machines outside of the cluster.
@@ -99,6 +100,7 @@ type programs struct {
 	remotesOf       map[netip.Addr]uint32
 	deviceIndex     int // of the VXLAN device; 0 before it exists
 	peersOf         map[netip.Prefix]Peer
+	networksOf      map[netip.Prefix]bool
 	podsOf          map[netip.Addr]uint32
 	exitsOf         map[netip.Addr]Exit
 	gatesOf         map[uint32]uint32
@@ -114,7 +116,7 @@ func load(device string) (*programs, error) {
 		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
 	}
 	p := &programs{
-		peersOf: map[netip.Prefix]Peer{}, podsOf: map[netip.Addr]uint32{},
+		peersOf: map[netip.Prefix]Peer{}, networksOf: map[netip.Prefix]bool{}, podsOf: map[netip.Addr]uint32{},
 		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
 		remotesOf: map[netip.Addr]uint32{},
 	}
@@ -134,6 +136,7 @@ func (p *programs) createMaps() error {
 	}{
 		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: settingsCount}},
 		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 4 + addressSize, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.networks, ebpf.MapSpec{Name: "networks", Type: ebpf.LPMTrie, KeySize: 4 + addressSize, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.pods, ebpf.MapSpec{Name: "pods", Type: ebpf.Hash, KeySize: addressSize, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.exits, ebpf.MapSpec{Name: "exits", Type: ebpf.Hash, KeySize: addressSize, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
@@ -180,7 +183,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.clock, p.remotes}
+	return []*ebpf.Map{p.settings, p.peers, p.networks, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.clock, p.remotes}
 }
 
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
@@ -199,16 +202,13 @@ func (p *programs) close() {
 }
 
 func (p *programs) setSettings(d Device, flags uint32) error {
-	families := [settingsCount]struct{ subnet, cluster netip.Prefix }{
-		settings4: {d.Subnet, d.Cluster}, settings6: {d.SecondSubnet, d.SecondCluster},
-	}
-	for number, family := range families {
+	for number, subnet := range [settingsCount]netip.Prefix{settings4: d.Subnet, settings6: d.SecondSubnet} {
 		value := make([]byte, settingsSize) // not enabled
-		if family.subnet.IsValid() && family.cluster.IsValid() {
+		if subnet.IsValid() {
 			if number == settings6 {
 				flags &^= flagGate | flagMulticast // egress addresses and multicast exist only for IPv4
 			}
-			value = p.encodeSettings(d, family.subnet, family.cluster, flags|flagEnabled)
+			value = p.encodeSettings(d, subnet, flags|flagEnabled)
 		}
 		if err := p.settings.Put(uint32(number), value); err != nil {
 			return fmt.Errorf("write eBPF map of settings: %w", err)
@@ -217,12 +217,10 @@ func (p *programs) setSettings(d Device, flags uint32) error {
 	return nil
 }
 
-func (p *programs) encodeSettings(d Device, subnet, cluster netip.Prefix, flags uint32) []byte {
+func (p *programs) encodeSettings(d Device, subnet netip.Prefix, flags uint32) []byte {
 	value := make([]byte, settingsSize)
-	for at, prefix := range map[int]netip.Prefix{settingsSubnet: subnet, settingsCluster: cluster} {
-		copy(value[at:], encodeAddress(prefix.Masked().Addr()))
-		copy(value[at+addressSize:], net.CIDRMask(length(prefix), 8*addressSize))
-	}
+	copy(value[settingsSubnet:], encodeAddress(subnet.Masked().Addr()))
+	copy(value[settingsSubnet+addressSize:], net.CIDRMask(length(subnet), 8*addressSize))
 	copy(value[settingsGateway:], encodeAddress(gateway(subnet)))
 	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
 	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
@@ -243,12 +241,21 @@ func length(network netip.Prefix) int {
 }
 
 func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
-	return set(p.peers, p.peersOf, withGateways(peers), func(subnet netip.Prefix) any {
-		key := binary.NativeEndian.AppendUint32(nil, uint32(length(subnet)))
-		return append(key, encodeAddress(subnet.Masked().Addr())...)
-	}, func(peer Peer) any {
-		return peer.encode()
-	})
+	return set(p.peers, p.peersOf, withGateways(peers), encodePrefix, func(peer Peer) any { return peer.encode() })
+}
+
+func (p *programs) setNetworks(pods []netip.Prefix) error {
+	networks := map[netip.Prefix]bool{}
+	for _, network := range pods {
+		networks[network] = true
+	}
+	return set(p.networks, p.networksOf, networks, encodePrefix, func(bool) any { return uint32(1) })
+}
+
+// encodePrefix returns a network as a key of the maps.
+func encodePrefix(network netip.Prefix) any {
+	key := binary.NativeEndian.AppendUint32(nil, uint32(length(network)))
+	return append(key, encodeAddress(network.Masked().Addr())...)
 }
 
 // withGateways adds the nodes' addresses in their IPv4 subnets.

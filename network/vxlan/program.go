@@ -33,7 +33,7 @@ const (
 	stackSource    = -16
 	stackTarget    = -32
 	stackIndex     = -36  // key of the settings
-	stackPrefix    = -56  // key of the peers: length and address
+	stackPrefix    = -56  // key of the peers and of the networks: length and address
 	stackTunnelKey = -104 // struct bpf_tunnel_key
 )
 
@@ -85,7 +85,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.And.Imm(asm.R2, flagGate),
 			asm.JEq.Imm(asm.R2, 0, "drop"),
 		},
-		isOutside("response of a machine"),
+		isOutside(m),
 		asm.Instructions{
 			asm.Ja.Label("send"),
 			// The destination is outside of the cluster.
@@ -165,7 +165,7 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		// Package multicast delivers the packet.
 		isMulticast("multicast"),
 		// The destination is in this node's subnet.
-		isIn(stackTarget, settingsSubnet, "gate"),
+		isLocal(stackTarget, "gate"),
 		asm.Instructions{
 			// The network IDs are compatible.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
@@ -225,33 +225,32 @@ func response(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("response"),
 		},
-		isOutside("of a machine"),
+		isOutside(m),
 		lookup(m.owners.FD(), stackTunnelKey+keyRemote),
 		asm.Instructions{
 			asm.JEq.Imm(asm.R0, 0, "drop"),
 		},
-		isIn(stackTarget, settingsSubnet, "drop"),
+		isLocal(stackTarget, "drop"),
 		asm.Instructions{asm.Ja.Label("pass")},
 	)
 }
 
-// isOutside drops the packet if its source is an address in the pod network. Otherwise, it
-// continues at a label, which it defines. It changes R1 and R2.
-func isOutside(label string) asm.Instructions {
+// isOutside drops the packet if its source is an address in a pod network.
+func isOutside(m *kernelMaps) asm.Instructions {
 	return join(
-		isIn(stackSource, settingsCluster, label),
-		asm.Instructions{asm.Ja.Label("drop"), asm.Mov.Imm(asm.R1, 0).WithSymbol(label)},
+		lookupPrefix(m.networks.FD(), stackSource),
+		asm.Instructions{asm.JNE.Imm(asm.R0, 0, "drop")},
 	)
 }
 
-// isIn jumps to a label unless an address is in a network from the settings. It changes R1 and R2.
-func isIn(address, network int16, missing string) (list asm.Instructions) {
+// isLocal jumps to a label unless an address is in this node's subnet. It changes R1 and R2.
+func isLocal(address int16, missing string) (list asm.Instructions) {
 	for at := int16(0); at < addressSize; at += 8 {
 		list = append(list,
 			asm.LoadMem(asm.R1, asm.RFP, address+at, asm.DWord),
-			asm.LoadMem(asm.R2, asm.R8, network+addressSize+at, asm.DWord),
+			asm.LoadMem(asm.R2, asm.R8, settingsSubnet+addressSize+at, asm.DWord),
 			asm.And.Reg(asm.R1, asm.R2),
-			asm.LoadMem(asm.R2, asm.R8, network+at, asm.DWord),
+			asm.LoadMem(asm.R2, asm.R8, settingsSubnet+at, asm.DWord),
 			asm.JNE.Reg(asm.R1, asm.R2, missing),
 		)
 	}
@@ -335,16 +334,19 @@ func settings(m *kernelMaps) asm.Instructions {
 // peerOf sets R0 to the host that has the subnet of an address. If there is no such host, it jumps
 // to a label.
 func peerOf(m *kernelMaps, address int16, missing string) asm.Instructions {
-	var words asm.Instructions
-	for at := int16(0); at < addressSize; at += 4 {
-		words = append(words, asm.LoadMem(asm.R1, asm.RFP, address+at, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4+at, asm.R1, asm.Word))
-	}
 	return join(
-		asm.Instructions{asm.Mov.Imm(asm.R1, 8*addressSize), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word)},
-		words,
-		lookup(m.peers.FD(), stackPrefix),
+		lookupPrefix(m.peers.FD(), address),
 		asm.Instructions{asm.JEq.Imm(asm.R0, 0, missing)},
 	)
+}
+
+// lookupPrefix sets R0 to the value of the network that contains an address, or to 0.
+func lookupPrefix(fd int, address int16) asm.Instructions {
+	list := asm.Instructions{asm.Mov.Imm(asm.R1, 8*addressSize), asm.StoreMem(asm.RFP, stackPrefix, asm.R1, asm.Word)}
+	for at := int16(0); at < addressSize; at += 4 {
+		list = append(list, asm.LoadMem(asm.R1, asm.RFP, address+at, asm.Word), asm.StoreMem(asm.RFP, stackPrefix+4+at, asm.R1, asm.Word))
+	}
+	return join(list, lookup(fd, stackPrefix))
 }
 
 // podOf sets R0 to the network ID of a pod on this node, or to 0.

@@ -63,10 +63,10 @@ type Device struct {
 	MTU  int
 	// Subnet is the subnet of this node's pods. The device has the subnet's first address.
 	Subnet netip.Prefix
-	// Cluster is the network of all pods.
-	Cluster netip.Prefix
-	// SecondSubnet and SecondCluster are the corresponding IPv6 networks; optional.
-	SecondSubnet, SecondCluster netip.Prefix
+	// SecondSubnet is the IPv6 subnet of this node's pods; optional.
+	SecondSubnet netip.Prefix
+	// Pods lists the networks of all pods.
+	Pods []netip.Prefix
 	// Address is this node's address, which is the source address of VXLAN packets.
 	Address netip.Addr
 }
@@ -236,5 +236,5 @@ func (t *Tunnel) refresh(p *programs) error {
 	if networks.Multicast {
 		flags |= flagMulticast
 	}
-	return errors.Join(p.setPods(networks.Pods), p.setRemotes(networks.Remotes), p.setExits(networks), p.setSettings(t.device, flags))
+	return errors.Join(p.setPods(networks.Pods), p.setRemotes(networks.Remotes), p.setExits(networks), p.setNetworks(t.device.Pods), p.setSettings(t.device, flags))
 }

@@ -115,9 +115,9 @@ func (h *host) run(command ...string) string {
 func (h *host) ensure() {
 	h.t.Helper()
 	h.Do(h.t, func() error {
-		d := Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Cluster: netip.MustParsePrefix("10.128.0.0/14"), Address: h.address}
+		d := Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.64.0.0/16")}, Address: h.address}
 		if h.dualStack {
-			d.SecondSubnet, d.SecondCluster = h.secondSubnet(), netip.MustParsePrefix("fd01::/48")
+			d.SecondSubnet, d.Pods = h.secondSubnet(), append(d.Pods, netip.MustParsePrefix("fd01::/48"))
 		}
 		return h.tunnel.Ensure(d, h.peers)
 	})
