@@ -1,5 +1,5 @@
-// Package capture writes a device's packets to a file in pcap format, which tcpdump and Wireshark
-// read. The host needs neither these programs nor libpcap.
+// Package capture writes the packets of devices to a file in pcapng format, which tcpdump and
+// Wireshark read. The host needs neither these programs nor libpcap.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -11,12 +11,13 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"slices"
+	"sync"
 
 	"github.com/gopacket/gopacket"
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
+	"golang.org/x/sync/errgroup"
 )
 
 // maxFrame is the maximum number of bytes per frame in the file. It is tcpdump's default.
@@ -31,42 +32,127 @@ type Filter struct {
 	Port uint16
 }
 
-// Run writes the packets of a device in this network namespace until ctx is done or, unless limit
-// is 0, until it has written limit packets. It returns the number of packets written. Run calls
-// started when the capture has started: the file contains all later packets.
-func Run(ctx context.Context, device string, out io.Writer, filter Filter, limit int, started func()) (int, error) {
-	count := 0
-	handle, err := pcapgo.NewEthernetHandle(device)
-	if err != nil {
-		return 0, fmt.Errorf("capture packets of device %q: %w", device, err)
+// Device is a network device whose packets are captured.
+type Device struct {
+	// Name is the device's name in its network namespace.
+	Name string
+	// Title identifies the device in the file, such as shop/web:eth0.
+	Title string
+	// Do calls a function in the device's network namespace. It is nil for a device of this
+	// namespace.
+	Do func(func() error) error
+}
+
+// open returns a socket that receives the device's packets.
+func (d Device) open() (handle *pcapgo.EthernetHandle, err error) {
+	open := func() error {
+		handle, err = pcapgo.NewEthernetHandle(d.Name)
+		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = handle.Close() })()
-	defer handle.Close()
-	file := pcapgo.NewWriterNanos(out)
-	if err := file.WriteFileHeader(maxFrame, layers.LinkTypeEthernet); err != nil {
-		return 0, fmt.Errorf("write header of capture: %w", err)
+	if d.Do == nil {
+		return handle, open()
+	}
+	return handle, d.Do(open)
+}
+
+// Run writes the packets of devices until ctx is done or, unless limit is 0, until it has written
+// limit packets. It returns the number of packets written. Run calls started when the capture has
+// started: the file contains all later packets.
+func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, limit int, started func()) (int, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f := &file{filter: filter, limit: limit, end: cancel}
+	var handles []*pcapgo.EthernetHandle
+	closeAll := func() {
+		for _, handle := range handles {
+			_ = handle.Close()
+		}
+	}
+	defer func() { closeAll() }()
+	for _, device := range devices {
+		handle, err := device.open()
+		if err != nil {
+			return 0, fmt.Errorf("capture packets of device %q: %w", device.Title, err)
+		}
+		handles = append(handles, handle)
+		if err := f.add(out, device); err != nil {
+			return 0, fmt.Errorf("write header of capture: %w", err)
+		}
 	}
 	started()
-	for limit == 0 || count < limit {
+	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, closeAll)()
+	for i, handle := range handles {
+		group.Go(func() error {
+			if err := f.copy(ctx, i, handle); err != nil {
+				return fmt.Errorf("capture packets of device %q: %w", devices[i].Title, err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	return f.count, err
+}
+
+// file is a file that contains packets of several devices.
+type file struct {
+	filter Filter
+	limit  int
+	end    func() // ends the capture
+
+	mu     sync.Mutex
+	writer *pcapgo.NgWriter
+	count  int
+}
+
+// add adds a device to the file. The devices' numbers have the order of the calls.
+func (f *file) add(out io.Writer, device Device) (err error) {
+	description := pcapgo.NgInterface{Name: device.Title, LinkType: layers.LinkTypeEthernet, SnapLength: maxFrame, TimestampResolution: 9}
+	if f.writer == nil {
+		f.writer, err = pcapgo.NewNgWriterInterface(out, description, pcapgo.DefaultNgWriterOptions)
+	} else {
+		_, err = f.writer.AddInterface(description)
+	}
+	if err != nil {
+		return err
+	}
+	return f.writer.Flush()
+}
+
+// copy writes the packets of the device with the given number to the file until ctx is done.
+func (f *file) copy(ctx context.Context, device int, handle *pcapgo.EthernetHandle) error {
+	for {
 		frame, info, err := handle.ZeroCopyReadPacketData()
 		if ctx.Err() != nil {
-			return count, nil
+			return nil
 		}
 		if err != nil {
-			return count, fmt.Errorf("capture packets of device %q: %w", device, err)
+			return err
 		}
-		if !filter.Match(frame) {
+		if !f.filter.Match(frame) {
 			continue
 		}
-		if err := file.WritePacket(info, frame); err != nil {
-			if errors.Is(err, os.ErrClosed) {
-				return count, nil
-			}
-			return count, fmt.Errorf("write captured packet: %w", err)
+		info.InterfaceIndex = device
+		if err := f.write(info, frame); err != nil {
+			return err
 		}
-		count++
 	}
-	return count, nil
+}
+
+// write writes a packet unless the file contains enough packets.
+func (f *file) write(info gopacket.CaptureInfo, frame []byte) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.limit != 0 && f.count == f.limit {
+		return nil
+	}
+	if err := errors.Join(f.writer.WritePacket(info, frame), f.writer.Flush()); err != nil {
+		return fmt.Errorf("write packet: %w", err)
+	}
+	if f.count++; f.count == f.limit {
+		f.end()
+	}
+	return nil
 }
 
 // Match reports whether a filter selects an Ethernet frame. A fragment without a transport header

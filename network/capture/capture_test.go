@@ -21,21 +21,40 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // ports returns the destination ports of the UDP packets in a capture.
 func ports(t *testing.T, file io.Reader) (list []int) {
 	t.Helper()
-	reader, err := pcapgo.NewReader(file)
+	for _, p := range packets(t, file) {
+		list = append(list, p.port)
+	}
+	return list
+}
+
+// packet is a UDP packet in a capture.
+type packet struct {
+	device string
+	port   int // of its destination
+}
+
+// packets returns the UDP packets in a capture.
+func packets(t *testing.T, file io.Reader) (list []packet) {
+	t.Helper()
+	reader, err := pcapgo.NewNgReader(file, pcapgo.DefaultNgReaderOptions)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for {
-		frame, _, err := reader.ReadPacketData()
+		frame, info, err := reader.ReadPacketData()
 		if errors.Is(err, io.EOF) {
 			return list
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		packet := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
-		if udp, ok := packet.TransportLayer().(*layers.UDP); ok {
-			list = append(list, int(udp.DstPort))
+		device, err := reader.Interface(info.InterfaceIndex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decoded := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
+		if udp, ok := decoded.TransportLayer().(*layers.UDP); ok {
+			list = append(list, packet{device.Name, int(udp.DstPort)})
 		}
 	}
 }
@@ -65,7 +84,7 @@ func TestCaptureContainsSelectedPackets(t *testing.T) {
 			var file bytes.Buffer
 			started, done := make(chan struct{}), make(chan error)
 			go func() {
-				count, err := Run(t.Context(), "to-machine", &file, tt.filter, tt.limit, func() { close(started) })
+				count, err := Run(t.Context(), []Device{{Name: "to-machine"}}, &file, tt.filter, tt.limit, func() { close(started) })
 				if err == nil && count != tt.limit {
 					err = fmt.Errorf("%d packets", count)
 				}
@@ -86,16 +105,51 @@ func TestCaptureContainsSelectedPackets(t *testing.T) {
 	}
 }
 
+// TestCaptureContainsPacketsOfAllDevices captures the packets at both ends of a connection, and at
+// a device without packets.
+func TestCaptureContainsPacketsOfAllDevices(t *testing.T) {
+	machine := hosttest.NewNamespace(t, "machine")
+	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
+	machine.Serve(t, 80)
+	hosttest.Run(t, "ip netns exec machine ip link set lo up")
+	var output bytes.Buffer
+	devices := []Device{
+		{Name: "to-machine", Title: "near"}, {Name: "eth0", Title: "far", Do: machine.Try}, {Name: "lo", Title: "idle", Do: machine.Try},
+	}
+	started, done := make(chan struct{}), make(chan error)
+	go func() {
+		count, err := Run(t.Context(), devices, &output, Filter{Port: 80}, 4, func() { close(started) })
+		if err == nil && count != 4 {
+			err = fmt.Errorf("%d packets", count)
+		}
+		done <- err
+	}()
+	<-started
+	if _, err := hosttest.Host().Ask("udp4", "192.0.2.2:80"); err != nil {
+		t.Error(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, p := range packets(t, &output) {
+		seen[p.device]++
+	}
+	if seen["near"] != 2 || seen["far"] != 2 || len(seen) != 2 {
+		t.Errorf("packets by device: %v", seen)
+	}
+}
+
 func TestCaptureEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var file bytes.Buffer
-	if count, err := Run(ctx, "lo", &file, Filter{Port: 1}, 0, cancel); count != 0 || err != nil {
+	if count, err := Run(ctx, []Device{{Name: "lo"}}, &file, Filter{Port: 1}, 0, cancel); count != 0 || err != nil {
 		t.Errorf("%d packets, %v", count, err)
 	}
 	if len(ports(t, &file)) != 0 {
 		t.Error("the capture contains packets")
 	}
-	if _, err := Run(t.Context(), "missing", &file, Filter{}, 0, func() {}); err == nil {
+	if _, err := Run(t.Context(), []Device{{Name: "lo"}, {Name: "missing"}}, &file, Filter{}, 0, func() {}); err == nil {
 		t.Error("capturing a missing device succeeded")
 	}
 }

@@ -49,7 +49,7 @@ func (p *networkPlace) open(ctx context.Context, opts *options) error {
 	}
 	namespace, name, ok := strings.Cut(p.pod, "/")
 	if !ok || namespace == "" || name == "" {
-		return fmt.Errorf("--pod %q: must be NAMESPACE/NAME", p.pod)
+		return fmt.Errorf("pod %q: must be NAMESPACE/NAME", p.pod)
 	}
 	h, err := opts.load()
 	if err != nil {

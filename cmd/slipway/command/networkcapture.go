@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,30 +21,33 @@ const podDevice = "eth0"
 
 // packetCapture contains the flags of `slipway network capture`.
 type packetCapture struct {
-	place        networkPlace
-	device, file string
-	hosts        []string
-	port         uint16
-	limit        int
-	duration     time.Duration
+	pods, podFlags, devices []string
+	file                    string
+	hosts                   []string
+	port                    uint16
+	limit                   int
+	duration                time.Duration
 }
 
 func networkCaptureCommand(opts *options) *cobra.Command {
 	c := &packetCapture{}
 	command := &cobra.Command{
-		Use:   "capture {--pod NAMESPACE/NAME | --device DEVICE} --write FILE",
-		Short: "Write the packets of a pod or of a device to a file",
-		Long: "Write the packets of a pod or of a network device of this host to a file in the format of pcap, which tcpdump and Wireshark read.\n" +
-			"The capture ends with Ctrl-C, or after --count packets or --duration.\n\n" +
+		Use:   "capture [NAMESPACE/POD...] [--device DEVICE...] --write FILE",
+		Short: "Write the packets of pods or devices to a file",
+		Long: "Write the packets of pods or network devices of this host to a file in the format pcapng, which tcpdump and Wireshark read.\n" +
+			"The file contains the device of each packet. The capture ends with Ctrl-C, or after --count packets or --duration.\n\n" +
 			"A capture contains what users and programs send, passwords included. Only root can read the file.",
-		Example: "  slipway network capture --pod shop/web --host 10.128.0.7 --host 10.129.0.3 --write web.pcap\n" +
+		Example: "  slipway network capture shop/web --host 10.128.0.7 --host 10.129.0.3 --write web.pcap\n" +
+			"  slipway network capture shop/web shop/database --device vxlan_sys_4789 --write path.pcap\n" +
 			"  slipway network capture --device eth0 --port 4789 --duration 30s --write vxlan.pcap",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd, opts) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c.pods = args
+			return c.run(cmd, opts)
+		},
 	}
-	c.place.addFlag(command)
 	flags := command.Flags()
-	flags.StringVar(&c.device, "device", "", "network device; of a pod, the default is "+podDevice)
+	flags.StringArrayVar(&c.podFlags, "pod", nil, "pod of this host, NAMESPACE/NAME; --device then names devices of the pod instead of the host")
+	flags.StringArrayVar(&c.devices, "device", nil, "network device of this host; can be repeated")
 	flags.StringVarP(&c.file, "write", "w", "", "file for the packets; - is standard output")
 	flags.StringArrayVar(&c.hosts, "host", nil, "only packets from or to this IP address; with two addresses, only packets between them")
 	flags.Uint16Var(&c.port, "port", 0, "only packets from or to this port of TCP, UDP or SCTP")
@@ -54,8 +59,11 @@ func networkCaptureCommand(opts *options) *cobra.Command {
 // validate validates the flags and returns the filter.
 func (c *packetCapture) validate() (filter capture.Filter, err error) {
 	var errs []error
-	if c.device == "" && c.place.pod == "" {
-		errs = append(errs, errors.New("name a pod with --pod, or a device of the host with --device; ip link prints the devices"))
+	if len(c.pods)+len(c.podFlags)+len(c.devices) == 0 {
+		errs = append(errs, errors.New("name a pod as NAMESPACE/POD, or a device of the host with --device; ip link prints the devices"))
+	}
+	if len(c.pods) > 0 && len(c.podFlags) > 0 {
+		errs = append(errs, errors.New("name pods either as arguments or with --pod"))
 	}
 	if c.file == "" {
 		errs = append(errs, errors.New("name a file for the packets with --write"))
@@ -89,16 +97,10 @@ func (c *packetCapture) run(cmd *cobra.Command, opts *options) error {
 		ctx, cancel = context.WithTimeout(ctx, c.duration)
 		defer cancel()
 	}
-	if err := c.place.open(ctx, opts); err != nil {
+	devices, release, err := c.open(ctx, opts)
+	defer release()
+	if err != nil {
 		return err
-	}
-	defer c.place.close()
-	device, where := c.device, "of this host"
-	if c.place.pod != "" {
-		where = "of pod " + c.place.pod
-		if device == "" {
-			device = podDevice
-		}
 	}
 	out, count := cmd.OutOrStdout(), 0
 	if c.file != "-" {
@@ -109,15 +111,47 @@ func (c *packetCapture) run(cmd *cobra.Command, opts *options) error {
 		defer file.Close()
 		out = io.Writer(file)
 	}
-	err = c.place.do(func() (err error) {
-		count, err = capture.Run(ctx, device, out, filter, c.limit, func() {
-			fmt.Fprintf(cmd.ErrOrStderr(), "Capturing packets of device %s %s. Ctrl-C ends the capture.\n", device, where)
-		})
-		return err
+	count, err = capture.Run(ctx, devices, out, filter, c.limit, func() {
+		var titles []string
+		for _, device := range devices {
+			titles = append(titles, device.Title)
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "Capturing packets of %s. Ctrl-C ends the capture.\n", strings.Join(titles, ", "))
 	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Captured %d packets.\n", count)
 	return nil
+}
+
+// open finds the devices. The caller must call release.
+func (c *packetCapture) open(ctx context.Context, opts *options) (devices []capture.Device, release func(), err error) {
+	ofPods, ofHost := []string{podDevice}, c.devices
+	if len(c.podFlags) > 0 {
+		ofHost = nil
+		if len(c.devices) > 0 {
+			ofPods = c.devices
+		}
+	}
+	var places []*networkPlace
+	release = func() {
+		for _, place := range places {
+			place.close()
+		}
+	}
+	for _, pod := range slices.Concat(c.pods, c.podFlags) {
+		place := &networkPlace{pod: pod}
+		if err := place.open(ctx, opts); err != nil {
+			return nil, release, err
+		}
+		places = append(places, place)
+		for _, name := range ofPods {
+			devices = append(devices, capture.Device{Name: name, Title: pod + ":" + name, Do: place.do})
+		}
+	}
+	for _, name := range ofHost {
+		devices = append(devices, capture.Device{Name: name, Title: name})
+	}
+	return devices, release, nil
 }

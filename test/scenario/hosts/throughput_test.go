@@ -50,7 +50,7 @@ func packets(path string) (pairs []string, err error) {
 		return nil, err
 	}
 	defer file.Close()
-	reader, err := pcapgo.NewReader(file)
+	reader, err := pcapgo.NewNgReader(file, pcapgo.DefaultNgReaderOptions)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +79,7 @@ func TestPacketsOfPodsAndDevicesAreCaptured(t *testing.T) {
 		"pod of the client":    {c, []string{"--pod", c.Namespace + "/near", "--host", near, "--host", far}},
 		"pod of the server":    {host, []string{"--pod", c.Namespace + "/far", "--host", near, "--port", "8080"}},
 		"device of the server": {host, []string{"--device", "eth0", "--host", near, "--host", far, "--port", "8080"}},
+		"client, and its host": {c, []string{c.Namespace + "/near", "--device", "eth0", "--host", near, "--host", far}},
 	} {
 		dump := filepath.Join(t.TempDir(), "dump.pcap")
 		capture.host.StartSlipway(nil, append([]string{"network", "capture", "--count", "8", "--write", dump}, capture.arguments...)...)
