@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/network/idle"
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/policy"
+	"github.com/slipway-platform/slipway/network/status"
 	"github.com/slipway-platform/slipway/node/sandbox"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -75,11 +76,16 @@ func (h *Host) network() (component.Component, error) {
 
 // agentClients returns the clients for the components that connect pods.
 func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, error) {
-	client, err := pki.NewClient(h.credentials.AgentKubeconfig)
+	return networkClients(h.credentials.AgentKubeconfig)
+}
+
+// networkClients returns clients that use a kubeconfig's credentials.
+func networkClients(kubeconfig string) (kubernetes.Interface, networkclient.Interface, error) {
+	client, err := clientFor(kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := pki.ReadKubeconfig(h.credentials.AgentKubeconfig)
+	config, err := readKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,6 +94,25 @@ func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, er
 		return nil, nil, fmt.Errorf("create client of networks: %w", err)
 	}
 	return client, network, nil
+}
+
+// NetworkStatus returns what reads the state of this host's network.
+func (h *Host) NetworkStatus() (*status.Host, error) {
+	if h.Master.HasOtherNetwork() {
+		return nil, fmt.Errorf("this host's network belongs to another network plugin (networkPluginName: %s); use the plugin's own commands", h.Master.NetworkConfig.NetworkPluginName)
+	}
+	kubeconfig := h.AdminKubeconfig()
+	if h.Joined() {
+		kubeconfig = h.member().Files().AgentKubeconfig
+	}
+	client, network, err := networkClients(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%w; start the host with: slipway up", err)
+	}
+	return &status.Host{
+		Node: h.Node.NodeName, Client: client, Network: network, Transport: h.Node.Slipway.PodTransport, VXLANDevice: h.Node.Slipway.VXLANDevice,
+		PolicyTable: h.PolicyTable(), Networks: h.clusterNetworks(), LeaseDir: agent.LeaseDir(h.cniStateDir()),
+	}, nil
 }
 
 // networkPolicy returns the component that enforces network policies for the node's pods.

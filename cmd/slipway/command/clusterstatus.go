@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,16 +61,7 @@ func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
 	if err != nil {
 		return err
 	}
-	switch output {
-	case "json":
-		encoder := json.NewEncoder(cmd.OutOrStdout())
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(state)
-	case "":
-		err = state.print(cmd.OutOrStdout())
-	default:
-		return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
-	}
+	err = printAs(cmd.OutOrStdout(), output, state, state.write)
 	if err == nil && !state.healthy() {
 		return errNotReady
 	}
@@ -176,9 +166,7 @@ func (c *clusterState) healthy() bool {
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })
 }
 
-// print prints the state.
-func (c *clusterState) print(out io.Writer) error { return printEscaped(out, c.write) }
-
+// write writes the state as text.
 func (c *clusterState) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")

@@ -32,7 +32,7 @@ type hostStatus struct {
 
 func statusCommand(opts *options) *cobra.Command {
 	var output string
-	var cluster bool
+	var cluster, network bool
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Print the health of each process and node",
@@ -45,8 +45,13 @@ func statusCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cluster {
+			switch {
+			case cluster && network:
+				return errors.New("use either --cluster or --network")
+			case cluster:
 				return printCluster(cmd, h, output)
+			case network:
+				return printNetwork(cmd, h, output)
 			}
 			var status hostStatus
 			if status.Status, err = supervisorStatus(cmd.Context(), h); err != nil {
@@ -54,16 +59,7 @@ func statusCommand(opts *options) *cobra.Command {
 			}
 			status.Nodes = clusterStatus(cmd.Context(), h)
 			status.Snapshots, status.Stopped = snapshotsOf(h), stoppedOf(h)
-			switch output {
-			case "json":
-				encoder := json.NewEncoder(cmd.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				err = encoder.Encode(status)
-			case "":
-				err = printStatus(cmd.OutOrStdout(), status)
-			default:
-				return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
-			}
+			err = printAs(cmd.OutOrStdout(), output, status, func(out io.Writer) error { return writeStatus(out, status) })
 			if err == nil && !status.Ready {
 				return errNotReady
 			}
@@ -71,13 +67,22 @@ func statusCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&cluster, "cluster", false, "on a master: print all hosts of the cluster, the members of etcd and the leaders")
+	command.Flags().BoolVar(&network, "network", false, "print the network of this host: its settings, policies and egress IPs, and whether other hosts respond")
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	return command
 }
 
-// printStatus prints the host's state.
-func printStatus(out io.Writer, status hostStatus) error {
-	return printEscaped(out, func(out io.Writer) error { return writeStatus(out, status) })
+// printAs prints a value in an output format: as JSON, or as text with write.
+func printAs(out io.Writer, format string, value any, write func(io.Writer) error) error {
+	switch format {
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	case "":
+		return printEscaped(out, write)
+	}
+	return fmt.Errorf("output format %q is unknown; use json, or no -o", format)
 }
 
 // printEscaped prints the output of write. It escapes control characters, because some of the

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Segment: true}) }
+func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Segment: true, Master: podNetworks}) }
 
 // second is the name of the second host's node.
 const second = "second"

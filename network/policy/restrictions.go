@@ -1,0 +1,33 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/knftables"
+)
+
+// Restrictions contains the numbers of a node's pods that policies restrict, by the direction of
+// connections. External connections are the connections that an egress firewall restricts.
+type Restrictions struct {
+	Ingress  int `json:"ingress"`
+	Egress   int `json:"egress"`
+	External int `json:"external"`
+}
+
+// Restricted returns the numbers of pods that an Enforcer's table restricts. They are 0 without the
+// table.
+func Restricted(ctx context.Context, name string, networks Networks) (r Restrictions, err error) {
+	t, err := openTable(name, networks)
+	if err != nil {
+		return r, err
+	}
+	for d, count := range map[direction]*int{ingress: &r.Ingress, egress: &r.Egress, external: &r.External} {
+		pods, err := t.nft.ListElements(ctx, "map", d.podMap())
+		if err != nil && !knftables.IsNotFound(err) {
+			return r, fmt.Errorf("list restricted pods: %w", err)
+		}
+		*count = len(pods)
+	}
+	return r, nil
+}
