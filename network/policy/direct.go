@@ -33,10 +33,26 @@ func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset, isE
 			rights &^= vxlan.RightAccept | vxlan.RightKeepAccepted
 		}
 		// The queues that limit a pod's bandwidth are not on the direct path.
-		if !isEnabled || p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != "" {
+		isLimited := p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != ""
+		if !isEnabled || isLimited {
 			rights &^= vxlan.RightOpen | vxlan.RightAccept
 		}
-		pods[l.Address] = vxlan.Local{Device: l.Device, Rights: rights}
+		if isLimited {
+			rights = moved(rights)
+		}
+		pods[l.Address] = vxlan.Local{Device: l.Device, Rights: rights, Project: l.Namespace}
 	}
 	return pods
+}
+
+// moved returns the rights with which existing connections move to the stack. Connections that a
+// policy checks do not move.
+func moved(rights vxlan.Rights) vxlan.Rights {
+	if rights&vxlan.RightKeepOpened != 0 {
+		rights ^= vxlan.RightKeepOpened | vxlan.MoveOpened
+	}
+	if rights&vxlan.RightKeepAccepted != 0 {
+		rights ^= vxlan.RightKeepAccepted | vxlan.MoveAccepted
+	}
+	return rights
 }

@@ -28,18 +28,22 @@ func TestPodsHaveTheRightsThatNoPolicyRestricts(t *testing.T) {
 		disabled    bool
 		want        map[netip.Addr]vxlan.Local
 	}{
-		{name: "no policies", device: "lo", want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.AllRights}}},
-		{name: "ingress", device: "lo", isolated: []direction{ingress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: opens}}},
-		{name: "egress", device: "lo", isolated: []direction{egress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: accepts}}},
-		{name: "both", device: "lo", isolated: []direction{ingress, egress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo"}}},
-		{name: "egress firewall", device: "lo", isolated: []direction{external}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.AllRights}}},
+		{name: "no policies", device: "lo", want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: vxlan.AllRights}}},
+		{name: "ingress", device: "lo", isolated: []direction{ingress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: opens}}},
+		{name: "egress", device: "lo", isolated: []direction{egress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: accepts}}},
+		{name: "both", device: "lo", isolated: []direction{ingress, egress}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop"}}},
+		{name: "egress firewall", device: "lo", isolated: []direction{external}, want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: vxlan.AllRights}}},
 		{
 			name: "limited bandwidth", device: "lo", annotations: map[string]string{podbandwidth.Egress: "1M"},
-			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.RightKeepOpened | vxlan.RightKeepAccepted}},
+			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: vxlan.MoveOpened | vxlan.MoveAccepted}},
+		},
+		{
+			name: "limited bandwidth and ingress", device: "lo", isolated: []direction{ingress}, annotations: map[string]string{podbandwidth.Ingress: "1M"},
+			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: vxlan.MoveOpened}},
 		},
 		{
 			name: "disabled", device: "lo", disabled: true,
-			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Rights: vxlan.RightKeepOpened | vxlan.RightKeepAccepted}},
+			want: map[netip.Addr]vxlan.Local{address: {Device: "lo", Project: "shop", Rights: vxlan.RightKeepOpened | vxlan.RightKeepAccepted}},
 		},
 		{name: "pod that the cache lacks", device: "lo", missing: true, want: map[netip.Addr]vxlan.Local{}},
 		{name: "pod without a device", device: "missing0", want: map[netip.Addr]vxlan.Local{}},

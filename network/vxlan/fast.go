@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"net/netip"
 
@@ -27,18 +28,32 @@ type Local struct {
 	// Device is the name of the host's end of the pod's device.
 	Device string
 	Rights Rights
+	// Project is the pod's project, whose pods share a part of the table of connections.
+	Project string
+}
+
+// share returns the key of the project's share.
+func (l Local) share() uint32 {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(l.Project))
+	return sum.Sum32()
 }
 
 // Rights determine which packets can bypass the stack.
 type Rights uint32
 
 // The packets that can bypass the stack are packets that open a connection, and later packets from
-// the opener.
+// the opener. Instead of keeping its existing connections, a pod can move each of them to the stack
+// when the opener sends the next packet. Afterwards, the replies pass the stack too. If the stack
+// can drop the opener's packets, the connections must not move, because the stack would then see
+// only replies.
 const (
 	RightOpen         Rights = 1 << iota // new connections of the pod
 	RightKeepOpened                      // its existing connections
 	RightAccept                          // new connections to the pod
 	RightKeepAccepted                    // existing connections to it
+	MoveOpened                           // its existing connections move to the stack
+	MoveAccepted                         // existing connections to it move to the stack
 )
 
 // AllRights contains all rights.
@@ -146,6 +161,7 @@ func (p *programs) removeLocal(address netip.Addr) error {
 		return fmt.Errorf("remove pod %s: %w", address, err)
 	}
 	delete(p.localsOf, address)
+	p.former[address] = true
 	return nil
 }
 
@@ -153,6 +169,10 @@ func (p *programs) removeLocal(address netip.Addr) error {
 func (p *programs) putLocal(address netip.Addr, pod attachedLocal) error {
 	value := binary.NativeEndian.AppendUint32(nil, uint32(pod.index))
 	value = binary.NativeEndian.AppendUint32(value, uint32(pod.Rights))
+	value = binary.NativeEndian.AppendUint32(value, pod.share())
+	if err := p.shares.Update(pod.share(), uint32(0), ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
+		return fmt.Errorf("set number of connections of project %q: %w", pod.Project, err)
+	}
 	if err := p.locals.Put(address.AsSlice(), value); err != nil {
 		return fmt.Errorf("set rights of pod %s: %w", address, err)
 	}
@@ -191,7 +211,7 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 		}
 		if index != link.Attrs().Index {
 			// The packets of a former pod's connections must not reach the new pod as replies.
-			if err := errors.Join(p.removeLocal(address), p.forget(address)); err != nil {
+			if err := p.forget(address, present); err != nil {
 				return err
 			}
 		}
@@ -203,9 +223,22 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 	return p.putLocal(address, attachedLocal{pod, index})
 }
 
-// forget removes a pod's connections.
-func (p *programs) forget(address netip.Addr) error {
-	return p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) })
+// forget removes the former pod with an address, and its connections. present is empty if this pod
+// has already been removed.
+func (p *programs) forget(address netip.Addr, present attachedLocal) error {
+	if present != (attachedLocal{}) {
+		if err := p.removeLocal(address); err != nil {
+			return err
+		}
+	}
+	if p.isAged && !p.former[address] {
+		return nil // there was no such pod, or Age has removed its connections
+	}
+	if err := p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) }); err != nil {
+		return err
+	}
+	delete(p.former, address)
+	return nil
 }
 
 // Times, in seconds, after which connections without packets are removed. The first time applies to
@@ -247,14 +280,48 @@ func (t *Tunnel) age(now uint32) error {
 	if err := p.clock.Put(uint32(0), now); err != nil {
 		return fmt.Errorf("set clock of connections: %w", err)
 	}
-	return p.eachFlow(func(key, value []byte) bool {
+	connections := map[uint32]uint32{} // by share
+	for _, pod := range p.localsOf {
+		connections[pod.share()] = 0
+	}
+	err := p.eachFlow(func(key, value []byte) bool {
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
-		_, exists := p.localsOf[address]
+		pod, exists := p.localsOf[address]
 		// The difference can be negative, because the program can have read the clock before the
 		// call.
 		age := int32(now - binary.NativeEndian.Uint32(value[flowTime:]))
-		return !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
+		ended := !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
+		if !ended {
+			connections[pod.share()]++
+		}
+		return ended
 	})
+	if err != nil {
+		return err
+	}
+	p.isAged, p.former = true, map[netip.Addr]bool{}
+	return p.setShares(connections)
+}
+
+// setShares sets the numbers of connections of projects. The programs count only new connections.
+func (p *programs) setShares(connections map[uint32]uint32) error {
+	var errs []error
+	for share := range p.sharesOf {
+		if _, exists := connections[share]; exists {
+			continue
+		}
+		if err := p.shares.Delete(share); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	for share, count := range connections {
+		errs = append(errs, p.shares.Put(share, count))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("set numbers of connections: %w", err)
+	}
+	p.sharesOf = connections
+	return nil
 }
 
 // timeout returns the time, in seconds, after which a connection without packets is removed.
@@ -272,17 +339,24 @@ func timeout(state uint32) int32 {
 // eachFlow calls a function for each connection. It removes the connections for which the function
 // returns true.
 func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
-	var keys, values [][]byte
-	var key, value []byte
-	for entries := p.flows.Iterate(); entries.Next(&key, &value); {
-		keys, values = append(keys, append([]byte(nil), key...)), append(values, append([]byte(nil), value...))
+	const batch = 4096
+	keys, values := make([][flowSize]byte, batch), make([][flowValueSize]byte, batch)
+	var remove [][flowSize]byte
+	var cursor ebpf.MapBatchCursor
+	for isLast := false; !isLast; {
+		count, err := p.flows.BatchLookup(&cursor, keys, values, nil)
+		if isLast = errors.Is(err, ebpf.ErrKeyNotExist); err != nil && !isLast {
+			return fmt.Errorf("list connections: %w", err)
+		}
+		for i := range count {
+			if ended(keys[i][:], values[i][:]) {
+				remove = append(remove, keys[i])
+			}
+		}
 	}
 	var errs []error
-	for i := range keys {
-		if !ended(keys[i], values[i]) {
-			continue
-		}
-		if err := p.flows.Delete(keys[i]); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+	for _, key := range remove {
+		if err := p.flows.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			errs = append(errs, fmt.Errorf("remove connection: %w", err))
 		}
 	}
@@ -293,8 +367,8 @@ func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
 // this state, an open connection would take the path through the stack, and the stack would not
 // know which side opened the connection.
 func (p *programs) adopt(device string) error {
-	p.localsOf = map[netip.Addr]attachedLocal{}
-	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.clock} {
+	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
+	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.shares, &p.clock} {
 		if *own == nil {
 			return nil // createMaps has failed
 		}

@@ -215,6 +215,80 @@ func TestOpenConnectionsLoseTheirRights(t *testing.T) {
 	}
 }
 
+// TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod. The host's rules
+// then see the packets in both directions.
+func TestConnectionsOfLimitedPodsMoveToTheStack(t *testing.T) {
+	one, two := newPodHosts(t)
+	for _, tt := range []struct {
+		limited, opener, other podHost
+		move                   Rights
+	}{{one, one, two, MoveOpened}, {one, two, one, MoveAccepted}} {
+		one.connect(AllRights)
+		conn, err := tt.opener.dial(tt.other.podAddress)
+		if err != nil || !echoes(conn) {
+			t.Fatal(err)
+		}
+		tt.limited.rules("add chain ip test forward { type filter hook forward priority 0; }",
+			"add rule ip test forward ip saddr "+one.podAddress.String()+" ip daddr "+two.podAddress.String()+" counter",
+			"add rule ip test forward ip saddr "+two.podAddress.String()+" ip daddr "+one.podAddress.String()+" counter")
+		seen := func() int {
+			chain := tt.limited.run("nft", "list", "chain", "ip", "test", "forward")
+			return strings.Count(chain, "counter") - strings.Count(chain, "counter packets 0")
+		}
+		if !echoes(conn) || seen() != 0 {
+			t.Errorf("the direct connection passes the stack:\n%s", tt.limited.run("nft", "list", "chain", "ip", "test", "forward"))
+		}
+		tt.limited.connect(tt.move)
+		eventually.Equal(t, "directions in the stack", func() int {
+			if !echoes(conn) {
+				t.Error("the connection does not work")
+			}
+			return seen()
+		}, 2)
+		tt.limited.connect(AllRights) // the connection stays in the stack
+		before := seen()
+		if !echoes(conn) || before != 2 {
+			t.Error("the connection ends after the limit is removed")
+		}
+		tt.limited.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
+	}
+}
+
+// TestProjectHasShareOfConnections simulates a project that has used up its share.
+func TestProjectHasShareOfConnections(t *testing.T) {
+	one, two := newPodHosts(t)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	share := Local{}.share() // newPodHosts sets no project
+	count := func() (count uint32) {
+		if err := one.tunnel.programs.shares.Lookup(share, &count); err != nil {
+			t.Error(err)
+		}
+		return count
+	}
+	if got := count(); got != 1 {
+		t.Errorf("the project has %d connections, want 1", got)
+	}
+	if err := one.tunnel.programs.shares.Put(share, uint32(maxShare)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.dial(two.podAddress); err == nil {
+		t.Error("a connection beyond the share is direct")
+	}
+	if !echoes(conn) {
+		t.Error("an open connection ends")
+	}
+	one.Do(t, func() error { return one.tunnel.Age() })
+	if got := count(); got != 1 {
+		t.Errorf("the project has %d connections after a recount, want 1", got)
+	}
+	if _, err := one.dial(two.podAddress); err != nil {
+		t.Errorf("a connection within the share: %v", err)
+	}
+}
+
 // TestTranslatedConnectionsReturnThroughTheStack checks connections through a service. The host
 // that opened such a connection must translate the responses.
 func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 	stackPair  = -224 // a connection's key without the local port
 	stackZero  = -228 // key of the clock
 	stackPeer  = -232 // the other node's address in its subnet
+	stackShare = -236 // key of the project's share
 	stackFlow  = -120 // a connection's key
 	frameSize  = 48   // Ethernet, IPv4, and TCP up to its flags
 )
@@ -70,8 +71,8 @@ const (
 
 // Field offsets in a local pod, and its size.
 const (
-	localDevice, localRights = 0, 4
-	localSize                = 8
+	localDevice, localRights, localShare = 0, 4, 8
+	localSize                            = 12
 )
 
 // pairPeriod is the time, in nanoseconds, during which a pod opens no direct connections to a port
@@ -111,6 +112,8 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R2, asm.R6, skbDevice, asm.Word),
 			asm.JNE.Reg(asm.R1, asm.R2, "pass"),
 			asm.LoadMem(asm.R9, asm.R0, localRights, asm.Word),
+			asm.LoadMem(asm.R1, asm.R0, localShare, asm.Word),
+			asm.StoreMem(asm.RFP, stackShare, asm.R1, asm.Word),
 		},
 		// The other node.
 		mapped(stackTarget, stackIP+ipTarget),
@@ -146,8 +149,9 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.JEq.Imm(asm.R2, openedThere, "redirect"),
 			asm.JNE.Imm(asm.R2, openedHere, "pass"),
-			asm.And.Imm(asm.R9, int32(RightKeepOpened)),
-			asm.JEq.Imm(asm.R9, 0, "pass"),
+		},
+		keep(RightKeepOpened, MoveOpened),
+		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R8, settingsDevice, asm.Word).WithSymbol("redirect"),
 			asm.JEq.Imm(asm.R1, 0, "pass"),
 		},
@@ -203,12 +207,14 @@ func mapped(to, address int16) asm.Instructions {
 // a connection cannot be recorded or is unknown, it passes the packet.
 func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructions {
 	return join(
+		count(m, "new connection"),
 		record(m, state),
 		asm.Instructions{
 			asm.JNE.Imm(asm.R0, 0, "pass"), // the map is full
 			asm.Ja.Label(opened),
 			asm.Mov.Imm(asm.R1, 0).WithSymbol("refuse"),
 		},
+		count(m, "refused connection"),
 		record(m, viaStack),
 		asm.Instructions{
 			asm.Ja.Label("pass"),
@@ -231,6 +237,39 @@ func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructi
 			asm.And.Imm(asm.R2, stateMask),
 		},
 	)
+}
+
+// count counts a connection in the project's share unless the connection is recorded already. If
+// the share is used up, count passes the packet. It continues at a label, which it defines.
+func count(m *kernelMaps, label string) asm.Instructions {
+	return join(
+		lookup(m.flows.FD(), stackFlow),
+		asm.Instructions{asm.JNE.Imm(asm.R0, 0, label)},
+		lookup(m.shares.FD(), stackShare),
+		asm.Instructions{
+			asm.JEq.Imm(asm.R0, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.R0, 0, asm.Word),
+			asm.JGE.Imm(asm.R1, maxShare, "pass"),
+			asm.Mov.Imm(asm.R1, 1),
+			asm.AddAtomic.Mem(asm.R0, asm.R1, asm.Word, 0),
+			asm.Mov.Imm(asm.R1, 0).WithSymbol(label),
+		},
+	)
+}
+
+// keep passes a packet from the opener of a connection unless the pod has a right. If the pod moves
+// its connections to the stack, keep changes the state of the connection, to which R0 points. The
+// pod's rights are in R9.
+func keep(right, move Rights) asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Reg(asm.R1, asm.R9), asm.And.Imm(asm.R1, int32(right)),
+		asm.JNE.Imm(asm.R1, 0, "keep"),
+		asm.And.Imm(asm.R9, int32(move)),
+		asm.JEq.Imm(asm.R9, 0, "pass"),
+		asm.Mov.Imm(asm.R1, viaStack), asm.StoreMem(asm.R0, flowState, asm.R1, asm.Word),
+		asm.Ja.Label("pass"),
+		asm.Mov.Imm(asm.R1, 0).WithSymbol("keep"),
+	}
 }
 
 // readClock stores the time of the packet.
@@ -271,6 +310,8 @@ func deliver(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R9, asm.R0, localRights, asm.Word),
 			asm.LoadMem(asm.R1, asm.R0, localDevice, asm.Word),
 			asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word),
+			asm.LoadMem(asm.R1, asm.R0, localShare, asm.Word),
+			asm.StoreMem(asm.RFP, stackShare, asm.R1, asm.Word),
 		},
 		macs(asm.RFP, stackIP+ipTarget),
 		compatible(m, stackTarget, stackIP+ipSource),
@@ -287,8 +328,9 @@ func deliver(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.JEq.Imm(asm.R2, openedHere, "to the pod"),
 			asm.JNE.Imm(asm.R2, openedThere, "pass"),
-			asm.And.Imm(asm.R9, int32(RightKeepAccepted)),
-			asm.JEq.Imm(asm.R9, 0, "pass"),
+		},
+		keep(RightKeepAccepted, MoveAccepted),
+		asm.Instructions{
 			asm.Mov.Imm(asm.R1, 0).WithSymbol("to the pod"),
 		},
 		writeMACs(),

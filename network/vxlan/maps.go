@@ -63,6 +63,9 @@ const maxEntries = 1 << 16
 // the path through the kernel's network stack.
 const maxFlows = 1 << 17
 
+// maxShare is the maximum number of recorded connections of a project's pods on the node.
+const maxShare = maxFlows / 4
+
 // maxRemotes is the maximum number of pods on other nodes.
 const maxRemotes = 1 << 18
 
@@ -85,6 +88,8 @@ type kernelMaps struct {
 	// connections. pairs contains the times at which pods opened connections through services. See
 	// Local.
 	locals, flows, pairs *ebpf.Map
+	// shares contains the numbers of connections of projects. See Local.share.
+	shares *ebpf.Map
 	// clock contains the time, in seconds, of the last call to Age.
 	clock *ebpf.Map
 	// remotes holds the network IDs of pods on other nodes in multitenant mode.
@@ -97,15 +102,20 @@ type programs struct {
 	egress, ingress *ebpf.Program // of the device
 	pod             *ebpf.Program // of pods' devices
 	localsOf        map[netip.Addr]attachedLocal
-	remotesOf       map[netip.Addr]uint32
-	deviceIndex     int // of the VXLAN device; 0 before it exists
-	peersOf         map[netip.Prefix]Peer
-	networksOf      map[netip.Prefix]bool
-	podsOf          map[netip.Addr]uint32
-	exitsOf         map[netip.Addr]Exit
-	gatesOf         map[uint32]uint32
-	ownersOf        map[netip.Addr]bool
-	replicaCount    uint32
+	// former contains the addresses of pods that were removed after the last call to Age. Before
+	// the first call, isAged is false, and pods of a previous process can have been removed too.
+	former       map[netip.Addr]bool
+	isAged       bool
+	sharesOf     map[uint32]uint32
+	remotesOf    map[netip.Addr]uint32
+	deviceIndex  int // of the VXLAN device; 0 before it exists
+	peersOf      map[netip.Prefix]Peer
+	networksOf   map[netip.Prefix]bool
+	podsOf       map[netip.Addr]uint32
+	exitsOf      map[netip.Addr]Exit
+	gatesOf      map[uint32]uint32
+	ownersOf     map[netip.Addr]bool
+	replicaCount uint32
 }
 
 // load creates the maps and loads the programs. It continues to use the maps of connections from a
@@ -144,6 +154,7 @@ func (p *programs) createMaps() error {
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
 		{&p.locals, ebpf.MapSpec{Name: "locals", Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
+		{&p.shares, ebpf.MapSpec{Name: "shares", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.clock, ebpf.MapSpec{Name: "clock", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}},
 		{&p.remotes, ebpf.MapSpec{Name: "remotes", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxRemotes, Flags: dynamic}},
 		{&p.pairs, ebpf.MapSpec{Name: "pairs", Type: ebpf.LRUHash, KeySize: flowSize, ValueSize: 8, MaxEntries: maxPairs}},
@@ -183,7 +194,7 @@ func (p *programs) loadPrograms() error {
 }
 
 func (p *programs) maps() []*ebpf.Map {
-	return []*ebpf.Map{p.settings, p.peers, p.networks, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.clock, p.remotes}
+	return []*ebpf.Map{p.settings, p.peers, p.networks, p.pods, p.exits, p.gates, p.owners, p.replicas, p.locals, p.flows, p.pairs, p.shares, p.clock, p.remotes}
 }
 
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
