@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"log/slog"
 	"net/netip"
 
 	networkv1 "github.com/openshift/api/network/v1"
@@ -161,6 +162,17 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 		if exit, exists := exits[pod.Namespace]; exists && exit.Address.IsValid() && exit.Host != e.NodeName {
 			networks.Exits[pod.Address] = vxlan.Exit{Host: exit.HostAddress, VNI: exit.VNI}
 		}
+	}
+}
+
+// release removes the routing rule if no project has egress addresses. Call it when no packets have
+// the rule's mark anymore.
+func release(exits map[string]egressip.Exit) {
+	if len(exits) > 0 {
+		return
+	}
+	if err := egressip.RemoveRule(); err != nil {
+		slog.Error("route lookups remain slower", "error", err)
 	}
 }
 

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"net"
+	"strconv"
+	"strings"
 	"testing"
 
 	networkv1 "github.com/openshift/api/network/v1"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
 // egress sets the egress addresses of the shop project and of this host.
@@ -66,6 +69,9 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 
 	f.egress([]string{first}, []string{first, second})
 	f.waitForSource("web", first)
+	if rules := hosttest.Run(t, "ip rule"); !strings.Contains(rules, exitTable) {
+		t.Errorf("no rule selects the table %s:\n%s", exitTable, rules)
+	}
 	f.waitForSource("till", f.address["till"])
 	if _, err := f.outside.Ask("tcp4", first+":80"); err == nil {
 		t.Error("the host accepts connections to an egress address")
@@ -92,7 +98,11 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.waitForSource("web", "")
 	f.egress(nil, nil)
 	f.waitForSource("web", f.address["web"])
+	eventually.True(t, "rules without table "+exitTable, func() bool { return !strings.Contains(hosttest.Run(t, "ip rule"), exitTable) })
 }
+
+// exitTable is the routing table for packets that leave the cluster through another host.
+var exitTable = strconv.Itoa(egressip.Table)
 
 func TestEgressAddressesThatCannotBeUsedAreReported(t *testing.T) {
 	f := newFixture(t)

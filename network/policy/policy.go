@@ -307,6 +307,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 			return err
 		}
 		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
+		release(exits)
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
@@ -333,6 +334,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
+	release(exits)
 	return nil
 }
 
