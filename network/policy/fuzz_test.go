@@ -5,10 +5,13 @@ import (
 	"regexp"
 	"testing"
 
+	networkv1 "github.com/openshift/api/network/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // FuzzPolicy verifies that a policy's rules contain only nft syntax that the compiler writes, even
@@ -54,6 +57,34 @@ func FuzzPolicy(f *testing.F) {
 			for element := range set.elements {
 				if !safe.MatchString(fmt.Sprint(name, element)) {
 					t.Errorf("set %s: %q", name, element)
+				}
+			}
+		}
+	})
+}
+
+// FuzzFirewall verifies the same for egress firewalls.
+func FuzzFirewall(f *testing.F) {
+	f.Add("10.0.0.0/8", "www.foo.com", "Allow", "Deny", true)
+	f.Add("0.0.0.0/32", "*.Foo.com.", "Deny", "Allow", false)
+	f.Add("::/0\"; flush ruleset; #", "}\n", "", "{", false)
+	safe := regexp.MustCompile(`^[a-z0-9 @{},./:!=-]*$`)
+	f.Fuzz(func(t *testing.T, cidr, name, first, second string, isIPv6 bool) {
+		s := shop()
+		if isIPv6 {
+			s.family = ipfamily.IPv6
+		}
+		firewall := &networkv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}}
+		for _, kind := range []string{first, second} {
+			for _, to := range []networkv1.EgressNetworkPolicyPeer{{CIDRSelector: cidr}, {DNSName: name}} {
+				firewall.Spec.Egress = append(firewall.Spec.Egress, networkv1.EgressNetworkPolicyRule{Type: networkv1.EgressNetworkPolicyRuleType(kind), To: to})
+			}
+		}
+		s.firewalls = []*networkv1.EgressNetworkPolicy{firewall}
+		for name, chain := range compile(s).chains {
+			for _, rule := range chain.rules {
+				if !safe.MatchString(rule) {
+					t.Errorf("chain %s: %q", name, rule)
 				}
 			}
 		}

@@ -364,3 +364,22 @@ func TestNodeWithoutPoliciesChecksNoPackets(t *testing.T) {
 		}
 	}
 }
+
+func TestRemovedRulesReturnAtTheNextCheck(t *testing.T) {
+	f := newFixture(t)
+	f.enforcer.CheckInterval = 100 * time.Millisecond
+	for _, pod := range [][2]string{{"shop", "web"}, {"bank", "till"}} {
+		f.lease(pod[0], pod[1])
+		f.create(pod[0], pod[1])
+	}
+	_, err := f.client.NetworkingV1().NetworkPolicies("shop").Create(t.Context(), policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress]}`), metav1.CreateOptions{})
+	f.must(err)
+	f.start()
+	isolated := func() bool {
+		content, err := exec.Command("nft", "list", "table", "ip", f.enforcer.Table).Output()
+		return err == nil && strings.Contains(string(content), f.address["web"])
+	}
+	eventually.True(t, "rules", isolated)
+	f.nft("delete table ip " + f.enforcer.Table)
+	eventually.True(t, "rules after their removal", isolated)
+}

@@ -1,0 +1,47 @@
+package egressip
+
+import (
+	"slices"
+	"testing"
+
+	networkv1 "github.com/openshift/api/network/v1"
+)
+
+// FuzzAssign verifies that a project never gets an address that another project, a node or no host
+// has, whatever the objects contain.
+func FuzzAssign(f *testing.F) {
+	f.Add("192.0.2.100", "192.0.2.101", "192.0.2.100", "192.0.2.1", "192.0.2.96/28", uint32(10), uint32(11), true)
+	f.Add("192.0.2.100", "192.0.2.100", "192.0.2.1", "", "::/0", uint32(0), uint32(0), false)
+	f.Add("::ffff:192.0.2.100", "fe80::1%eth0", "192.0.2.100", "x", "192.0.2.96", uint32(10), uint32(10), true)
+	f.Fuzz(func(t *testing.T, first, second, held, hostIP, cidr string, shopID, bankID uint32, isAlive bool) {
+		one, two := host(1, held, second), host(2, second)
+		one.HostIP, two.EgressCIDRs = hostIP, []networkv1.HostSubnetEgressCIDR{networkv1.HostSubnetEgressCIDR(cidr)}
+		shop, bank := project("shop", shopID, first, second), project("bank", bankID, second)
+		hosts, projects := []*networkv1.HostSubnet{one, two}, []*networkv1.NetNamespace{shop, bank}
+		exits := Assign(hosts, projects, func(string) bool { return isAlive })
+		for _, p := range projects {
+			exit, exists := exits[p.Name]
+			if !exists {
+				t.Errorf("project %s has no exit, so its packets leave with any address", p.Name)
+				continue
+			}
+			if !exit.Address.IsValid() {
+				if exit.Problem == "" {
+					t.Errorf("the packets of project %s are dropped without a reason", p.Name)
+				}
+				continue
+			}
+			text := exit.Address.String()
+			if !slices.Contains(p.EgressIPs, networkv1.NetNamespaceEgressIP(text)) || text == one.HostIP || text == two.HostIP {
+				t.Errorf("project %s has the address %s", p.Name, text)
+			}
+			owner := map[string]*networkv1.HostSubnet{"host1": one, "host2": two}[exit.Host]
+			if owner == nil || !slices.Contains(owner.EgressIPs, networkv1.HostSubnetEgressIP(text)) {
+				t.Errorf("host %q of project %s does not have the address %s", exit.Host, p.Name, text)
+			}
+		}
+		if a, b := exits["shop"], exits["bank"]; a.Address.IsValid() && a.Address == b.Address {
+			t.Errorf("both projects have the address %s", a.Address)
+		}
+	})
+}
