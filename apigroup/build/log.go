@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -96,7 +97,8 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 // open returns a started build's log.
 func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Annotations[buildv1.BuildPodNameAnnotation] == "" {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline: its log is in Jenkins", build.Name))
+		place := cmp.Or(build.Annotations[buildv1.BuildJenkinsConsoleLogURLAnnotation], build.Annotations[buildv1.BuildJenkinsLogURLAnnotation], "in Jenkins")
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline of Jenkins: its log is %s", build.Name, place))
 	}
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)

@@ -49,6 +49,22 @@ func TestPipelineOfJenkinsBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	}
 }
 
+// Jenkins stops a run only while the build has an active phase.
+func TestCanceledRunOfJenkinsKeepsItsPhase(t *testing.T) {
+	for _, phase := range []buildv1.BuildPhase{buildv1.BuildPhasePending, buildv1.BuildPhaseRunning} {
+		pipeline := asPipeline(numbered(1, phase, "Serial"))
+		pipeline.Status.Cancelled = true
+		loop := newLoop(t, []*buildv1.Build{pipeline})
+		addJenkins(t, loop)
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != phase {
+			t.Errorf("the phase is %s, want %s: %v", got.Status.Phase, phase, err)
+		}
+	}
+}
+
 // addJenkins adds a Jenkins service to the project.
 func addJenkins(t *testing.T, loop *buildController) {
 	t.Helper()
