@@ -8,6 +8,7 @@ package template
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 
 	templatev1 "github.com/openshift/api/template/v1"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/template/broker"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
 // Feature returns the API group template.openshift.io with the template service broker for
@@ -38,7 +40,10 @@ func Feature(projects []string) apiserver.Feature {
 func brokerHooks(projects []string) func(apiserver.Deps) (apiserver.Hooks, error) {
 	return func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		handler, err := broker.New(deps, projects)
-		return apiserver.Hooks{Handlers: []apiserver.Handler{{Path: broker.Root, Handler: handler}}}, err
+		return apiserver.Hooks{
+			Filters:  []func(http.Handler) http.Handler{osbserver.RequireCredentials(broker.Root)},
+			Handlers: []apiserver.Handler{{Path: broker.Root, Handler: handler}},
+		}, err
 	}
 }
 
