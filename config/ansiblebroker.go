@@ -12,6 +12,10 @@ func (c *checker) ansibleBroker(s *AnsibleServiceBrokerConfig) {
 	const key = "ansibleServiceBrokerConfig"
 	c.projects(key+".namespaces", s.Namespaces)
 	c.bundleLists(key, s.WhiteList, s.BlackList)
+	for i, secret := range s.Secrets {
+		c.required(indexed(key+".secrets", i)+".secret", secret.Secret)
+		c.required(indexed(key+".secrets", i)+".apbName", secret.ApbName)
+	}
 	names := map[string]bool{}
 	for i := range s.Registries {
 		at, r := indexed(key+".registries", i), &s.Registries[i]

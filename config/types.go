@@ -41,6 +41,8 @@ type AnsibleServiceBrokerConfig struct {
 	// Registries lists additional registries with bundles. The cluster imports their images into
 	// the project openshift-ansible-service-broker, and uses the pull secrets in this project.
 	Registries []AnsibleBrokerRegistry `json:"registries"`
+	// Secrets lists secrets whose keys are variables of bundles.
+	Secrets []AnsibleBrokerSecret `json:"secrets"`
 	// SandboxRole is the cluster role that a bundle has in an instance's project while the bundle
 	// is running. The default is `edit`. Users must have the role's permissions to request
 	// services.
@@ -49,6 +51,16 @@ type AnsibleServiceBrokerConfig struct {
 	KeepNamespace bool `json:"keepNamespace"`
 	// KeepNamespaceOnError keeps the namespaces of bundles that have failed.
 	KeepNamespaceOnError bool `json:"keepNamespaceOnError"`
+}
+
+// AnsibleBrokerSecret is a secret whose keys are variables of a bundle.
+type AnsibleBrokerSecret struct {
+	// Title describes the secret.
+	Title string `json:"title"`
+	// Secret is the name of a secret in the project openshift-ansible-service-broker.
+	Secret string `json:"secret"`
+	// ApbName is the name of the bundle's image stream.
+	ApbName string `json:"apbName"`
 }
 
 // AnsibleBrokerRegistry is a registry with Ansible playbook bundles.

@@ -152,6 +152,9 @@ func (h *Host) AnsibleOptions() ansible.Options {
 		Namespaces: c.Namespaces, WhiteList: c.WhiteList, BlackList: c.BlackList, SandboxRole: c.SandboxRole,
 		KeepNamespace: c.KeepNamespace, KeepNamespaceOnError: c.KeepNamespaceOnError, Pool: h.registries(),
 	}
+	for _, s := range c.Secrets {
+		options.Secrets = append(options.Secrets, ansible.Secret{Name: s.Secret, Bundle: s.ApbName})
+	}
 	for _, r := range c.Registries {
 		options.Registries = append(options.Registries, ansible.Registry(r))
 	}

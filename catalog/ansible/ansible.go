@@ -53,6 +53,8 @@ type Options struct {
 	// registries.
 	Registries []Registry
 	Pool       *registryclient.Pool
+	// Secrets lists the secrets for bundles.
+	Secrets []Secret
 	// SandboxRole is the cluster role that a bundle has in the user's project.
 	SandboxRole string
 	// KeepNamespace keeps all sandboxes. KeepNamespaceOnError keeps the sandboxes of failed
@@ -80,6 +82,7 @@ func Feature(options Options) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		b, err := newBroker(deps, options)
 		return apiserver.Hooks{
+			Filters:   []func(http.Handler) http.Handler{osbserver.RequireCredentials(Root)},
 			Handlers:  []apiserver.Handler{{Path: Root, Handler: b.routes()}},
 			PostStart: map[string]genericserver.PostStartHookFunc{"slipway/bundles": b.startSweeping},
 		}, err

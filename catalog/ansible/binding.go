@@ -13,8 +13,8 @@ func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	if err != nil {
 		return osbserver.Response{}, err
 	}
-	if rec == nil || !rec.Provisioned {
-		return osbserver.Response{}, osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist or is not provisioned", r.PathValue("instance"))
+	if err := rec.mustExist(r.PathValue("instance")); err != nil {
+		return osbserver.Response{}, err
 	}
 	var body request
 	if err := osbserver.Read(r, &body); err != nil {

@@ -106,31 +106,62 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 			return nil, 0, nil, fmt.Errorf("list image streams of project %q: %w", o.namespace, err)
 		}
 		for i := range streams.Items {
-			name := streams.Items[i].Name
-			key := o.namespace + "/" + name
-			if seen[key] || !o.offers(cmp.Or(streams.Items[i].Annotations[imageAnnotation], name)) {
+			stream := &streams.Items[i]
+			key := o.namespace + "/" + stream.Name
+			if seen[key] || !o.offersStream(stream) {
 				continue
 			}
 			seen[key] = true
-			tag, err := b.images.ImageStreamTags(o.namespace).Get(ctx, name+":"+bundleTag, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				rejected = errors.Join(rejected, importFailure(&streams.Items[i]))
-				continue
-			}
+			result, err := b.readStream(ctx, stream)
 			if err != nil {
-				return nil, 0, nil, fmt.Errorf("read image %q of project %q: %w", name, o.namespace, err)
+				return nil, 0, nil, err
 			}
-			images++
-			spec, ok, err := specOf(&tag.Image)
-			if err != nil {
-				rejected = errors.Join(rejected, fmt.Errorf("image stream %s/%s: %w", o.namespace, name, err))
+			rejected = errors.Join(rejected, result.rejected)
+			if result.hasImage {
+				images++
 			}
-			if ok && err == nil {
-				all = append(all, bundle{o.namespace, name, tag.Image.DockerImageReference, spec})
+			if result.bundle != nil {
+				all = append(all, *result.bundle)
 			}
 		}
 	}
 	return all, images, rejected, nil
+}
+
+// streamResult is the content of an image stream.
+type streamResult struct {
+	// bundle is nil if the stream has no image, or an image that is not a bundle.
+	bundle   *bundle
+	hasImage bool
+	// rejected is the reason why the stream has no image, or why its bundle is invalid.
+	rejected error
+}
+
+// readStream reads the bundle of an image stream.
+func (b *broker) readStream(ctx context.Context, stream *imagev1.ImageStream) (result streamResult, err error) {
+	tag, err := b.images.ImageStreamTags(stream.Namespace).Get(ctx, stream.Name+":"+bundleTag, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		result.rejected = importFailure(stream)
+		return result, nil
+	}
+	if err != nil {
+		return result, fmt.Errorf("read image %q of project %q: %w", stream.Name, stream.Namespace, err)
+	}
+	result.hasImage = true
+	spec, ok, err := specOf(&tag.Image)
+	switch {
+	case err != nil:
+		result.rejected = fmt.Errorf("image stream %s/%s: %w", stream.Namespace, stream.Name, err)
+	case ok:
+		result.bundle = &bundle{stream.Namespace, stream.Name, tag.Image.DockerImageReference, spec}
+		return result, b.hideSecrets(ctx, stream.Name, &result.bundle.Spec)
+	}
+	return result, nil
+}
+
+// offersStream reports whether an origin offers the image of an image stream.
+func (o origin) offersStream(stream *imagev1.ImageStream) bool {
+	return o.offers(cmp.Or(stream.Annotations[imageAnnotation], stream.Name))
 }
 
 // importFailure returns the reason why the image of a stream could not be imported, or nil.

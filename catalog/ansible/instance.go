@@ -90,7 +90,7 @@ func (b *broker) order(r *http.Request, body request) (source, map[string]any, e
 }
 
 func (b *bundle) source(plan *plan) source {
-	return source{Namespace: b.Namespace, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate()}
+	return source{Namespace: b.Namespace, Stream: b.Stream, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate()}
 }
 
 // permitted returns the name of the request's originator. It returns an error if the originator
@@ -110,10 +110,22 @@ func (b *broker) permitted(r *http.Request, project string) (name string, err er
 // existing returns an instance's record, or an error if the instance does not exist.
 func (b *broker) existing(r *http.Request, id string) (*record, error) {
 	rec, err := b.load(r.Context(), id)
-	if err == nil && (rec == nil || !rec.Provisioned) {
-		err = osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist or is not provisioned", id)
+	if err == nil {
+		err = rec.mustExist(id)
 	}
 	return rec, err
+}
+
+// mustExist returns an error if an instance does not exist, or if it is still being created. rec
+// can be nil.
+func (rec *record) mustExist(id string) error {
+	switch {
+	case rec == nil || !rec.Provisioned && (rec.Operation == nil || rec.Operation.State != inProgress):
+		return osbserver.Refuse(http.StatusBadRequest, "instance %q does not exist or is not provisioned", id)
+	case !rec.Provisioned:
+		return osbserver.Busy("instance %q has an operation in progress: %s", id, rec.Operation.Action)
+	}
+	return nil
 }
 
 // update starts to change an instance's plan or parameters.

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	imagev1 "github.com/openshift/api/image/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,7 +31,7 @@ func group(options Options) apiserver.Group {
 		Resources: []apiserver.Served{
 			apiserver.Virtual{Plural: "bundles", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
-				return newView("bundles", b.bundleObjects, func(items []v1alpha1.Bundle) runtime.Object { return &v1alpha1.BundleList{Items: items} },
+				return newView("bundles", b.bundleFeeds(), func(items []v1alpha1.Bundle) runtime.Object { return &v1alpha1.BundleList{Items: items} },
 					apiserver.Column[*v1alpha1.Bundle]{Name: "Bundle", Description: "Name of the service", Value: func(o *v1alpha1.Bundle) any { return o.Spec.FQName }},
 					apiserver.Column[*v1alpha1.Bundle]{Name: "Image", Description: "Reference of the image", Value: func(o *v1alpha1.Bundle) any { return o.Spec.Image }},
 				), err
@@ -37,7 +39,7 @@ func group(options Options) apiserver.Group {
 			apiserver.Virtual{Plural: "bundleinstances", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
 				type instance = *v1alpha1.BundleInstance
-				return newView("bundleinstances", b.instanceObjects, func(items []v1alpha1.BundleInstance) runtime.Object {
+				return newView("bundleinstances", []feed[v1alpha1.BundleInstance]{recordFeed(b, instanceObjects)}, func(items []v1alpha1.BundleInstance) runtime.Object {
 					return &v1alpha1.BundleInstanceList{Items: items}
 				},
 					apiserver.Column[instance]{Name: "Project", Description: "Project of the instance", Value: func(o instance) any { return o.Spec.Context.Namespace }},
@@ -48,7 +50,9 @@ func group(options Options) apiserver.Group {
 			apiserver.Virtual{Plural: "bundlebindings", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
 				type binding = *v1alpha1.BundleBinding
-				return newView("bundlebindings", b.bindingObjects, func(items []v1alpha1.BundleBinding) runtime.Object { return &v1alpha1.BundleBindingList{Items: items} },
+				return newView("bundlebindings", []feed[v1alpha1.BundleBinding]{recordFeed(b, bindingObjects)}, func(items []v1alpha1.BundleBinding) runtime.Object {
+					return &v1alpha1.BundleBindingList{Items: items}
+				},
 					apiserver.Column[binding]{Name: "Instance", Description: "Instance that is bound", Value: func(o binding) any { return o.Spec.BundleInstance.Name }},
 					apiserver.Column[binding]{Name: "State", Description: "State of the binding", Value: func(o binding) any { return string(o.Status.State) }},
 				), err
@@ -63,19 +67,19 @@ type object[T any] interface {
 	apiserver.Object
 }
 
-// view serves objects of one kind.
+// view serves objects of one kind, which are derived from the objects of its feeds.
 type view[T any, P object[T]] struct {
 	apiserver.Unstored[P]
 	rest.TableConvertor
 	plural string
-	read   func(context.Context) ([]T, error)
+	feeds  []feed[T]
 	list   func([]T) runtime.Object
 }
 
-func newView[T any, P object[T]](plural string, read func(context.Context) ([]T, error), list func([]T) runtime.Object, columns ...apiserver.Column[P]) rest.Storage {
+func newView[T any, P object[T]](plural string, feeds []feed[T], list func([]T) runtime.Object, columns ...apiserver.Column[P]) rest.Storage {
 	return &view[T, P]{
 		Unstored:       apiserver.Unstored[P]{Singular: strings.TrimSuffix(plural, "s"), Namespaced: true},
-		TableConvertor: apiserver.Table(columns), plural: plural, read: read, list: list,
+		TableConvertor: apiserver.Table(columns), plural: plural, feeds: feeds, list: list,
 	}
 }
 
@@ -84,7 +88,7 @@ func (v *view[T, P]) NewList() runtime.Object { return v.list(nil) }
 
 // Get returns an object.
 func (v *view[T, P]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	items, err := v.items(ctx, nil)
+	items, _, err := v.items(ctx, &internalversion.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -98,48 +102,109 @@ func (v *view[T, P]) Get(ctx context.Context, name string, _ *metav1.GetOptions)
 
 // List returns the objects that the options select.
 func (v *view[T, P]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	items, err := v.items(ctx, options)
+	items, version, err := v.items(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	return v.list(items), nil
+	list := v.list(items)
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion(version)
+	return list, nil
 }
 
-func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOptions) ([]T, error) {
-	if project := apirequest.NamespaceValue(ctx); project != "" && project != namespace {
-		return nil, nil
+// items returns the objects that the options select, and the version of the list.
+func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOptions) (items []T, version string, err error) {
+	var followers []*follower[T]
+	for _, f := range v.feedsOf(ctx) {
+		follower, err := v.follow(ctx, f, "", options)
+		if err != nil {
+			return nil, "", err
+		}
+		followers = append(followers, follower)
+		for _, objects := range follower.derived {
+			items = append(items, objects...)
+		}
 	}
-	items, err := v.read(ctx)
+	byName := func(a, b T) int { return strings.Compare(P(&a).GetName(), P(&b).GetName()) }
+	slices.SortFunc(items, byName)
+	// An image stream can belong to several registries.
+	items = slices.CompactFunc(items, func(a, b T) bool { return byName(a, b) == 0 })
+	return items, oldestVersion(followers), nil
+}
+
+// feedsOf returns the feeds of the request's project. All objects are in the broker's namespace.
+func (v *view[T, P]) feedsOf(ctx context.Context) []feed[T] {
+	if project := apirequest.NamespaceValue(ctx); project != "" && project != namespace {
+		return nil
+	}
+	return v.feeds
+}
+
+// selected returns the objects that are derived from a stored object and that the options select.
+func (v *view[T, P]) selected(ctx context.Context, f feed[T], stored runtime.Object, options *internalversion.ListOptions) ([]T, error) {
+	accessor, err := meta.Accessor(stored)
 	if err != nil {
 		return nil, err
 	}
-	items = slices.DeleteFunc(items, func(item T) bool {
+	items, err := f.derive(ctx, stored)
+	for i := range items {
+		P(&items[i]).SetResourceVersion(accessor.GetResourceVersion())
+	}
+	return slices.DeleteFunc(items, func(item T) bool {
 		o := P(&item)
 		return options != nil && (options.LabelSelector != nil && !options.LabelSelector.Matches(labels.Set(o.GetLabels())) ||
 			options.FieldSelector != nil && !options.FieldSelector.Matches(fields.Set{"metadata.name": o.GetName(), "metadata.namespace": namespace}))
-	})
-	slices.SortFunc(items, func(a, b T) int { return strings.Compare(P(&a).GetName(), P(&b).GetName()) })
-	return items, nil
+	}), err
 }
 
-func (b *broker) bundleObjects(ctx context.Context) ([]v1alpha1.Bundle, error) {
-	bundles, _, _, err := b.bundles(ctx)
-	items := make([]v1alpha1.Bundle, 0, len(bundles))
-	for i := range bundles {
-		spec := &bundles[i].Spec
-		o := v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: bundles[i].id()}, Spec: v1alpha1.BundleSpec{
-			Runtime: 2, Version: spec.Version, FQName: spec.Name, Image: bundles[i].Image, Tags: spec.Tags, Bindable: spec.Bindable,
-			Description: spec.Description, Metadata: encoded(spec.Metadata), Async: spec.Async,
-		}}
-		for _, p := range spec.Plans {
-			o.Spec.Plans = append(o.Spec.Plans, v1alpha1.Plan{
-				ID: bundles[i].planID(p.Name), Name: p.Name, Description: p.Description, Metadata: encoded(p.Metadata), Free: p.Free, Bindable: spec.Bindable,
-				UpdatesTo: p.UpdatesTo, Parameters: parameterObjects(p.Parameters), BindParameters: parameterObjects(p.BindParameters),
-			})
-		}
-		items = append(items, o)
+// bundleFeeds returns the feeds of the bundles, one for each origin.
+func (b *broker) bundleFeeds() (feeds []feed[v1alpha1.Bundle]) {
+	for _, o := range b.origins {
+		streams := b.images.ImageStreams(o.namespace)
+		feeds = append(feeds, feed[v1alpha1.Bundle]{
+			list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				return streams.List(ctx, options)
+			},
+			watch: streams.Watch, selector: o.selector,
+			derive: func(ctx context.Context, stored runtime.Object) ([]v1alpha1.Bundle, error) {
+				stream := stored.(*imagev1.ImageStream)
+				if !o.offersStream(stream) {
+					return nil, nil
+				}
+				result, err := b.readStream(ctx, stream)
+				if err != nil || result.bundle == nil {
+					return nil, err
+				}
+				return []v1alpha1.Bundle{bundleObject(result.bundle)}, nil
+			},
+			identify: func(stored runtime.Object) string {
+				stream := stored.(*imagev1.ImageStream)
+				if !o.offersStream(stream) {
+					return ""
+				}
+				return (&bundle{Namespace: stream.Namespace, Stream: stream.Name}).id()
+			},
+		})
 	}
-	return items, err
+	return feeds
+}
+
+func bundleObject(b *bundle) v1alpha1.Bundle {
+	spec := &b.Spec
+	o := v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: b.id()}, Spec: v1alpha1.BundleSpec{
+		Runtime: 2, Version: spec.Version, FQName: spec.Name, Image: b.Image, Tags: spec.Tags, Bindable: spec.Bindable,
+		Description: spec.Description, Metadata: encoded(spec.Metadata), Async: spec.Async,
+	}}
+	for _, p := range spec.Plans {
+		o.Spec.Plans = append(o.Spec.Plans, v1alpha1.Plan{
+			ID: b.planID(p.Name), Name: p.Name, Description: p.Description, Metadata: encoded(p.Metadata), Free: p.Free, Bindable: spec.Bindable,
+			UpdatesTo: p.UpdatesTo, Parameters: parameterObjects(p.Parameters), BindParameters: parameterObjects(p.BindParameters),
+		})
+	}
+	return o
 }
 
 func parameterObjects(parameters []parameter) (objects []v1alpha1.Parameter) {
@@ -160,45 +225,38 @@ func encoded(values map[string]any) string {
 	return string(content)
 }
 
-func (b *broker) instanceObjects(ctx context.Context) (items []v1alpha1.BundleInstance, err error) {
-	all, err := b.selectRecords(ctx, projectLabel)
-	for _, rec := range all {
-		o := v1alpha1.BundleInstance{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.ID, CreationTimestamp: rec.secret.CreationTimestamp},
-			Spec: v1alpha1.BundleInstanceSpec{
-				Bundle:       v1alpha1.LocalObjectReference{Name: rec.Service},
-				Context:      v1alpha1.Context{Platform: osbserver.Platform, Namespace: rec.Namespace},
-				DashboardURL: rec.Dashboard,
-			},
-			Status: v1alpha1.BundleInstanceStatus{Bindings: []v1alpha1.LocalObjectReference{}, State: v1alpha1.Succeeded},
+func instanceObjects(rec *record) []v1alpha1.BundleInstance {
+	o := v1alpha1.BundleInstance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: rec.ID, CreationTimestamp: rec.secret.CreationTimestamp},
+		Spec: v1alpha1.BundleInstanceSpec{
+			Bundle:       v1alpha1.LocalObjectReference{Name: rec.Service},
+			Context:      v1alpha1.Context{Platform: osbserver.Platform, Namespace: rec.Namespace},
+			DashboardURL: rec.Dashboard,
+		},
+		Status: v1alpha1.BundleInstanceStatus{Bindings: []v1alpha1.LocalObjectReference{}, State: v1alpha1.Succeeded},
+	}
+	for _, id := range slices.Sorted(maps.Keys(rec.Bindings)) {
+		o.Status.Bindings = append(o.Status.Bindings, v1alpha1.LocalObjectReference{Name: id})
+	}
+	if op := rec.Operation; op != nil {
+		state := v1alpha1.State(op.State)
+		o.Status.State, o.Status.LastDescription = state, op.Description
+		o.Status.Jobs = map[string]v1alpha1.Job{op.Name: {PodName: op.Name, State: state, Description: op.Description, Method: op.Action}}
+	}
+	return []v1alpha1.BundleInstance{o}
+}
+
+func bindingObjects(rec *record) (items []v1alpha1.BundleBinding) {
+	for id, binding := range rec.Bindings {
+		o := v1alpha1.BundleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: id},
+			Spec:       v1alpha1.BundleBindingSpec{BundleInstance: v1alpha1.LocalObjectReference{Name: rec.ID}},
+			Status:     v1alpha1.BundleBindingStatus{State: v1alpha1.Succeeded},
 		}
-		for _, id := range slices.Sorted(maps.Keys(rec.Bindings)) {
-			o.Status.Bindings = append(o.Status.Bindings, v1alpha1.LocalObjectReference{Name: id})
-		}
-		if op := rec.Operation; op != nil {
-			state := v1alpha1.State(op.State)
-			o.Status.State, o.Status.LastDescription = state, op.Description
-			o.Status.Jobs = map[string]v1alpha1.Job{op.Name: {PodName: op.Name, State: state, Description: op.Description, Method: op.Action}}
+		if binding.Failure != "" {
+			o.Status.State, o.Status.LastDescription = v1alpha1.Failed, binding.Failure
 		}
 		items = append(items, o)
 	}
-	return items, err
-}
-
-func (b *broker) bindingObjects(ctx context.Context) (items []v1alpha1.BundleBinding, err error) {
-	all, err := b.selectRecords(ctx, projectLabel)
-	for _, rec := range all {
-		for id, binding := range rec.Bindings {
-			o := v1alpha1.BundleBinding{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: id},
-				Spec:       v1alpha1.BundleBindingSpec{BundleInstance: v1alpha1.LocalObjectReference{Name: rec.ID}},
-				Status:     v1alpha1.BundleBindingStatus{State: v1alpha1.Succeeded},
-			}
-			if binding.Failure != "" {
-				o.Status.State, o.Status.LastDescription = v1alpha1.Failed, binding.Failure
-			}
-			items = append(items, o)
-		}
-	}
-	return items, err
+	return items
 }

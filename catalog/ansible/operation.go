@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -155,6 +156,15 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	code := exitCode(pod)
 	if pod.Status.Phase == corev1.PodFailed && code == notImplemented && (op.Action == bindAction || op.Action == unbindAction) {
 		done = true
+	}
+	if done || pod.Status.Phase == corev1.PodFailed {
+		err := b.readState(ctx, rec)
+		if errors.Is(err, errStateSize) {
+			return b.end(ctx, rec, failed, err.Error(), nil)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	switch {
 	case done:

@@ -33,6 +33,8 @@ type record struct {
 	// Dashboard is the URL of the instance's dashboard, or "".
 	Dashboard string                    `json:"dashboard,omitempty"`
 	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
+	// State is the state that the bundle has stored. Keys are names of files.
+	State map[string]string `json:"state,omitempty"`
 	// Operation is the last operation.
 	Operation *operation `json:"operation,omitempty"`
 
@@ -42,6 +44,7 @@ type record struct {
 // source identifies an instance's bundle, which can disappear from the catalog.
 type source struct {
 	Namespace string `json:"namespace"`
+	Stream    string `json:"stream"`
 	Image     string `json:"image"`
 	Name      string `json:"name"`
 	PlanName  string `json:"planName"`
@@ -82,7 +85,7 @@ func (b *broker) load(ctx context.Context, id string) (*record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
 	}
-	return decode(id, secret)
+	return decodeSecret(secret)
 }
 
 // selectRecords returns the records whose labels match a selector.
@@ -92,7 +95,7 @@ func (b *broker) selectRecords(ctx context.Context, selector string) (all []*rec
 		return nil, fmt.Errorf("list the records of instances: %w", err)
 	}
 	for i := range secrets.Items {
-		rec, err := decode(strings.TrimPrefix(secrets.Items[i].Name, secretName("")), &secrets.Items[i])
+		rec, err := decodeSecret(&secrets.Items[i])
 		if err != nil {
 			return nil, err
 		}
@@ -101,8 +104,9 @@ func (b *broker) selectRecords(ctx context.Context, selector string) (all []*rec
 	return all, nil
 }
 
-// decode returns the record that a secret contains.
-func decode(id string, secret *corev1.Secret) (*record, error) {
+// decodeSecret returns the record that a secret contains.
+func decodeSecret(secret *corev1.Secret) (*record, error) {
+	id := strings.TrimPrefix(secret.Name, secretName(""))
 	rec := &record{ID: id, secret: secret}
 	if err := json.Unmarshal(secret.Data[recordKey], rec); err != nil {
 		return nil, fmt.Errorf("decode the record of instance %q: %w", id, err)

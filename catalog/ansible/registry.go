@@ -2,6 +2,8 @@ package ansible
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"path"
@@ -173,9 +175,13 @@ var notInStreams = regexp.MustCompile(`[^a-z0-9]+`)
 
 // importImage creates or updates the image stream for an image.
 func (b *broker) importImage(ctx context.Context, r *Registry, image string) error {
+	existing, name, err := b.streamOf(ctx, r, image)
+	if err != nil {
+		return err
+	}
 	stream := &imagev1.ImageStream{
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        r.Name + "-" + strings.Trim(notInStreams.ReplaceAllString(image, "-"), "-"),
+			Name:        name,
 			Labels:      map[string]string{registryLabel: r.Name},
 			Annotations: map[string]string{imageAnnotation: path.Base(image)},
 		},
@@ -186,12 +192,11 @@ func (b *broker) importImage(ctx context.Context, r *Registry, image string) err
 		}}},
 	}
 	streams := b.images.ImageStreams(namespace)
-	existing, err := streams.Get(ctx, stream.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err):
+	case existing == nil:
 		_, err = streams.Create(ctx, stream, metav1.CreateOptions{})
-	case err == nil && (len(existing.Spec.Tags) != 1 || existing.Spec.Tags[0].From == nil || existing.Spec.Tags[0].From.Name != stream.Spec.Tags[0].From.Name ||
-		existing.Spec.Tags[0].ImportPolicy.Insecure != r.Insecure):
+	case len(existing.Spec.Tags) != 1 || existing.Spec.Tags[0].From == nil || existing.Spec.Tags[0].From.Name != stream.Spec.Tags[0].From.Name ||
+		existing.Spec.Tags[0].ImportPolicy.Insecure != r.Insecure:
 		existing.Spec.Tags = stream.Spec.Tags
 		_, err = streams.Update(ctx, existing, metav1.UpdateOptions{})
 	}
@@ -199,4 +204,38 @@ func (b *broker) importImage(ctx context.Context, r *Registry, image string) err
 		return fmt.Errorf("store image stream %q: %w", stream.Name, err)
 	}
 	return nil
+}
+
+// streamOf returns the image stream for an image, or nil, and its name. The name of a stream never
+// changes, because it determines the ID of the service. If another image has the shorter name, such
+// as team/a-b-apb for team/a/b-apb, the name contains a hash.
+func (b *broker) streamOf(ctx context.Context, r *Registry, image string) (*imagev1.ImageStream, string, error) {
+	name := r.Name + "-" + strings.Trim(notInStreams.ReplaceAllString(image, "-"), "-")
+	sum := sha256.Sum256([]byte(r.Name + "/" + image))
+	distinct := name + "-" + hex.EncodeToString(sum[:4])
+	for _, candidate := range []string{distinct, name} {
+		stream, err := b.images.ImageStreams(namespace).Get(ctx, candidate, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, "", fmt.Errorf("read image stream %q: %w", candidate, err)
+		case stream.Labels[registryLabel] == r.Name && slices.Contains([]string{"", image}, imageOf(stream)):
+			return stream, candidate, nil
+		default: // the stream of another image
+			return nil, distinct, nil
+		}
+	}
+	return nil, name, nil
+}
+
+// imageOf returns the name of the image that a stream imports, without the server and the tag, or "".
+func imageOf(stream *imagev1.ImageStream) string {
+	if len(stream.Spec.Tags) != 1 || stream.Spec.Tags[0].From == nil {
+		return ""
+	}
+	_, image, _ := strings.Cut(stream.Spec.Tags[0].From.Name, "/")
+	if tag := strings.LastIndex(image, ":"); tag >= 0 {
+		image = image[:tag]
+	}
+	return image
 }

@@ -51,6 +51,9 @@ func (b *broker) launch(ctx context.Context, rec *record) error {
 		err = ignoreExisting(err)
 	}
 	if err == nil {
+		err = b.copyMounts(ctx, rec)
+	}
+	if err == nil {
 		err = b.grant(ctx, rec)
 	}
 	if err != nil {
@@ -125,6 +128,7 @@ func (b *broker) createPod(ctx context.Context, rec *record) error {
 	if err != nil {
 		return err
 	}
+	b.mount(pod, rec)
 	var cause error
 	err = wait.PollUntilContextTimeout(ctx, sandboxInterval, sandboxTimeout, true, func(ctx context.Context) (bool, error) {
 		account, err := b.kube.CoreV1().ServiceAccounts(name).Get(ctx, name, metav1.GetOptions{})

@@ -14,6 +14,7 @@ var detached = map[start]string{
 	{"apigroup/quota/quota.go", "hooks"}:              "ends with the API server, whose hooks have nothing to wait in",
 	{"apigroup/image/recordcount.go", "start"}:        "ends with the API server, whose hooks have nothing to wait in",
 	{"catalog/ansible/sweep.go", "startSweeping"}:     "ends with the API server, whose hooks have nothing to wait in",
+	{"catalog/ansible/watch.go", "Watch"}:             "Stop waits for it",
 	{"console/watch.go", "follow"}:                    "ends with the API server, whose hooks have nothing to wait in",
 	{"oauth/feature.go", "start"}:                     "ends with the API server, whose hooks have nothing to wait in",
 	{"builder/source/silence.go", "watch"}:            "stop ends it",

@@ -97,6 +97,8 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	})
 	c.OC("delete", "serviceinstance/wrong")
 
+	const broker = "openshift-ansible-service-broker"
+	changes := c.StartOC("get", "bundleinstances.automationbroker.io", "-n", broker, "--watch", "--output-watch-events", "-o", `jsonpath={.type} {.object.metadata.name}{"\n"}`)
 	order("hello", "{greeting: Good <morning>}")
 	wait(c, "serviceinstance/hello", "{.status.asyncOpInProgress} {.status.lastConditionState}", "false Ready")
 	apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: hello-binding}, spec: {instanceRef: {name: hello}}}`)
@@ -108,7 +110,6 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	c.OC("patch", "serviceinstance/hello", "--type=merge", "-p", `{"spec": {"parameters": {"greeting": "Good evening"}}}`)
 	page(c, address, "<h1>Good evening</h1>")
 	wait(c, "serviceinstance/hello", "{.status.asyncOpInProgress} {.status.lastConditionState}", "false Ready")
-	const broker = "openshift-ansible-service-broker"
 	id := c.OC("get", "serviceinstance/hello", "-o", "jsonpath={.spec.externalID}")
 	bundle := c.OC("get", "bundleinstances.automationbroker.io", id, "-n", broker, "-o", "jsonpath={.spec.bundle.name}")
 	for _, check := range []struct{ object, path, want string }{
@@ -125,6 +126,14 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	}
 	c.OC("delete", "servicebinding/hello-binding")
 	c.OC("delete", "serviceinstance/hello")
+	for _, want := range []string{"ADDED", "MODIFIED", "DELETED"} {
+		for line := ""; line != want+" "+id+"\n"; {
+			var err error
+			if line, err = changes.ReadString('\n'); err != nil {
+				t.Fatalf("the watch of the instances has no event %s: %v", want, err)
+			}
+		}
+	}
 	if out := c.OC("get", "deployments,services,routes,configmaps", "-o", "name"); strings.Contains(out, "/hello-") {
 		t.Errorf("objects of the bundle remain: %s", out)
 	}

@@ -78,7 +78,7 @@ func configureRegistries(t *testing.T, c *kit.Cluster, registries string) {
 
 func TestBundlesOfOtherRegistriesAreOffered(t *testing.T) {
 	c := kit.Shared(t)
-	host := bundleRegistry(t, c, "team/listed-apb", "team/unlisted-apb", "hub/first-apb", "hub/second-apb", "hub/tool", "stranger/third-apb")
+	host := bundleRegistry(t, c, "team/listed-apb", "team/unlisted-apb", "hub/first-apb", "hub/second-apb", "hub/a-b-apb", "hub/a/b-apb", "hub/tool", "stranger/third-apb")
 	pushBundle(t, c, "own-apb", strings.ReplaceAll(refusedSpec, "rights-apb", "own-apb"))
 	configureRegistries(t, c, fmt.Sprintf(`
 namespaces: []
@@ -99,7 +99,7 @@ registries:
 			return err
 		})
 	}
-	for _, class := range []string{"listed-apb", "first-apb", "own-apb"} {
+	for _, class := range []string{"listed-apb", "first-apb", "own-apb", "a-b-apb", "b-apb"} {
 		relist(c, class)
 	}
 	classes := c.OC("get", "clusterserviceclasses", "-o", "jsonpath={.items[*].spec.externalName}")

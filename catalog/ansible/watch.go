@@ -1,0 +1,251 @@
+package ansible
+
+import (
+	"context"
+	"strconv"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+)
+
+// feed lists and watches the stored objects that a view's objects are derived from.
+type feed[T any] struct {
+	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	selector string
+	derive   func(context.Context, runtime.Object) ([]T, error)
+	// identify returns the name of the object that can be derived from a stored object, or "". It is
+	// nil if several objects can be derived.
+	identify func(runtime.Object) string
+}
+
+// recordFeed returns the feed of the objects that are derived from records.
+func recordFeed[T any](b *broker, derive func(*record) []T) feed[T] {
+	secrets := b.kube.CoreV1().Secrets(namespace)
+	return feed[T]{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return secrets.List(ctx, options)
+		},
+		watch: secrets.Watch, selector: projectLabel,
+		derive: func(_ context.Context, stored runtime.Object) ([]T, error) {
+			rec, err := decodeSecret(stored.(*corev1.Secret))
+			if err != nil {
+				return nil, err
+			}
+			return derive(rec), nil
+		},
+	}
+}
+
+// follower follows the changes of a feed.
+type follower[T any] struct {
+	feed[T]
+	changes watch.Interface
+	// derived contains the view's objects by the name of their stored object.
+	derived map[string][]T
+	version string // of derived
+}
+
+// follow reads a feed. The version is a version of the feed's objects, or "" for the current
+// version.
+func (v *view[T, P]) follow(ctx context.Context, f feed[T], version string, options *internalversion.ListOptions) (*follower[T], error) {
+	selected := metav1.ListOptions{LabelSelector: f.selector, ResourceVersion: version}
+	if version != "" {
+		selected.ResourceVersionMatch = metav1.ResourceVersionMatchExact
+	}
+	list, err := f.list(ctx, selected)
+	if err != nil {
+		return nil, err
+	}
+	accessor, err := meta.ListAccessor(list)
+	if err != nil {
+		return nil, err
+	}
+	result := &follower[T]{feed: f, derived: map[string][]T{}, version: accessor.GetResourceVersion()}
+	return result, meta.EachListItem(list, func(stored runtime.Object) error {
+		object, err := meta.Accessor(stored)
+		if err != nil {
+			return err
+		}
+		result.derived[object.GetName()], err = v.selected(ctx, f, stored, options)
+		return err
+	})
+}
+
+// Watch returns a stream of changes to the objects that the options select. Objects are derived
+// from other objects and have their versions.
+func (v *view[T, P]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
+	if options == nil {
+		options = &internalversion.ListOptions{}
+	}
+	version := options.ResourceVersion
+	initial := options.SendInitialEvents != nil && *options.SendInitialEvents || version == "" || version == "0"
+	if initial {
+		version = ""
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w := &watcher{cancel: cancel, events: make(chan watch.Event), done: make(chan struct{})}
+	var followers []*follower[T]
+	for _, f := range v.feedsOf(ctx) {
+		follower, err := v.follow(ctx, f, version, options)
+		if err == nil {
+			follower.changes, err = f.watch(ctx, metav1.ListOptions{LabelSelector: f.selector, ResourceVersion: follower.version})
+		}
+		if err != nil {
+			cancel() // also stops the other watches
+			return nil, err
+		}
+		followers = append(followers, follower)
+	}
+	go func() {
+		defer close(w.done)
+		defer close(w.events)
+		v.run(ctx, w, followers, options, initial)
+	}()
+	return w, nil
+}
+
+// watcher is a watch of a view.
+type watcher struct {
+	cancel context.CancelFunc
+	events chan watch.Event
+	done   chan struct{}
+}
+
+// Stop ends the watch.
+func (w *watcher) Stop() {
+	w.cancel()
+	<-w.done
+}
+
+// ResultChan returns the events.
+func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
+
+// send sends an event. It returns false if the watch has been stopped.
+func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime.Object) bool {
+	select {
+	case w.events <- watch.Event{Type: kind, Object: object}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// run sends the events of a watch until it is stopped, or until the watch of a feed ends.
+func (v *view[T, P]) run(ctx context.Context, w *watcher, followers []*follower[T], options *internalversion.ListOptions, initial bool) {
+	defer w.cancel()
+	for _, f := range followers {
+		for _, objects := range f.derived {
+			for i := range objects {
+				if initial && !w.send(ctx, watch.Added, P(&objects[i]).DeepCopyObject()) {
+					return
+				}
+			}
+		}
+	}
+	if initial && options.SendInitialEvents != nil && options.AllowWatchBookmarks {
+		bookmark := P(new(T))
+		bookmark.SetResourceVersion(oldestVersion(followers))
+		bookmark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		if !w.send(ctx, watch.Bookmark, bookmark) {
+			return
+		}
+	}
+	if len(followers) == 0 {
+		<-ctx.Done()
+	}
+	var running sync.WaitGroup
+	for _, f := range followers {
+		running.Go(func() {
+			defer w.cancel()
+			defer f.changes.Stop()
+			for {
+				select {
+				case event, ok := <-f.changes.ResultChan():
+					if !ok || !v.forward(ctx, w, f, event, options) {
+						return
+					}
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// forward sends the events for a change to a stored object. It returns false at the end of the
+// watch.
+func (v *view[T, P]) forward(ctx context.Context, w *watcher, f *follower[T], event watch.Event, options *internalversion.ListOptions) bool {
+	stored, err := meta.Accessor(event.Object)
+	if event.Type == watch.Error || err != nil {
+		w.send(ctx, watch.Error, event.Object)
+		return false
+	}
+	name := stored.GetName()
+	previous := f.derived[name]
+	delete(f.derived, name)
+	if event.Type == watch.Deleted {
+		// A client that listed the object can have missed that its image was deleted.
+		if len(previous) == 0 && f.identify != nil && f.identify(event.Object) != "" {
+			object := P(new(T))
+			object.SetNamespace(namespace)
+			object.SetName(f.identify(event.Object))
+			previous = []T{*object}
+		}
+	} else {
+		objects, err := v.selected(ctx, f.feed, event.Object, options)
+		if err != nil {
+			w.send(ctx, watch.Error, responsewriters.ErrorToAPIStatus(err))
+			return false
+		}
+		f.derived[name] = objects
+	}
+	current := map[string]bool{}
+	for i := range f.derived[name] {
+		object := P(&f.derived[name][i])
+		current[object.GetName()] = true
+		kind := watch.Added
+		if contains[T, P](previous, object.GetName()) {
+			kind = watch.Modified
+		}
+		if !w.send(ctx, kind, object.DeepCopyObject()) {
+			return false
+		}
+	}
+	for i := range previous {
+		object := P(&previous[i])
+		object.SetResourceVersion(stored.GetResourceVersion())
+		if !current[object.GetName()] && !w.send(ctx, watch.Deleted, object) {
+			return false
+		}
+	}
+	return true
+}
+
+func contains[T any, P object[T]](objects []T, name string) bool {
+	for i := range objects {
+		if P(&objects[i]).GetName() == name {
+			return true
+		}
+	}
+	return false
+}
+
+// oldestVersion returns the version of the feed that was read first. A watch from this version
+// misses no change. Without feeds, there are no changes.
+func oldestVersion[T any](followers []*follower[T]) string {
+	oldest, result := uint64(0), "0"
+	for _, f := range followers {
+		if version, err := strconv.ParseUint(f.version, 10, 64); err == nil && (oldest == 0 || version < oldest) {
+			oldest, result = version, f.version
+		}
+	}
+	return result
+}
