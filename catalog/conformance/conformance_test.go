@@ -47,7 +47,21 @@ func TestViolationsAreReported(t *testing.T) {
 			}
 		}
 	}
+	instance := func(method string, code int) func(*osbtest.Broker) {
+		return func(b *osbtest.Broker) {
+			b.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
+				matches := r.Method == method && strings.Count(r.URL.Path, "/") == 3
+				if matches {
+					w.WriteHeader(code)
+				}
+				return matches
+			}
+		}
+	}
 	for want, change := range map[string]func(*osbtest.Broker){
+		"GET of an instance while it is created gets 404":    instance(http.MethodGet, http.StatusTeapot),
+		"PATCH of an instance while it is created gets 422":  instance(http.MethodPatch, http.StatusGone),
+		"A request that must wait for another gets":          instance(http.MethodPatch, http.StatusUnprocessableEntity),
 		"DELETE of an instance that does not exist gets 410": status(http.MethodDelete, "", http.StatusOK),
 		"The body of an error is a JSON object":              status(http.MethodPut, "", http.StatusBadRequest),
 		"An order of an unknown service gets 400":            status(http.MethodPut, "", http.StatusCreated),

@@ -76,6 +76,11 @@ func (c *checker) create(ctx context.Context, kind, path string, body map[string
 			return err
 		}
 		c.expect("The same PUT while the "+kind+" is created gets 202, or 200 if it exists now", again, http.StatusAccepted, http.StatusOK)
+		if kind == "instance" {
+			if err := c.checkBusy(ctx, path, body, s, p); err != nil {
+				return err
+			}
+		}
 		if err := c.poll(ctx, kind, path, got.text("operation"), false, s, p); err != nil {
 			return err
 		}

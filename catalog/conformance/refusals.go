@@ -17,6 +17,7 @@ func (c *checker) checkHeaders(ctx context.Context) error {
 		code   int
 	}{
 		{"A request with a wrong token gets 401", func(r *http.Request) { r.Header.Set("Authorization", "Bearer wrong") }, http.StatusUnauthorized},
+		{"A request without credentials gets 401", func(r *http.Request) { r.Header.Del("Authorization") }, http.StatusUnauthorized},
 		{"A request for another major version gets 412", func(r *http.Request) { r.Header.Set(versionHeader, "1.0") }, http.StatusPreconditionFailed},
 		{"A request without a version gets 412", func(r *http.Request) { r.Header.Del(versionHeader) }, http.StatusPreconditionFailed},
 	} {

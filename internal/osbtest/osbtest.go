@@ -204,7 +204,7 @@ func (b *Broker) change(w http.ResponseWriter, r *http.Request, in map[string]*r
 	case existing == nil && r.Method == http.MethodDelete:
 		reply(w, http.StatusGone, map[string]any{})
 		return
-	case existing == nil:
+	case existing == nil, r.Method == http.MethodGet && existing.pending == "create":
 		reply(w, http.StatusNotFound, map[string]any{})
 		return
 	case r.Method == http.MethodGet:

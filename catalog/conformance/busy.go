@@ -1,0 +1,51 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+)
+
+// checkBusy sends requests for an instance while the broker creates it. The creation can end at any
+// time, so each rule also accepts the response for an instance that exists. No request changes
+// anything.
+func (c *checker) checkBusy(ctx context.Context, instance string, order map[string]any, s service, p plan) error {
+	change := map[string]any{"service_id": s.ID, "context": c.Context, "previous_values": map[string]any{"service_id": s.ID, "plan_id": p.ID}}
+	for _, tt := range []struct {
+		rule, method, query string
+		body                map[string]any
+		applies             bool
+		codes               []int
+	}{
+		{
+			"An order with other parameters while the instance is created gets 409, or 400 if they are not valid", http.MethodPut, "?accepts_incomplete=true",
+			with(order, "parameters", map[string]any{"conformance-check": uuid.NewString()}), true, []int{http.StatusConflict, http.StatusBadRequest},
+		},
+		{
+			"GET of an instance while it is created gets 404, or 200 if it exists now", http.MethodGet, query(s, p),
+			nil, s.Instances, []int{http.StatusNotFound, http.StatusOK},
+		},
+		{
+			"PATCH of an instance while it is created gets 422, or 200 or 202 if it is possible", http.MethodPatch, "?accepts_incomplete=true",
+			change, s.updateable(p), []int{http.StatusUnprocessableEntity, http.StatusOK, http.StatusAccepted},
+		},
+	} {
+		if !tt.applies {
+			continue
+		}
+		got, err := c.send(ctx, tt.method, instance+tt.query, tt.body, nil)
+		if err != nil {
+			return err
+		}
+		c.expect(tt.rule, got, tt.codes...)
+		if tt.method == http.MethodPatch && got.code == http.StatusUnprocessableEntity {
+			problem := ""
+			if got.text("error") != "ConcurrencyError" {
+				problem = "the error is " + got.text("error")
+			}
+			c.rule("A request that must wait for another gets the error ConcurrencyError", problem)
+		}
+	}
+	return nil
+}
