@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,6 +23,7 @@ func bindings() apiserver.Served {
 			}
 		},
 		Prepare: prepareBinding, Validate: validateBinding,
+		Adjust: recordDeleter(func(b binding) **authenticationv1.UserInfo { return &b.Spec.UserInfo }),
 		Warn: func(b, old binding) []string {
 			return warnAbandon(b, old != nil && old.Annotations[v1beta1.AbandonAnnotation] == "true")
 		},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/google/uuid"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ func instances() apiserver.Served {
 			}
 		},
 		Prepare: prepareInstance, Validate: validateInstance, Warn: warnInstance,
+		Adjust: recordDeleter(func(i instance) **authenticationv1.UserInfo { return &i.Spec.UserInfo }),
 		Subresources: func(_ apiserver.Deps, store *registry.Store) (map[string]rest.Storage, error) {
 			return map[string]rest.Storage{"reference": newReference(store)}, nil
 		},

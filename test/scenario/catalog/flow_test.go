@@ -56,6 +56,7 @@ func TestServiceIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	b, url := startBroker(t, c)
 	register(t, c, url, "flow")
 	c.OC("policy", "add-role-to-user", "edit", "alice")
+	c.OC("policy", "add-role-to-user", "edit", "bob")
 	c.Apply(`{apiVersion: v1, kind: Secret, metadata: {name: wishes}, stringData: {json: '{"owner": "p4rameter"}'}}`)
 	if out := c.OC("--as=alice", "--as-group=system:authenticated", "get", "clusterserviceclasses", "--field-selector=spec.externalName=db"); !strings.Contains(out, "flow") {
 		t.Errorf("the class is not listed: %s", out)
@@ -107,13 +108,16 @@ func TestServiceIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 		t.Errorf("after the update, the instance is %v", order)
 	}
 
-	c.OC("delete", "serviceinstance/db", "--wait=false")
+	c.OC("--as=bob", "--as-group=system:authenticated", "delete", "serviceinstance/db", "--wait=false")
 	wait(c, "serviceinstance/db", "{.status.lastConditionState}", "DeprovisionBlockedByExistingCredentials")
 	c.OC("delete", "servicebinding/db")
 	waitDeleted(c, "secret/db-credentials")
 	waitDeleted(c, "serviceinstance/db")
 	if orders, deletions := b.Count(id); orders != 1 || deletions != 1 {
 		t.Errorf("the broker created %d instances and deleted %d", orders, deletions)
+	}
+	if users := b.Originators(); users[len(users)-1] != "bob" {
+		t.Errorf("the originators are %q", users)
 	}
 }
 
