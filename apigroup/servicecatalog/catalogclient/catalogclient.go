@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -128,9 +127,9 @@ func (c *Client) UpdateReference(ctx context.Context, instance *v1beta1.ServiceI
 	return result, err
 }
 
-// Informer returns an informer for a client's objects in all namespaces. The informer strips
-// managed fields.
-func Informer[T object, L list](client *gentype.ClientWithList[T, L]) cache.SharedIndexInformer {
+// Informer returns an informer for a client's objects in all namespaces. trim returns the part of an
+// object that the informer caches. If trim is nil, the informer strips only managed fields.
+func Informer[T object, L list](client *gentype.ClientWithList[T, L], trim func(T) T) cache.SharedIndexInformer {
 	var example T
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -141,8 +140,12 @@ func Informer[T object, L list](client *gentype.ClientWithList[T, L]) cache.Shar
 		},
 	}, example, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	_ = informer.SetTransform(func(value any) (any, error) { // fails only for a started informer
-		if accessor, err := meta.Accessor(value); err == nil {
-			accessor.SetManagedFields(nil)
+		object, ok := value.(T)
+		switch {
+		case ok && trim != nil:
+			return trim(object), nil
+		case ok:
+			object.SetManagedFields(nil)
 		}
 		return value, nil
 	})

@@ -113,10 +113,10 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	r := &reconciler{
 		kube: c.Deps.Kube, client: client, config: c.Deps.Config, loopback: loopback, dialer: c.Dialer, domain: c.Domain, secret: c.Secret,
 		timing: c.Timing.withDefaults(), recorder: recorder,
-		clusterBrokers: catalogclient.Informer(client.ClusterBrokers()), brokers: catalogclient.Informer(client.Brokers("")),
-		clusterClasses: catalogclient.Informer(client.ClusterClasses()), classes: catalogclient.Informer(client.Classes("")),
-		clusterPlans: catalogclient.Informer(client.ClusterPlans()), plans: catalogclient.Informer(client.Plans("")),
-		instances: catalogclient.Informer(client.Instances("")), bindings: catalogclient.Informer(client.Bindings("")),
+		clusterBrokers: catalogclient.Informer(client.ClusterBrokers(), nil), brokers: catalogclient.Informer(client.Brokers(""), nil),
+		clusterClasses: catalogclient.Informer(client.ClusterClasses(), nil), classes: catalogclient.Informer(client.Classes(""), nil),
+		clusterPlans: catalogclient.Informer(client.ClusterPlans(), nil), plans: catalogclient.Informer(client.Plans(""), nil),
+		instances: catalogclient.Informer(client.Instances(""), trimInstance), bindings: catalogclient.Informer(client.Bindings(""), trimBinding),
 	}
 	r.schedule = newSchedule(r.timing)
 	manager, err := r.manager()
@@ -131,6 +131,29 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 		running.Go(func() { informer.RunWithContext(ctx) })
 	}
 	return manager.Run(ctx, ready)
+}
+
+// trimInstance returns the part of an instance that the controllers read from the cache: the
+// identity and the references. There can be thousands of instances, and a step for an instance
+// reads it from the API server.
+func trimInstance(instance *v1beta1.ServiceInstance) *v1beta1.ServiceInstance {
+	trimmed, spec := &v1beta1.ServiceInstance{ObjectMeta: identity(instance)}, &instance.Spec
+	trimmed.Spec.ClusterServiceClassRef, trimmed.Spec.ClusterServicePlanRef = spec.ClusterServiceClassRef, spec.ClusterServicePlanRef
+	trimmed.Spec.ServiceClassRef, trimmed.Spec.ServicePlanRef = spec.ServiceClassRef, spec.ServicePlanRef
+	return trimmed
+}
+
+// trimBinding returns the part of a binding that the controllers read from the cache.
+func trimBinding(binding *v1beta1.ServiceBinding) *v1beta1.ServiceBinding {
+	trimmed := &v1beta1.ServiceBinding{ObjectMeta: identity(binding)}
+	trimmed.Spec.InstanceRef = binding.Spec.InstanceRef
+	return trimmed
+}
+
+func identity(object metav1.Object) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
 }
 
 func (r *reconciler) informers() []cache.SharedIndexInformer {
