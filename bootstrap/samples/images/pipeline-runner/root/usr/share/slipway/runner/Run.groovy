@@ -66,7 +66,6 @@ class Run {
             started = (Long) steps.leaf('start') { System.currentTimeMillis() }
             report.start()
             try {
-                local.nameUser()
                 script(jenkinsfile()).run()
                 if (steps.declarative) steps.declarative.run()
             } catch (Throwable t) {
