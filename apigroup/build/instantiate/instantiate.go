@@ -73,10 +73,15 @@ func ConfigOf(build *buildv1.Build) string {
 	return build.Annotations[buildv1.BuildConfigAnnotation]
 }
 
-// Number returns a build's number within its configuration, or 0 if the build has no number.
+// Number returns a build's number within its configuration, or 0 if the build has no number. If
+// Jenkins' sync plugin has removed the annotation with the number, the number is in the name.
 func Number(build *buildv1.Build) int64 {
-	// The number is 0 if the annotation is missing.
-	number, _ := strconv.ParseInt(build.Annotations[buildv1.BuildNumberAnnotation], 10, 64)
+	text, ok := build.Annotations[buildv1.BuildNumberAnnotation]
+	if !ok {
+		text, _ = strings.CutPrefix(build.Name, ConfigOf(build)+"-")
+	}
+	// The number is 0 if the text is not a number.
+	number, _ := strconv.ParseInt(text, 10, 64)
 	return number
 }
 

@@ -8,6 +8,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -134,5 +135,22 @@ func TestLongNamesAreTruncated(t *testing.T) {
 	}
 	if PodName("app-1") != "app-1-build" || len(Label(long)) != 63 || Label(strings.Repeat("a", 62)+"-b") != strings.Repeat("a", 62) {
 		t.Error("a short name changed, or a label is not valid")
+	}
+}
+
+func TestNumberIsInAnnotationOrName(t *testing.T) {
+	config := &corev1.ObjectReference{Name: "app"}
+	for name, tt := range map[string]struct {
+		build *buildv1.Build
+		want  int64
+	}{
+		"annotation":    {&buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-7", Annotations: map[string]string{buildv1.BuildNumberAnnotation: "3"}}}, 3},
+		"only a name":   {&buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-7"}, Status: buildv1.BuildStatus{Config: config}}, 7},
+		"another name":  {&buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "app-7-x2d"}, Status: buildv1.BuildStatus{Config: config}}, 0},
+		"configuration": {&buildv1.Build{ObjectMeta: metav1.ObjectMeta{Name: "shop-7"}, Status: buildv1.BuildStatus{Config: config}}, 0},
+	} {
+		if got := Number(tt.build); got != tt.want {
+			t.Errorf("%s: the number is %d, want %d", name, got, tt.want)
+		}
 	}
 }
