@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-platform/slipway/controller"
-	"github.com/slipway-platform/slipway/storage/csi/session"
+	"github.com/slipway-platform/slipway/internal/keylock"
 )
 
 // protection tracks which PersistentVolumes have the finalizer, because the cache may be stale.
 type protection struct {
-	locks session.Locks // by PersistentVolume; held while the finalizer is added or removed
+	locks keylock.Locks // by PersistentVolume; held while the finalizer is added or removed
 
 	mu      sync.Mutex
 	volumes map[string]protectedVolume // by PersistentVolume name, until its deletion

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"sync"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/client-go/tools/cache"
@@ -71,42 +70,6 @@ func (s *Session) VolumeKeys(object any) (keys []controller.Key) {
 // IgnoreUpdates is a change filter for watches that react only to the creation and deletion of
 // objects.
 func IgnoreUpdates(_, _ any) bool { return false }
-
-// Locks contains one lock per key, for work that controllers with different keys must not do
-// concurrently. The zero value is ready to use.
-type Locks struct {
-	mu    sync.Mutex
-	locks map[string]*lock
-}
-
-type lock struct {
-	sync.Mutex
-	users int
-}
-
-// Lock locks a key and returns a function that unlocks it.
-func (l *Locks) Lock(key string) (unlock func()) {
-	l.mu.Lock()
-	if l.locks == nil {
-		l.locks = map[string]*lock{}
-	}
-	k := l.locks[key]
-	if k == nil {
-		k = &lock{}
-		l.locks[key] = k
-	}
-	k.users++
-	l.mu.Unlock()
-	k.Lock()
-	return func() {
-		k.Unlock()
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if k.users--; k.users == 0 {
-			delete(l.locks, key)
-		}
-	}
-}
 
 // Feature returns the controllers of one feature for a driver, or none if the driver does not
 // support the feature.
