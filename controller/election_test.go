@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -21,7 +22,10 @@ type leader struct {
 	Election
 	terms  atomic.Int32
 	leads  atomic.Bool
-	broken atomic.Bool // true if its requests fail
+	broken atomic.Bool // its requests fail
+	// clock is the difference of the instance's clock. renewals counts the updates of the Lease.
+	clock    time.Duration
+	renewals atomic.Int32
 }
 
 func newLeader(client *fake.Clientset, identity string) *leader {
@@ -30,6 +34,11 @@ func newLeader(client *fake.Clientset, identity string) *leader {
 	proxied.PrependReactor("*", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if l.broken.Load() {
 			return true, nil, errors.New("network is down")
+		}
+		if update, ok := action.(clienttesting.UpdateAction); ok {
+			l.renewals.Add(1)
+			spec := &update.GetObject().(*coordinationv1.Lease).Spec
+			spec.RenewTime, spec.AcquireTime = l.shift(spec.RenewTime), l.shift(spec.AcquireTime)
 		}
 		object, err := client.Invokes(action, nil)
 		return true, object, err
@@ -42,6 +51,33 @@ func newLeader(client *fake.Clientset, identity string) *leader {
 		return nil
 	}}
 	return l
+}
+
+func (l *leader) shift(t *metav1.MicroTime) *metav1.MicroTime {
+	if t == nil {
+		return nil
+	}
+	return &metav1.MicroTime{Time: t.Add(l.clock)}
+}
+
+func TestLeaderWithOtherClockIsReplacedOnlyWhenItIsLost(t *testing.T) {
+	for _, clock := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		t.Run(clock.String(), func(t *testing.T) {
+			client := fake.NewClientset()
+			first, second := newLeader(client, "first"), newLeader(client, "second")
+			first.clock = clock
+			componenttest.Run(t, first.Run)
+			eventually.True(t, "first instance leads", first.leads.Load)
+			componenttest.Run(t, second.Run)
+			// The leader renews the Lease four times per Duration.
+			eventually.True(t, "first instance renews the lease", func() bool { return first.renewals.Load() > 12 })
+			if first.terms.Load() != 1 || second.terms.Load() != 0 {
+				t.Errorf("terms are %d and %d", first.terms.Load(), second.terms.Load())
+			}
+			first.broken.Store(true)
+			eventually.True(t, "second instance leads", second.leads.Load)
+		})
+	}
 }
 
 func TestLostLeaseEndsLeadershipOnly(t *testing.T) {

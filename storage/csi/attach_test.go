@@ -14,6 +14,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/storage/csi/attach"
@@ -56,6 +57,33 @@ func TestAttachAndDetachErrorsAreReportedAndRetried(t *testing.T) {
 	eventually.True(t, "an event is created", func() bool { return c.hasEvent("va", "FailedDetachVolume") })
 	c.driver.SetPlan(nil)
 	eventually.True(t, "the volume is detached after a retry", func() bool { return c.getVA("va") == nil })
+}
+
+// Another instance has become the leader while this one was paused.
+func TestFormerLeaderCallsNoDriver(t *testing.T) {
+	c := newCluster(t, fake.Options{})
+	c.start(func(controller *Controller) {
+		controller.Lease = &Lease{Namespace: "kube-system", Name: "csi", Identity: "first"}
+	})
+	pv := c.volume("data")
+	leases := c.client.CoordinationV1().Leases("kube-system")
+	eventually.True(t, "another instance holds the lease", func() bool {
+		lease, err := leases.Get(t.Context(), "csi", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		lease.Spec.HolderIdentity = ptr.To("second")
+		_, err = leases.Update(t.Context(), lease, metav1.UpdateOptions{})
+		return err == nil
+	})
+	c.create(c.attachment("va", pv.Name, "node-1"))
+	eventually.True(t, "the error is reported", func() bool { return c.getVA("va").Status.AttachError != nil })
+	if message := c.getVA("va").Status.AttachError.Message; !strings.Contains(message, `"first" no longer holds the lease`) {
+		t.Errorf("message %q", message)
+	}
+	if n := len(c.driver.Calls("ControllerPublishVolume")); n != 0 {
+		t.Errorf("the driver was called %d times", n)
+	}
 }
 
 func TestDriverWithoutPublishMarksVolumesAttached(t *testing.T) {

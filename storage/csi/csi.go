@@ -256,6 +256,10 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 		Client: t.client, Config: t.Config, Informers: t.informers, Snapshots: t.snapshotClient, SnapshotInformers: t.snapshotInformers, Driver: d, Description: description, Node: t.Node,
 		Events: t.events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: description.Name}),
 	}
+	if t.Lease != nil {
+		leader := &controller.LeaseHolder{Client: t.client, Namespace: t.Lease.Namespace, Lease: t.Lease.Name, Identity: t.Lease.Identity}
+		s.Confirm = leader.Confirm
+	}
 	if t.Metrics != nil {
 		s.Queues = t.Metrics.Queues(description.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -45,6 +46,9 @@ func (d *Driver) Version() string { return d.version }
 
 // Capabilities returns the capabilities that the driver reported on init.
 func (d *Driver) Capabilities() Capabilities { return d.caps }
+
+// Timeout returns the timeout of an operation's calls.
+func (d *Driver) Timeout(op Operation) time.Duration { return d.settings.timeout(op) }
 
 // Unsupported reports whether this driver version has returned "Not supported" for op.
 func (d *Driver) Unsupported(op Operation) bool { return d.unsupported.has(op) }

@@ -8,6 +8,7 @@
 package attach
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -142,6 +143,20 @@ func (a *attacher) keys(object any) []controller.Key {
 func changed(old, new any) bool {
 	before, after := old.(*storagev1.VolumeAttachment), new.(*storagev1.VolumeAttachment)
 	return before.UID != after.UID || before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() || before.Status.Attached && !after.Status.Attached
+}
+
+// acquire waits for a slot for a driver call. Then it confirms that this process is the leader,
+// because it might have been paused since it read the VolumeAttachment.
+func (a *attacher) acquire(ctx context.Context, slots session.Slots) (release func(), err error) {
+	release, err = slots.Acquire(ctx)
+	if err != nil || a.Confirm == nil {
+		return release, err
+	}
+	if err := a.Confirm(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	return release, nil
 }
 
 func (a *attacher) hasFinalizer(finalizers []string) bool {

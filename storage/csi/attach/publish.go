@@ -64,7 +64,7 @@ func (a *attacher) publish(ctx context.Context, va *storagev1.VolumeAttachment) 
 	if err := a.addFinalizer(ctx, va, nodeID); err != nil {
 		return nil, err
 	}
-	release, err := a.attachSlots.Acquire(ctx)
+	release, err := a.acquire(ctx, a.attachSlots)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (a *attacher) unpublish(ctx context.Context, va *storagev1.VolumeAttachment
 		return err
 	}
 	request := &csi.ControllerUnpublishVolumeRequest{VolumeId: spec.CSI.VolumeHandle, NodeId: nodeID, Secrets: secrets}
-	release, err := a.detachSlots.Acquire(ctx)
+	release, err := a.acquire(ctx, a.detachSlots)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,8 @@
 package session
 
 import (
+	"context"
+
 	snapshotclient "github.com/kubernetes-csi/external-snapshotter/client/v8/clientset/versioned"
 	snapshotinformers "github.com/kubernetes-csi/external-snapshotter/client/v8/informers/externalversions"
 	"k8s.io/client-go/informers"
@@ -33,6 +35,9 @@ type Session struct {
 	Description *driver.Description
 	// Events records events for users.
 	Events record.EventRecorder
+	// Confirm returns an error if this process is no longer the leader. It is nil if there is only
+	// one process.
+	Confirm func(context.Context) error
 	// Node, if set, is the only node that the driver serves: only this node's volumes are
 	// provisioned and deleted.
 	Node string
