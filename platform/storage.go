@@ -1,6 +1,9 @@
 package platform
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
 	"github.com/slipway-platform/slipway/pki"
@@ -33,10 +36,22 @@ func (h *Host) flexVolumeRecovery() (component.Component, error) {
 // masters, the attachments are recorded in the cluster.
 func (h *Host) controllerAttachments() *volumeplugin.Attachments {
 	attachments := h.attachments()
-	if h.SeveralMasters() {
-		attachments.Shared = &volumeplugin.SharedRecords{Client: h.deps.Kube}
+	if h.SeveralMasters() && attachments.Shared == nil {
+		leader := &controller.LeaseHolder{
+			Client: h.deps.Kube, Namespace: metav1.NamespaceSystem, Lease: ownControllers, Identity: h.Node.NodeName,
+		}
+		attachments.Shared = &volumeplugin.SharedRecords{Client: h.deps.Kube, Master: h.Node.NodeName, Confirm: leader.Confirm}
 	}
 	return attachments
+}
+
+// endedFlexVolumeCalls returns the component that tells the other masters that this master's
+// earlier driver calls have ended.
+func (h *Host) endedFlexVolumeCalls() (component.Component, error) {
+	if !h.SeveralMasters() {
+		return component.Disabled("flexvolume-ended-calls"), nil
+	}
+	return &volumeplugin.EndedCalls{Records: h.controllerAttachments().Shared}, nil
 }
 
 func (h *Host) expander() (component.Component, error) {

@@ -247,6 +247,9 @@ func (s *Server) delete(t target, body []byte) (object, error) {
 	if p := options.Preconditions; p != nil && p.UID != nil && *p.UID != m.GetUID() {
 		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: UID"))
 	}
+	if p := options.Preconditions; p != nil && p.ResourceVersion != nil && *p.ResourceVersion != m.GetResourceVersion() {
+		return nil, apierrors.NewConflict(t.groupResource(), t.name, fmt.Errorf("precondition failed: resource version"))
+	}
 	if len(m.GetFinalizers()) == 0 {
 		s.store(t, "DELETED", next)
 		return next, nil

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/volume"
+	"k8s.io/kubernetes/pkg/volume/util"
 
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
@@ -56,14 +58,42 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	if err != nil {
 		return "", err
 	}
-	if err := a.plugin.attachments.add(a.plugin.attachment(name, node)); err != nil {
-		return "", err
+	c := call{
+		attachment: a.plugin.attachment(name, node), exclusive: !util.IsMultiAttachAllowed(spec), timeout: driver.Timeout(flexvolume.OpAttach),
 	}
-	path, err := driver.Attach(ctx, vol, string(node))
+	path := ""
+	attach := func() error {
+		return a.plugin.attachments.attach(c, func(ctx context.Context) (err error) {
+			path, err = driver.Attach(ctx, vol, string(node))
+			return err
+		})
+	}
+	err = attach()
+	if elsewhere := (elsewhereError{}); errors.As(err, &elsewhere) && a.plugin.detachLost(ctx, elsewhere) {
+		err = attach()
+	}
 	if errors.Is(err, flexvolume.ErrNotSupported) {
 		return "", nil
 	}
 	return path, a.plugin.explain(err)
+}
+
+// detachLost detaches a volume from the nodes that prevent its attachment. Upstream attaches such a
+// volume only if it has lost the other attachments, because an earlier leader changed the nodes'
+// statuses late. detachLost reports whether the volume might be attachable now.
+func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool {
+	for _, node := range elsewhere.nodes {
+		lost := p.attachment(elsewhere.volume, types.NodeName(node))
+		used, err := isInUse(ctx, p.host.GetKubeClient(), lost)
+		if err == nil && !used {
+			_, err = p.attachments.release(ctx, p.registry, lost)
+		}
+		if used || err != nil {
+			slog.Warn("cannot detach FlexVolume that another node needs", "volume", elsewhere.volume, "driver", p.name, "node", node, "used", used, "error", err)
+			return false
+		}
+	}
+	return true
 }
 
 // WaitForAttach waits on the node for the volume's device. If the driver does not support this
@@ -119,8 +149,13 @@ func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName)
 			return nil, nil
 		case err != nil:
 			errs = append(errs, err)
-		default:
-			attached[spec] = result
+		case !result:
+			// Upstream forgets the attachment without a detach.
+			if err := a.forget(spec, node); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+			attached[spec] = false
 		}
 	}
 	if len(errs) == len(specs) {
@@ -129,15 +164,25 @@ func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName)
 	return attached, nil
 }
 
+// forget removes the record of an attachment that the driver does not have.
+func (d device) forget(spec *volume.Spec, node types.NodeName) error {
+	name, err := d.plugin.GetVolumeName(spec)
+	if err != nil {
+		return err
+	}
+	return d.plugin.attachments.remove(d.plugin.attachment(name, node))
+}
+
 // Detach detaches the volume from the node. volumeName is the name that GetVolumeName returned.
 func (d *detacher) Detach(volumeName string, node types.NodeName) error {
 	driver, err := d.plugin.inUse()
 	if err != nil {
 		return err
 	}
-	err = driver.Detach(context.Background(), volumeName, string(node))
-	if err == nil || errors.Is(err, flexvolume.ErrNotSupported) {
-		return d.plugin.attachments.remove(d.plugin.attachment(volumeName, node))
+	c := call{attachment: d.plugin.attachment(volumeName, node), timeout: driver.Timeout(flexvolume.OpDetach)}
+	err = d.plugin.attachments.detach(c, func(ctx context.Context) error { return driver.Detach(ctx, volumeName, string(node)) })
+	if errors.Is(err, flexvolume.ErrNotSupported) {
+		return nil
 	}
 	if errors.Is(err, flexvolume.ErrGone) {
 		return fmt.Errorf("%w; install it again to detach volume %q from node %q", err, volumeName, node)

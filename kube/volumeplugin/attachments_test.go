@@ -5,15 +5,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/volume"
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
@@ -117,81 +116,83 @@ func TestVolumeLostInCrashIsDetached(t *testing.T) {
 	}
 }
 
-// TestVolumeOfLostMasterIsDetached loses the record directory of the master that has attached a
-// volume.
-func TestVolumeOfLostMasterIsDetached(t *testing.T) {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
-	client := fake.NewClientset(node)
-	failures := 0
-	client.PrependReactor("list", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-		failures++
-		return failures == 1, nil, errors.New("no leader")
-	})
-	lost := &Attachments{Dir: t.TempDir(), Shared: &SharedRecords{Client: client}}
-	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
-	for range 2 { // upstream repeats a failed attach
-		if err := lost.add(a); err != nil {
-			t.Fatal(err)
-		}
+// run returns a driver call that returns err.
+func run(err error) func(context.Context) error { return func(context.Context) error { return err } }
+
+func TestVolumeIsNotDetachedAfterItIsAttachedAgain(t *testing.T) {
+	dir := t.TempDir()
+	c := call{attachment: attachment{driver: name, node: nodeName, volume: "disk~7"}, timeout: time.Minute}
+	if err := (&Attachments{Dir: dir}).attach(c, run(nil)); err != nil {
+		t.Fatal(err)
 	}
-	c := start(t, nil, "", "")
-	c.calls()
-	other := &Attachments{Dir: t.TempDir(), Shared: &SharedRecords{Client: client}}
-	componenttest.Run(t, (&DetachRecovery{Client: client, Registry: c.registry, Attachments: other}).Run)
-	if diff := cmp.Diff([]string{"detach disk~7 " + nodeName}, c.calls()); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
+	attachments := &Attachments{Dir: dir}
+	if complete, err := attachments.detachStale(t.Context(), c, run(context.DeadlineExceeded)); complete || err == nil {
+		t.Errorf("a failed detach: complete %v, error %v", complete, err)
 	}
-	if remaining, err := other.Shared.list(t.Context()); len(remaining) > 0 || err != nil {
-		t.Errorf("remaining: %v, %v", remaining, err)
+	if err := attachments.attach(c, run(nil)); err != nil {
+		t.Errorf("the volume cannot be attached after a failed detach: %v", err)
 	}
-	if err := errors.Join(other.add(a), other.remove(a), other.remove(a)); err != nil {
-		t.Errorf("attach and detach again: %v", err)
+	detach := func(context.Context) error { t.Error("detached"); return nil }
+	if complete, err := attachments.detachStale(t.Context(), c, detach); !complete || err != nil {
+		t.Errorf("an attached volume: complete %v, error %v", complete, err)
 	}
 }
 
-func TestVolumeIsNotAttachedDuringRecovery(t *testing.T) {
-	attachments := &Attachments{Dir: t.TempDir()}
-	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
-	if err := attachments.add(a); err != nil {
-		t.Fatal(err)
+func TestExclusiveVolumeIsAttachedToOneNode(t *testing.T) {
+	dir := t.TempDir()
+	first := call{attachment: attachment{driver: name, node: "first", volume: "disk"}, exclusive: true, timeout: time.Minute}
+	second := first
+	second.node = "second"
+	// The driver might have attached the volume.
+	if err := (&Attachments{Dir: dir}).attach(first, run(context.DeadlineExceeded)); err == nil {
+		t.Fatal("no error")
 	}
-	attachments = &Attachments{Dir: attachments.Dir}
-	done, err := attachments.detachStale(a, func() error {
-		if err := attachments.add(a); err == nil {
-			t.Error("the volume was attached during the detach")
-		}
-		return context.DeadlineExceeded
-	})
-	if done || err == nil {
-		t.Errorf("done %v, error %v", done, err)
+	attachments := &Attachments{Dir: dir}
+	err := attachments.attach(second, func(context.Context) error { t.Error("the driver was called"); return nil })
+	if elsewhere := (elsewhereError{}); !errors.As(err, &elsewhere) || !slices.Equal(elsewhere.nodes, []string{"first"}) {
+		t.Errorf("while the volume might be attached to the first node: %v", err)
 	}
-	if err := attachments.add(a); err != nil {
-		t.Errorf("the volume cannot be attached after a failed detach: %v", err)
+	shared := second
+	shared.exclusive = false
+	if err := errors.Join(attachments.attach(shared, run(nil)), attachments.detach(shared, run(nil))); err != nil {
+		t.Errorf("a volume that several nodes may use: %v", err)
 	}
-	if done, err := attachments.detachStale(a, func() error { t.Error("detached"); return nil }); !done || err != nil {
-		t.Errorf("an attached volume: done %v, error %v", done, err)
+	if err := errors.Join(attachments.detach(first, run(nil)), attachments.attach(second, run(nil))); err != nil {
+		t.Errorf("after the detach: %v", err)
 	}
 }
 
 func TestDetachIsIncompleteWhileRecordRemains(t *testing.T) {
 	attachments := &Attachments{Dir: t.TempDir()}
-	a := attachment{driver: name, node: nodeName, volume: "disk~7"}
-	obstacle := filepath.Join(attachments.recordPath(a), "file")
+	c := call{attachment: attachment{driver: name, node: nodeName, volume: "disk~7"}, timeout: time.Minute}
+	obstacle := filepath.Join(directory(attachments.Dir).path(c.attachment), "file")
 	if err := os.MkdirAll(obstacle, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	detach := func() error { return nil }
-	if complete, err := attachments.detachStale(a, detach); complete || err == nil {
+	if complete, err := attachments.detachStale(t.Context(), c, run(nil)); complete || err == nil {
 		t.Errorf("while the record cannot be removed: complete %v, error %v", complete, err)
 	}
 	if err := os.Remove(obstacle); err != nil {
 		t.Fatal(err)
 	}
-	if complete, err := attachments.detachStale(a, detach); !complete || err != nil {
+	if complete, err := attachments.detachStale(t.Context(), c, run(nil)); !complete || err != nil {
 		t.Errorf("when the record can be removed: complete %v, error %v", complete, err)
 	}
-	if attachments.isRecorded(a) {
+	if attachments.isRecorded(c.attachment) {
 		t.Error("the record still exists")
+	}
+}
+
+func TestRecordIsRemovedIfDriverDoesNotHaveAttachment(t *testing.T) {
+	c := start(t, nil, "", "")
+	spec := pv(nil)
+	attacher := must[volume.Attacher](t)(must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec)).NewAttacher())
+	must[string](t)(attacher.Attach(spec, nodeName))
+	if attached := must[map[*volume.Spec]bool](t)(attacher.VolumesAreAttached([]*volume.Spec{spec}, nodeName)); attached[spec] {
+		t.Error("the volume is attached")
+	}
+	if remaining := c.attachments.list(); len(remaining) > 0 {
+		t.Errorf("remaining: %v", remaining)
 	}
 }
 

@@ -93,7 +93,7 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 	if a.node == "" {
 		return nil
 	}
-	_, err := s.Attachments.detachStale(a, func() error { return detach(ctx, s.Registry, a) })
+	_, err := s.Attachments.release(ctx, s.Registry, a)
 	return err
 }
 

@@ -70,7 +70,7 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 	if !d.plugin.attachments.isRecorded(stale) {
 		return nil
 	}
-	_, err = d.plugin.attachments.detachStale(stale, func() error { return detach(context.Background(), d.plugin.registry, stale) })
+	_, err = d.plugin.attachments.release(context.Background(), d.plugin.registry, stale)
 	return err
 }
 

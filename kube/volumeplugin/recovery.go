@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -21,6 +23,8 @@ const (
 	// After a failed detach, the backoff doubles from minBackoff up to maxBackoff.
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
+	// While another master might be calling the driver, a detach is tried every foreignCallInterval.
+	foreignCallInterval = 5 * time.Second
 )
 
 // DetachRecovery runs before the attach-detach controller starts. It detaches volumes that an
@@ -85,12 +89,15 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 	for delay := minBackoff; ; delay = min(2*delay, maxBackoff) {
 		complete, err := inStatus(ctx, l.Client, a)
 		if !complete && err == nil {
-			complete, err = l.Attachments.detachStale(a, func() error { return detach(ctx, l.Registry, a) })
+			complete, err = l.Attachments.release(ctx, l.Registry, a)
 		}
 		if complete || ctx.Err() != nil {
 			return
 		}
-		if err != nil { // nil while another detach of the volume is running
+		if foreign := (foreignCallError{}); errors.As(err, &foreign) {
+			delay = foreignCallInterval
+		}
+		if err != nil {
 			slog.Warn("cannot detach FlexVolume that a crashed process attached", "driver", a.driver, "volume", a.volume, "node", a.node, "error", err)
 		}
 		select {
@@ -101,32 +108,27 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 	}
 }
 
-// detach calls the driver's last-good version. It is a no-op if the driver does not support detach.
-func detach(ctx context.Context, registry *flexvolume.Registry, a attachment) error {
-	driver, err := registry.InUse(a.driver)
-	if err != nil {
-		return err
-	}
-	if err := driver.Detach(ctx, a.volume, a.node); err != nil && !errors.Is(err, flexvolume.ErrNotSupported) {
-		return err
-	}
-	return nil
-}
-
 // inStatus reports whether the node's status lists the attachment, so that upstream's controller
 // finds it on startup.
 func inStatus(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
-	node, err := client.CoreV1().Nodes().Get(ctx, a.node, metav1.GetOptions{})
+	status, err := readStatus(ctx, client, a.node)
+	return slices.ContainsFunc(status.VolumesAttached, func(v corev1.AttachedVolume) bool { return string(v.Name) == a.key() }), err
+}
+
+// isInUse reports whether the node has mounted the volume, or is about to.
+func isInUse(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
+	status, err := readStatus(ctx, client, a.node)
+	return slices.Contains(status.VolumesInUse, corev1.UniqueVolumeName(a.key())), err
+}
+
+// readStatus returns a node's status, which is empty if the node does not exist.
+func readStatus(ctx context.Context, client kubernetes.Interface, name string) (corev1.NodeStatus, error) {
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, nil
+		return corev1.NodeStatus{}, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read status of node %q: %w", a.node, err)
+		return corev1.NodeStatus{}, fmt.Errorf("read status of node %q: %w", name, err)
 	}
-	for _, volume := range node.Status.VolumesAttached {
-		if string(volume.Name) == a.driver+"/"+a.volume {
-			return true, nil
-		}
-	}
-	return false, nil
+	return node.Status, nil
 }

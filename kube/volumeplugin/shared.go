@@ -2,9 +2,10 @@ package volumeplugin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,28 +15,81 @@ import (
 )
 
 const (
-	// recordLabel is the label of the ConfigMaps that record attachments. They are in
-	// metav1.NamespaceSystem.
-	recordLabel = "slipway.openshift.io/flexvolume-attachment"
-	// recordTimeout is the timeout for changing a shared record.
+	// recordTimeout is the timeout for the requests before or after a driver call.
 	recordTimeout = 10 * time.Second
+	// takeoverSlack is how long a master waits for another master's call after the driver's
+	// timeout. It exceeds callSlack by the time to kill the driver.
+	takeoverSlack = time.Minute
 )
 
-// SharedRecords records attachments in the cluster, each as a ConfigMap. If the master that was
-// attaching a volume is lost, another master finds the record.
+// SharedRecords records attachments in the cluster, with one ConfigMap per volume. If the master
+// that was attaching a volume is lost, another master finds the record.
+//
+// The records also prevent a master that was paused from calling a driver after another master has
+// become the leader. Before a master calls a driver, it writes its name to the volume's record.
+// Then it confirms that it is still the leader. Another master becomes the leader either before, so
+// the first master does not call the driver, or later, so the other master sees the record. It does
+// not call the driver for the volume until the first master has removed its name, or until the
+// first master must have killed the driver.
 type SharedRecords struct {
 	Client kubernetes.Interface
+	// Master is the name of this master's node.
+	Master string
+	// Confirm returns an error if this master is not the leader.
+	Confirm func(context.Context) error
+
+	mu sync.Mutex
+	// foreignCalls contains the other masters' calls that prevented a call of this master, by name
+	// of the record.
+	foreignCalls map[string]foreignCall
 }
 
-func (r *SharedRecords) add(a attachment) error {
+// foreignCall is a driver call of another master.
+type foreignCall struct {
+	version string // resource version of the record
+	since   time.Time
+}
+
+func (r *SharedRecords) begin(c call) (end func(attached bool) error, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	_, err := r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Create(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: sharedName(a), Labels: map[string]string{recordLabel: "true"}},
-		Data:       map[string]string{"driver": a.driver, "node": a.node, "volume": a.volume},
-	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return err
+	record, err := r.read(ctx, c.attachment)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkForeignCall(ctx, record); err != nil {
+		return nil, err
+	}
+	nodes := nodesOf(record)
+	attached := slices.Contains(nodes, c.node)
+	if c.attach {
+		if others := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return n == c.node }); c.exclusive && len(others) > 0 {
+			return nil, elsewhereError{c.attachment, others}
+		}
+		setNode(record, c.node, true)
+	}
+	record.Data[masterKey], record.Data[timeoutKey] = r.Master, c.timeout.String()
+	if record, err = r.write(ctx, record); err != nil {
+		return nil, fmt.Errorf("record driver call for %v: %w", c.attachment, err)
+	}
+	r.forgetForeignCall(record.Name)
+	end = func(attached bool) error { return r.end(record, c.attachment, attached) }
+	if err := r.Confirm(ctx); err != nil {
+		return nil, errors.Join(err, end(attached))
+	}
+	return end, nil
+}
+
+// end records that the driver call has ended. It fails if another master has changed the record.
+func (r *SharedRecords) end(record *corev1.ConfigMap, a attachment, attached bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	record = record.DeepCopy()
+	setNode(record, a.node, attached)
+	delete(record.Data, masterKey)
+	delete(record.Data, timeoutKey)
+	if _, err := r.write(ctx, record); err != nil {
+		return fmt.Errorf("record end of driver call for %v: %w", a, err)
 	}
 	return nil
 }
@@ -43,27 +97,102 @@ func (r *SharedRecords) add(a attachment) error {
 func (r *SharedRecords) remove(a attachment) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	err := r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, sharedName(a), metav1.DeleteOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return err
+	record, err := r.read(ctx, a)
+	if err == nil {
+		err = errors.Join(r.checkForeignCall(ctx, record), r.Confirm(ctx))
+	}
+	if err == nil && slices.Contains(nodesOf(record), a.node) {
+		setNode(record, a.node, false)
+		_, err = r.write(ctx, record)
+	}
+	if err != nil {
+		return fmt.Errorf("remove record of %v: %w", a, err)
 	}
 	return nil
 }
 
-// list returns all recorded attachments.
-func (r *SharedRecords) list(ctx context.Context) (list []attachment, err error) {
-	objects, err := r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: recordLabel})
+// checkForeignCall returns an error if another master might be calling the driver for the volume.
+func (r *SharedRecords) checkForeignCall(ctx context.Context, record *corev1.ConfigMap) error {
+	master := record.Data[masterKey]
+	if master == "" || master == r.Master { // the calls of this master's earlier processes have ended
+		return nil
+	}
+	timeout, err := time.ParseDuration(record.Data[timeoutKey])
 	if err != nil {
-		return nil, fmt.Errorf("list records of attachments: %w", err)
+		return fmt.Errorf("read record %q: %w; delete this ConfigMap if no driver is running", record.Name, err)
 	}
-	for _, object := range objects.Items {
-		list = append(list, attachment{driver: object.Data["driver"], node: object.Data["node"], volume: object.Data["volume"]})
+	remaining := timeout + takeoverSlack - r.foreignCallSeen(record)
+	if remaining <= 0 {
+		return nil
 	}
-	return list, nil
+	if off, err := isOff(ctx, r.Client, master); err != nil || off {
+		return err
+	}
+	return foreignCallError{master: master, driver: record.Data[driverKey], volume: record.Data[volumeKey], remaining: remaining}
 }
 
-// sharedName returns the name of an attachment's ConfigMap.
-func sharedName(a attachment) string {
-	sum := sha256.Sum256([]byte(a.driver + "\n" + a.node + "\n" + a.volume))
-	return "flexvolume-attachment-" + hex.EncodeToString(sum[:16])
+// foreignCallSeen returns the time since this master first saw another master's call. The record
+// contains no time, because clocks differ.
+func (r *SharedRecords) foreignCallSeen(record *corev1.ConfigMap) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := r.foreignCalls[record.Name]
+	if seen.version != record.ResourceVersion {
+		seen = foreignCall{record.ResourceVersion, time.Now()}
+		if r.foreignCalls == nil {
+			r.foreignCalls = map[string]foreignCall{}
+		}
+		r.foreignCalls[record.Name] = seen
+	}
+	return time.Since(seen.since)
+}
+
+func (r *SharedRecords) forgetForeignCall(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.foreignCalls, name)
+}
+
+// foreignCallError is the error while another master might be calling the driver for a volume.
+type foreignCallError struct {
+	master, driver, volume string
+	remaining              time.Duration
+}
+
+func (e foreignCallError) Error() string {
+	return fmt.Sprintf("master %q might still be calling FlexVolume driver %q for volume %q: the call is over when the master responds, or in %s; if the master is off, run: oc adm taint node %s %s=nodeshutdown:NoExecute",
+		e.master, e.driver, e.volume, e.remaining.Round(time.Second), e.master, corev1.TaintNodeOutOfService)
+}
+
+// isOff reports whether an administrator has confirmed that a host is off: its node is deleted, or
+// has the taint for this purpose.
+func isOff(ctx context.Context, client kubernetes.Interface, host string) (bool, error) {
+	node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read node %q: %w", host, err)
+	}
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }), nil
+}
+
+// endOwnCalls records that the driver calls of this master's earlier processes have ended. The
+// registry has killed the drivers.
+func (r *SharedRecords) endOwnCalls(ctx context.Context) error {
+	records, err := r.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, record := range records {
+		if record.Data[masterKey] != r.Master {
+			continue
+		}
+		delete(record.Data, masterKey)
+		delete(record.Data, timeoutKey)
+		if _, err := r.write(ctx, &record); err != nil {
+			return fmt.Errorf("record end of driver call in %q: %w", record.Name, err)
+		}
+	}
+	return nil
 }
