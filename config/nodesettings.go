@@ -21,7 +21,7 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 		images["allowedRegistriesForImport"] = *allowed
 	}
 	settings, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "MasterConfig",
+		"apiVersion": "v1", "kind": "MasterConfig", "masterPublicURL": c.MasterPublicURL,
 		"servingInfo":       map[string]any{"bindAddress": c.ServingInfo.BindAddress},
 		"networkConfig":     network,
 		"routingConfig":     map[string]any{"subdomain": c.RoutingConfig.Subdomain},
@@ -37,7 +37,7 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode settings for nodes: %w", err)
 	}
-	return "# Settings of the cluster. When the node process starts, it replaces this file with the masters' settings.\n" + string(settings), nil
+	return "# Settings of the cluster. The node process replaces this file with the masters' settings.\n" + string(settings), nil
 }
 
 // CheckNodeSettings returns an error if this program does not accept a master's settings for nodes,

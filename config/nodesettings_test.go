@@ -14,6 +14,7 @@ func TestNodeSettingsAreValidConfiguration(t *testing.T) {
 		"defaults": "",
 		"all settings": `
 servingInfo: {bindAddress: "0.0.0.0:9443"}
+masterPublicURL: https://master.example.com
 networkConfig: {clusterNetworks: [{cidr: 10.32.0.0/14, hostSubnetLength: 8}], serviceNetworkCIDR: 172.20.0.0/16, networkPluginName: cni}
 routingConfig: {subdomain: apps.example.com}
 imagePolicyConfig: {internalRegistryHostname: "registry.example:5000", allowedRegistriesForImport: [{domainName: example.com}]}
@@ -41,6 +42,7 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		}
 		type view struct {
 			Port                        int
+			Public                      string
 			Pods, Services, Ingress     string
 			OtherNetwork                bool
 			Subdomain, Images, Registry string
@@ -50,7 +52,7 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		viewOf := func(c *MasterConfig) view {
 			_, port := c.APIAddress()
 			return view{
-				port, fmt.Sprint(c.DualStack()), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
+				port, c.PublicAddress(), pods.String(), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
 				c.RoutingConfig.Subdomain, c.ImagePolicyConfig.InternalRegistryHostname, c.Slipway.Registry.BindAddress,
 				c.Slipway.Registry.Disabled, append([]string{}, c.Slipway.Outbound.AllowedHosts...), c.ImportRegistries(),
 			}

@@ -111,6 +111,19 @@ func (c *MasterConfig) PublicHosts() (hosts []string) {
 	return hosts
 }
 
+// PublicAddress returns the host:port of masterPublicURL, or "".
+func (c *MasterConfig) PublicAddress() string {
+	public, err := url.Parse(c.MasterPublicURL)
+	if err != nil || public.Hostname() == "" {
+		return ""
+	}
+	port := public.Port()
+	if port == "" {
+		port = "443"
+	}
+	return net.JoinHostPort(public.Hostname(), port)
+}
+
 // CORSOrigins returns regular expressions for the origins whose pages can send requests to the API
 // server. An expression without anchors, as in the first OpenShift versions, is changed so that it
 // matches only a whole host. Otherwise, it would also match longer host names.

@@ -26,7 +26,8 @@ func (h *Host) balancer() (component.Component, error) {
 	_, port := h.Master.APIAddress()
 	if h.Joined() {
 		return h.newBalancer(&balancer.Balancer{
-			Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Servers: h.membership.Masters, Save: h.saveMembers,
+			Address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), Servers: h.membership.Masters, Public: h.Master.PublicAddress(),
+			Save: h.saveMembers, Serves: h.masterServes,
 		})
 	}
 	if !h.SeveralMasters() {

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/payload"
 	"github.com/slipway-platform/slipway/internal/registryclient"
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
@@ -36,6 +37,10 @@ type Host struct {
 	cluster *record.Cluster
 	// leadership elects the master that runs the controllers. It is nil if this is the only master.
 	leadership *controller.Leadership
+	// mastersSettings compares the settings of several masters. It is nil on the only master.
+	mastersSettings *masters.Settings
+	// masterServes has a value after the balancer has seen that a master has started.
+	masterServes chan struct{}
 	// expand closes the channel expanded when a second master joins the only master. This stops the
 	// control plane.
 	expand   func()
@@ -84,7 +89,7 @@ func Load(dataDir, file string) (*Host, error) {
 // New returns the host that the configuration describes.
 func New(c *config.Config, file string) (*Host, error) {
 	h := &Host{
-		Config: c, allReady: make(chan struct{}), expanded: make(chan struct{}),
+		Config: c, allReady: make(chan struct{}), expanded: make(chan struct{}), masterServes: make(chan struct{}, 1),
 		recorder: &apiserver.Recorder{}, dnsNames: policy.NewNames(), hostAddresses: &hosts.Addresses{}, tunnel: &vxlan.Tunnel{},
 	}
 	h.dnsNames.IPv6 = c.Master != nil && c.Master.DualStack().Enabled()

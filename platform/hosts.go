@@ -51,7 +51,7 @@ func (h *Host) joinResponse() (join.Response, error) {
 	}
 	_, port := h.Master.APIAddress()
 	response := join.Response{
-		Settings: settings, ServiceCA: string(services),
+		Settings: settings, SettingsDiffer: h.mastersSettings != nil && h.mastersSettings.Differ(), ServiceCA: string(services),
 		Masters: []string{net.JoinHostPort(h.address.String(), strconv.Itoa(port))},
 	}
 	if h.Master.Slipway.Registry.Disabled {

@@ -94,7 +94,8 @@ func (h *Host) sharedSettings() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}, nil
+	h.mastersSettings = &masters.Settings{Client: h.deps.Kube, Node: h.Node.NodeName, Values: values, Differences: config.Differences}
+	return h.mastersSettings, nil
 }
 
 // admitMaster admits a host to the cluster as a master.

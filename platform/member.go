@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -78,13 +79,16 @@ func (h *Host) clusterSettings() (component.Component, error) {
 		Role: join.RoleNode, NodeName: h.Node.NodeName, Address: h.address.String(), DNSDomain: h.Node.DNSDomain, Version: version.Slipway(),
 	}
 	return &nodeconfig.ClusterSettings{
-		File: config.MasterFile(h.DataDir), Check: config.CheckNodeSettings,
+		File: config.MasterFile(h.DataDir), Check: config.CheckNodeSettings, MasterServes: h.masterServes,
 		Fetch: func(ctx context.Context) (string, error) {
 			certificate, err := m.Certificate(time.Now())
 			if err != nil {
 				return "", err
 			}
 			response, err := join.Client{URL: m.URL, Certificate: certificate}.Join(ctx, authority, request)
+			if err == nil && response.SettingsDiffer {
+				err = errors.New("the masters have different settings; see `slipway status` on the masters")
+			}
 			if err != nil {
 				return "", err
 			}

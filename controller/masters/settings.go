@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,8 +37,12 @@ type Settings struct {
 	// Differences returns the keys whose values differ.
 	Differences func(a, b map[string]string) []string
 
-	note func(string)
+	note  func(string)
+	equal atomic.Bool // the last comparison found no difference
 }
+
+// Differ reports whether the masters' settings differ, or have not been compared yet.
+func (s *Settings) Differ() bool { return !s.equal.Load() }
 
 // Name returns the component's name.
 func (*Settings) Name() string { return "shared-settings" }
@@ -56,7 +61,10 @@ func (s *Settings) Run(ctx context.Context, ready func()) error {
 		switch {
 		case err != nil && ctx.Err() == nil:
 			slog.Warn("the settings of the masters are not compared", "error", err)
-		case err == nil && text != last:
+		case err == nil:
+			s.equal.Store(text == "")
+		}
+		if err == nil && text != last {
 			last = text
 			s.note(text)
 		}

@@ -33,6 +33,9 @@ type Balancer struct {
 	Address string
 	// Servers contains the initial host:port addresses of the API servers.
 	Servers []string
+	// Public, if set, is the masters' public host:port address. It is used while no listed API
+	// server serves, because after a restore on other machines, no listed address is valid.
+	Public string
 	// Preferred, if set, is the API server on the same host. It receives all connections while it
 	// is serving.
 	Preferred string
@@ -40,6 +43,9 @@ type Balancer struct {
 	HTTP *http.Client
 	// Watch calls changed with each new list of API servers until ctx is done.
 	Watch func(ctx context.Context, changed func([]string))
+	// Serves, if set, gets a value when an API server starts serving. Values that are not received
+	// yet are combined.
+	Serves chan<- struct{}
 	// Save stores a new list of API servers for the next start.
 	Save func([]string) error
 
@@ -66,6 +72,7 @@ func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("listen for components of the node: %w", err)
 	}
+	b.listed = b.Servers
 	b.set(b.Servers)
 	b.check(ctx)
 	var tasks sync.WaitGroup
@@ -127,7 +134,7 @@ func (b *Balancer) apply() {
 }
 
 // usable returns the list of API servers. If no server in the list is serving, it appends the
-// servers in use that are missing from the list.
+// servers in use that are missing from the list, and the public address.
 func (b *Balancer) usable(current []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -136,10 +143,10 @@ func (b *Balancer) usable(current []string) []string {
 			return b.listed
 		}
 	}
-	if len(b.listed) == 0 {
-		return nil
-	}
 	servers := slices.Clone(b.listed)
+	if b.Public != "" {
+		current = append(current, b.Public)
+	}
 	for _, address := range current {
 		if !slices.Contains(servers, address) {
 			servers = append(servers, address)
@@ -236,6 +243,12 @@ func (b *Balancer) record(address string, serves bool) {
 		slog.Info("an API server has changed its state", "address", address, "serves", serves)
 		if !serves && len(b.backends) > 1 {
 			backend.close()
+		}
+		if serves {
+			select {
+			case b.Serves <- struct{}{}:
+			default:
+			}
 		}
 	}
 }

@@ -70,13 +70,16 @@ func name(client *http.Client, url string) string {
 
 func TestConnectionsMoveToServerThatServes(t *testing.T) {
 	first, second := newServer(t, "first"), newServer(t, "second")
-	client, url := start(t, &Balancer{Servers: []string{first.address(), second.address()}})
+	serves := make(chan struct{}, 1)
+	client, url := start(t, &Balancer{Servers: []string{first.address(), second.address()}, Serves: serves})
 	if got := name(client, url); got != "first" {
 		t.Fatalf("got %q", got)
 	}
+	<-serves
 	first.broken.Store(true) // the client keeps its connection
 	eventually.Equal(t, "the server that serves", func() string { return name(client, url) }, "second")
 	first.broken.Store(false)
+	<-serves
 	second.Close()
 	eventually.Equal(t, "the server that recovered", func() string { return name(client, url) }, "first")
 }
@@ -146,6 +149,21 @@ func TestPreviousServerIsKeptUntilListedServerServes(t *testing.T) {
 	b.update([]string{"127.0.0.1:1", listed.address()})
 	eventually.True(t, "the previous server is not in use", func() bool { return !slices.Contains(b.servers(), former.address()) })
 	eventually.True(t, "the listed server responds", func() bool { return name(client, url) == "listed" })
+}
+
+// The masters were restored on machines with other addresses.
+func TestPublicAddressIsUsedWhileNoListedServerServes(t *testing.T) {
+	lost, public, restored := newServer(t, "lost"), newServer(t, "public"), newServer(t, "restored")
+	b := &Balancer{Servers: []string{lost.address()}, Public: public.address()}
+	client, url := start(t, b)
+	if got := name(client, url); got != "lost" || slices.Contains(b.servers(), public.address()) {
+		t.Errorf("while the listed server serves, %q responds, of %v", got, b.servers())
+	}
+	lost.Close()
+	eventually.Equal(t, "the public address responds", func() string { return name(client, url) }, "public")
+	b.update([]string{restored.address()})
+	eventually.Equal(t, "the restored server responds", func() string { return name(insecure(), url) }, "restored")
+	eventually.True(t, "the public address is not in use", func() bool { return slices.Equal(b.servers(), []string{restored.address()}) })
 }
 
 func TestAddressesOfEndpoints(t *testing.T) {

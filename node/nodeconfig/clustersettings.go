@@ -13,15 +13,20 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// fetchInterval is the interval between requests until a master responds.
-const fetchInterval = 10 * time.Second
+const (
+	// fetchInterval is the interval between requests until the masters respond with settings.
+	fetchInterval = 10 * time.Second
+	// refreshInterval is the longest interval between requests. Normally, MasterServes causes the
+	// next request.
+	refreshInterval = 10 * time.Minute
+)
 
 // updatedVariable is the environment variable of a process that has restarted because the settings
-// have changed. If masters had different settings, it would otherwise restart continuously.
+// have changed. If masters with different versions wrote the settings differently, the process
+// would otherwise restart continuously.
 const updatedVariable = "SLIPWAY_CLUSTER_SETTINGS_UPDATED"
 
-// ClusterSettings is the component that updates a joined host's copy of the cluster's settings when
-// the process starts. It runs until a master has responded.
+// ClusterSettings is the component that updates a joined host's copy of the cluster's settings.
 type ClusterSettings struct {
 	// File is the path of the host's MasterConfig.
 	File string
@@ -29,20 +34,46 @@ type ClusterSettings struct {
 	Fetch func(ctx context.Context) (string, error)
 	// Check returns an error if this program does not accept the settings.
 	Check func(settings string) error
+	// MasterServes has a value after a master has started. Its settings might have changed.
+	MasterServes <-chan struct{}
 }
 
 // Name returns the component's name.
 func (*ClusterSettings) Name() string { return "cluster-settings" }
 
-// Run updates the file. It returns ErrRestart if the file has changed.
+// Run updates the file until ctx is done. It returns ErrRestart if the file has changed.
 func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 	restarted := os.Getenv(updatedVariable) != ""
 	if err := os.Unsetenv(updatedVariable); err != nil {
 		return fmt.Errorf("change environment: %w", err)
 	}
-	ready() // the process works with the previous settings until then
-	var settings, failure string
-	err := wait.PollUntilContextCancel(ctx, fetchInterval, true, func(ctx context.Context) (done bool, err error) {
+	ready() // the process works with the previous settings
+	for {
+		settings, err := c.fetch(ctx)
+		if err != nil {
+			return nil //nolint:nilerr // ctx is done
+		}
+		changed, err := c.update(settings, restarted)
+		if err != nil {
+			slog.Warn("the settings of the cluster are not updated", "error", err)
+		}
+		if changed {
+			return errors.Join(os.Setenv(updatedVariable, "true"), ErrRestart)
+		}
+		restarted = false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.MasterServes:
+		case <-time.After(refreshInterval):
+		}
+	}
+}
+
+// fetch repeats the request until the masters respond with settings or ctx is done.
+func (c *ClusterSettings) fetch(ctx context.Context) (settings string, err error) {
+	failure := ""
+	err = wait.PollUntilContextCancel(ctx, fetchInterval, true, func(ctx context.Context) (done bool, err error) {
 		if settings, err = c.Fetch(ctx); err == nil {
 			return true, nil
 		}
@@ -52,18 +83,7 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 		}
 		return false, nil
 	})
-	if err != nil {
-		return nil //nolint:nilerr // ctx is done
-	}
-	changed, err := c.update(settings, restarted)
-	if err != nil {
-		slog.Warn("the settings of the cluster are not updated", "error", err)
-	}
-	if changed {
-		return errors.Join(os.Setenv(updatedVariable, "true"), ErrRestart)
-	}
-	<-ctx.Done()
-	return nil
+	return settings, err
 }
 
 // update replaces the file if the settings differ from it. restarted means that the process has
@@ -77,7 +97,7 @@ func (c *ClusterSettings) update(settings string, restarted bool) (changed bool,
 		return false, nil
 	}
 	if restarted {
-		return false, errors.New("the masters have different settings; see `slipway status` on the masters")
+		return false, errors.New("the masters describe the same settings in different ways; use the same version of slipway on all hosts")
 	}
 	if err := c.Check(settings); err != nil {
 		return false, err

@@ -50,6 +50,28 @@ func TestProcessRestartsOnceWithChangedSettingsOfCluster(t *testing.T) {
 	other.expectFile(t, "former")
 }
 
+// The masters restart with changed settings while the node process runs.
+func TestSettingsOfClusterAreFetchedAfterMasterStarts(t *testing.T) {
+	t.Setenv(updatedVariable, "")
+	c := newClusterSettings(t, "former")
+	serves, fetched, ended := make(chan struct{}), make(chan struct{}, 1), make(chan error, 1)
+	c.MasterServes = serves
+	c.Fetch = func(context.Context) (string, error) {
+		select {
+		case fetched <- struct{}{}:
+			return "former", nil
+		default:
+			return "changed", nil
+		}
+	}
+	go func() { ended <- c.Run(t.Context(), func() {}) }()
+	serves <- struct{}{} // received after the first request
+	if err := <-ended; !errors.Is(err, ErrRestart) {
+		t.Fatalf("the component ended with %v, want a restart", err)
+	}
+	c.expectFile(t, "changed")
+}
+
 func TestUnusableSettingsOfClusterChangeNothing(t *testing.T) {
 	for _, fetched := range []string{"former", "bad"} {
 		c := newClusterSettings(t, fetched)

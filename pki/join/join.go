@@ -46,6 +46,9 @@ type Response struct {
 	Role string `json:"role"`
 	// Settings is a MasterConfig with the cluster settings that nodes use.
 	Settings string `json:"settings"`
+	// SettingsDiffer means that the masters have different settings, for example while an
+	// administrator changes them on one master after the other. A joined host does not apply them.
+	SettingsDiffer bool `json:"settingsDiffer,omitempty"`
 	// Masters contains the host:port addresses of the API servers.
 	Masters []string `json:"masters"`
 	// Registry is the host:port address of the image registry, or "".
