@@ -21,44 +21,62 @@ test('the server gets the flags of the command', async () => {
 });
 
 /**
- * cluster returns an API with two images. A stream's history contains image a. No stream contains
- * image b, which changes before it is removed.
+ * cluster is an API with image a in the history of a stream, and image b without one. Images in
+ * changed change after they are listed. A stream gets image a again after the first usage is read
+ * if it is busy.
  */
-function cluster(invalid: string[] = []) {
+function cluster({ invalid = [], changed = [], isBusy = false }: { invalid?: string[]; changed?: string[]; isBusy?: boolean } = {}) {
   const writes: string[] = [];
-  const tags = ['shop/app:latest'];
-  const stream = { metadata: { name: 'app', resourceVersion: '3' }, status: { tags: [{ tag: 'latest', items: [{ image: 'a' }] }, { tag: 'stable', items: [{ image: 'c' }] }] } };
+  const stream = { metadata: { name: 'app', namespace: 'shop', resourceVersion: '3' }, status: { tags: [{ tag: 'latest', items: [{ image: 'a' }] }, { tag: 'stable', items: [{ image: 'c' }] }] } };
+  let usages = 0;
   vi.stubGlobal('fetch', async (address: string, { method, body }: { method: string; body?: string }) => {
     const path = address.replace('/console/proxy', '');
     if (method !== 'GET') {
       writes.push(`${method} ${path} ${body}`);
     }
     if (method === 'PUT') {
-      tags.length = 0;
+      stream.status = (JSON.parse(body ?? '') as typeof stream).status;
     }
-    if (method === 'DELETE' && path.endsWith('/b')) {
+    if (method === 'DELETE' && changed.some((name) => path.endsWith(`/${name}`))) {
       return new Response('{"kind": "Status", "reason": "Conflict"}', { status: 409 });
     }
-    const usage = { invalid, images: [{ ...image('a', ...tags), prunable: true }, { ...image('b'), prunable: true }, image('c', 'shop/app:stable')] };
-    const items = ['a', 'b', 'c'].map((name) => ({ metadata: { name, uid: `u${name}`, resourceVersion: '1' } }));
-    return new Response(JSON.stringify(path.startsWith('/slipway') ? usage : path.endsWith('/images') ? { items } : stream));
+    if (path.startsWith('/slipway')) {
+      const tagsOf = (name: string) => stream.status.tags.filter(({ items }) => items.some((item) => item.image === name)).map(({ tag }) => `shop/app:${tag}`);
+      const images = ['a', 'b', 'c', 'd'].map((name) => ({ ...image(name, ...tagsOf(name)), prunable: name !== 'c' && !tagsOf(name).includes('shop/app:new') }));
+      if (isBusy && usages++ === 0) {
+        stream.status.tags.push({ tag: 'new', items: [{ image: 'a' }] });
+        stream.metadata.resourceVersion = '4';
+      }
+      return new Response(JSON.stringify({ invalid, images }));
+    }
+    const items = ['a', 'b', 'c', 'd'].map((name) => ({ metadata: { name, uid: `u${name}`, resourceVersion: '1' } }));
+    return new Response(JSON.stringify(path.endsWith('/images') ? { items } : path.endsWith('/imagestreams') ? { items: [stream] } : stream));
   });
   return writes;
 }
 
-test('pruning shortens histories, and removes the images that have not changed', async () => {
-  const writes = cluster();
-  expect(await prune({ revisions: 1, minutes: 0 })).toBe(1);
-  const options = (name: string) => JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: `u${name}`, resourceVersion: '1' } });
+const retention = { revisions: 1, minutes: 0 };
+const deleted = (name: string) =>
+  `DELETE /apis/image.openshift.io/v1/images/${name} ${JSON.stringify({ apiVersion: 'v1', kind: 'DeleteOptions', preconditions: { uid: `u${name}`, resourceVersion: '1' } })}`;
+
+test('pruning shortens histories, and removes the images of the preview that have not changed', async () => {
+  const writes = cluster({ changed: ['b'] });
+  expect(await prune(retention, ['a', 'b', 'c'])).toBe(1);
   expect(writes).toEqual([
-    'PUT /apis/image.openshift.io/v1/namespaces/shop/imagestreams/app/status {"metadata":{"name":"app","resourceVersion":"3"},"status":{"tags":[{"tag":"stable","items":[{"image":"c"}]}]}}',
-    `DELETE /apis/image.openshift.io/v1/images/a ${options('a')}`,
-    `DELETE /apis/image.openshift.io/v1/images/b ${options('b')}`,
+    'PUT /apis/image.openshift.io/v1/namespaces/shop/imagestreams/app/status {"metadata":{"name":"app","namespace":"shop","resourceVersion":"3"},"status":{"tags":[{"tag":"stable","items":[{"image":"c"}]}]}}',
+    deleted('a'),
+    deleted('b'),
   ]);
 });
 
+test('pruning keeps an image that gets a new tag', async () => {
+  const writes = cluster({ isBusy: true });
+  expect(await prune(retention, ['a', 'b'])).toBe(1);
+  expect(writes).toEqual([deleted('b')]);
+});
+
 test('pruning removes nothing while a reference cannot be parsed', async () => {
-  const writes = cluster(['pod/odd']);
-  await expect(prune({ revisions: 1, minutes: 0 })).rejects.toThrow('pod/odd');
+  const writes = cluster({ invalid: ['pod/odd'] });
+  await expect(prune(retention, ['a'])).rejects.toThrow('pod/odd');
   expect(writes).toEqual([]);
 });

@@ -64,81 +64,88 @@ interface HistoryOfStream extends KubeObject {
 const isOutdated = (error: unknown) => error instanceof ApiError && (error.status === 409 || error.status === 404);
 
 /**
- * maxRounds is the maximum number of times that prune shortens the histories of image streams that
- * keep changing.
+ * maxRounds limits how often prune shortens the histories of image streams that keep changing.
+ * batchSize is the number of images that prune removes before it reads all references again.
  */
 const maxRounds = 5;
+const batchSize = 20;
 
 /**
- * prune removes the images that a retention does not keep, with the user's permissions. It first
- * removes them from the histories of image streams. It then reads all references again, and deletes
- * the images themselves. It returns the number of images that it has deleted. It does not delete
- * content from the registry's storage.
+ * prune removes the images of a preview that a retention still does not keep, with the rights of the
+ * user: first from the histories of image streams, then, when no stream contains them any more, the
+ * images themselves. It returns how many images it has removed. It does not remove content from the
+ * registry's storage.
  */
-export async function prune(retention: Retention): Promise<number> {
-  for (let round = 1; ; round++) {
-    // An image that is pushed or imported again gets a new version. A deletion with the old version
-    // fails.
-    const versions = await versionsOf();
+export async function prune(retention: Retention, preview: Iterable<string>): Promise<number> {
+  const left = new Set(preview);
+  let [removed, rounds] = [0, 0];
+  for (;;) {
+    // A stream or an image that changes after the usage is read gets another version, with which it
+    // is not changed. Its references count in the next round.
+    const [streams, versions] = [await versionsOf('imagestreams'), await versionsOf('images')];
     const { images, invalid } = await readUsage(retention);
     if (invalid.length > 0) {
       throw new Error(invalid.join('\n'));
     }
-    const prunable = images.filter((image) => image.prunable);
-    const going = new Set(prunable.map(({ name }) => name));
-    const streams = new Set(prunable.flatMap(({ tags }) => tags.map((tag) => tag.replace(/:[^:]*$/, ''))));
-    if (streams.size === 0) {
-      return removeAll(prunable, versions);
+    const prunable = images.filter((image) => image.prunable && left.has(image.name));
+    const tags = prunable.flatMap((image) => image.tags);
+    if (tags.length === 0) {
+      const batch = prunable.slice(0, batchSize);
+      for (const { name } of batch) {
+        left.delete(name);
+        const identity = versions.get(name);
+        if (identity && (await unlessOutdated(() => removeIf(`${group}/images/${encodeURIComponent(name)}`, identity)))) {
+          removed++;
+        }
+      }
+      if (batch.length === prunable.length) {
+        return removed;
+      }
+      continue;
     }
-    if (round > maxRounds) {
+    if (++rounds > maxRounds) {
       throw new Error(admin.images.busy);
     }
-    for (const stream of streams) {
-      await shorten(stream, going);
+    const going = new Set(prunable.map(({ name }) => name));
+    for (const stream of new Set(tags.map((tag) => tag.replace(/:[^:]*$/, '')))) {
+      const identity = streams.get(stream);
+      if (identity) {
+        await shorten(identity, going);
+      }
     }
   }
 }
 
-/** versionsOf returns the UID and resource version of each image, by name. */
-async function versionsOf(): Promise<Map<string, KubeObject['metadata']>> {
+type Identity = KubeObject['metadata'];
+
+/** versionsOf returns the identities of all objects of a resource, by NAME or PROJECT/NAME. */
+async function versionsOf(resource: string): Promise<Map<string, Identity>> {
   const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
-  const { items } = await get<{ items: KubeObject[] }>(`${group}/images`, { accept });
-  return new Map(items.map(({ metadata }) => [metadata.name, metadata]));
+  const { items } = await get<{ items: KubeObject[] }>(`${group}/${resource}`, { accept });
+  return new Map(items.map(({ metadata }) => [[metadata.namespace, metadata.name].filter(Boolean).join('/'), metadata]));
 }
 
-/**
- * shorten removes images from the tag histories of the image stream PROJECT/NAME, unless the stream
- * has changed since it was read.
- */
-async function shorten(stream: string, going: Set<string>): Promise<void> {
-  const [project = '', name = ''] = stream.split('/');
-  const path = `${group}/namespaces/${encodeURIComponent(project)}/imagestreams/${encodeURIComponent(name)}`;
-  try {
+/** shorten removes images from the histories of an image stream, unless it has changed since it was listed. */
+async function shorten({ namespace = '', name, resourceVersion }: Identity, going: Set<string>): Promise<void> {
+  const path = `${group}/namespaces/${encodeURIComponent(namespace)}/imagestreams/${encodeURIComponent(name)}`;
+  await unlessOutdated(async () => {
     const object = await get<HistoryOfStream>(path);
-    const tags = (object.status?.tags ?? []).map((tag) => ({ ...tag, items: (tag.items ?? []).filter(({ image }) => !going.has(image)) }));
-    await put(`${path}/status`, { ...object, status: { ...object.status, tags: tags.filter(({ items }) => items.length > 0) } });
+    if (object.metadata.resourceVersion === resourceVersion) {
+      const tags = (object.status?.tags ?? []).map((tag) => ({ ...tag, items: (tag.items ?? []).filter(({ image }) => !going.has(image)) }));
+      await put(`${path}/status`, { ...object, status: { ...object.status, tags: tags.filter(({ items }) => items.length > 0) } });
+    }
+  });
+}
+
+/** unlessOutdated makes a change, and reports whether the object was still the same. */
+async function unlessOutdated(change: () => Promise<void>): Promise<boolean> {
+  try {
+    await change();
+    return true;
   } catch (error) {
     if (!isOutdated(error)) {
       throw error;
     }
+    return false;
   }
-}
-
-/** removeAll deletes the images that have not changed, and returns their number. */
-async function removeAll(images: ImageUsage[], versions: Map<string, KubeObject['metadata']>): Promise<number> {
-  let count = 0;
-  for (const { name } of images) {
-    const known = versions.get(name);
-    try {
-      if (known) {
-        await removeIf(`${group}/images/${encodeURIComponent(name)}`, known);
-        count++;
-      }
-    } catch (error) {
-      if (!isOutdated(error)) {
-        throw error;
-      }
-    }
-  }
-  return count;
 }

@@ -26,16 +26,16 @@ const maxShown = 100;
 export function Component() {
   const [revisions, setRevisions] = useState('3');
   const [minutes, setMinutes] = useState('60');
-  const [asked, setAsked] = useState(0);
+  const [asked, setAsked] = useState<string[]>([]);
   const [pruned, setPruned] = useState<number>();
   const mayPrune = useRights(undefined).may('delete', 'image.openshift.io', 'images');
   const number = (value: string) => Math.max(0, Math.floor(Number(value)) || 0);
   const retention = { revisions: number(revisions), minutes: number(minutes) };
   const { data, error, refetch, isPlaceholderData } = useQuery({ queryKey: ['image-usage', retention], queryFn: ({ signal }) => readUsage(retention, signal), staleTime: 0, placeholderData: keepPreviousData });
-  const removable = data?.images.filter(({ prunable }) => prunable).length ?? 0;
+  const removable = data?.images.filter(({ prunable }) => prunable).map(({ name }) => name) ?? [];
   const remove = async () => {
     setPruned(undefined);
-    setPruned(await prune(retention));
+    setPruned(await prune(retention, asked));
     await refetch();
   };
   if (error) {
@@ -60,14 +60,11 @@ export function Component() {
         </Form>
         <Outcome isDone={pruned !== undefined} done={t.pruned(pruned ?? 0)} />
         {data ? <Preview usage={data} /> : <Loading />}
-        {removable > 0 && mayPrune && (
+        {removable.length > 0 && mayPrune && (
           <div>
-            {/*
-             * The dialog shows the number of images in the preview. Therefore, the preview must use
-             * the current settings.
-             */}
+            {/* The dialog removes only images of the preview, so the preview must be of these settings. */}
             <Button variant="danger" isDisabled={isPlaceholderData || !revisions || !minutes} onClick={() => setAsked(removable)}>
-              {t.prune(removable)}
+              {t.prune(removable.length)}
             </Button>
           </div>
         )}
@@ -77,7 +74,7 @@ export function Component() {
         </Copyable>
       </Panel>
       {data && <Usage images={data.images} />}
-      {asked > 0 && <Confirm title={t.prune(asked)} body={t.pruneBody} action={t.pruneConfirm} run={remove} close={() => setAsked(0)} />}
+      {asked.length > 0 && <Confirm title={t.prune(asked.length)} body={t.pruneBody} action={t.pruneConfirm} run={remove} close={() => setAsked([])} />}
     </StackPage>
   );
 }
