@@ -1,9 +1,12 @@
 package platform
 
 import (
+	"context"
 	"net"
 	"path/filepath"
 	"slices"
+
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/admission/node"
 	"github.com/slipway-platform/slipway/admission/ownerlimit"
@@ -138,7 +141,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		hosts.Feature(h.hostOptions()),
 		nodegroup.Feature(checkGroup),
 		masters.Feature(h.EtcdMembers(), Groups()),
-		auditlog.Feature(h.Master.AuditFile()),
+		auditlog.Feature(h.auditFile(), h.auditMasters()),
 		scrape.Feature(),
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
@@ -165,4 +168,43 @@ func (h *Host) AnsibleOptions() ansible.Options {
 // verify them.
 func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
+}
+
+// auditFile returns the path of the audit log, or "" if auditing is disabled.
+func (h *Host) auditFile() string {
+	if !h.Master.AuditConfig.Enabled {
+		return ""
+	}
+	return h.Master.AuditConfig.AuditFilePath
+}
+
+// auditMasters returns how to search the audit logs of the other masters.
+func (h *Host) auditMasters() auditlog.Masters {
+	return auditlog.Masters{
+		Name:   h.Node.NodeName,
+		CAFile: h.credentials.CA.Cert, CertFile: h.credentials.FrontProxy.Cert, KeyFile: h.credentials.FrontProxy.Key,
+		URLs: func(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+			masters, err := hosts.Masters(ctx, client)
+			for name, address := range masters {
+				masters[name] = h.apiURL(address)
+			}
+			return masters, err
+		},
+	}
+}
+
+// audit returns the audit settings from auditConfig, or nil if auditing is disabled.
+func (h *Host) audit() (*kube.Audit, error) {
+	c := h.Master.AuditConfig
+	if !c.Enabled {
+		return nil, nil
+	}
+	audit := &kube.Audit{
+		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
+		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
+	}
+	if audit.PolicyFile != "" {
+		return audit, nil
+	}
+	return audit, audit.WritePolicy(h.RunDir(), c.PolicyConfiguration.Raw)
 }

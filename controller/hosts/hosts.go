@@ -91,6 +91,19 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
+// Masters returns the addresses of the masters, by the names of their nodes. It returns none if the
+// cluster never had several masters.
+func Masters(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
+	entries, err := register{client}.read(ctx)
+	masters := map[string]string{}
+	for name, host := range entries {
+		if host.Role == join.RoleMaster && !host.removed() {
+			masters[name] = host.Address
+		}
+	}
+	return masters, err
+}
+
 // RecordMaster records the first master, so that it can be removed like other masters.
 func RecordMaster(ctx context.Context, client kubernetes.Interface, node, address string) error {
 	return register{client}.change(ctx, node, func(h *Host) {

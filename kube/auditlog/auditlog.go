@@ -1,5 +1,5 @@
-// Package auditlog searches this master's audit log, for a web console page that shows
-// administrators what users have done.
+// Package auditlog searches the audit logs of all masters, for a web console page that shows
+// administrators what users have done. Each master searches its own log.
 package auditlog
 
 import (
@@ -43,14 +43,17 @@ type Event struct {
 	Path      string    `json:"path"`
 	Address   string    `json:"address,omitempty"`
 	Code      int32     `json:"code,omitempty"`
+	// Master is the node of the master that logged the request, if there are several masters.
+	Master string `json:"master,omitempty"`
 }
 
 // Result is the result of a search, with the newest event first. Complete means that the search has
-// reached the beginning of the oldest log file.
+// reached the beginning of the oldest log file of each master that is not missing.
 type Result struct {
-	Enabled  bool    `json:"enabled"`
-	Events   []Event `json:"events"`
-	Complete bool    `json:"complete"`
+	Enabled  bool      `json:"enabled"`
+	Events   []Event   `json:"events"`
+	Complete bool      `json:"complete"`
+	Missing  []Missing `json:"missing,omitempty"`
 }
 
 // query contains the criteria that events must match. Empty fields match everything.
@@ -59,11 +62,18 @@ type query struct {
 	failed                                bool
 }
 
-// Feature serves searches of a log file at Path. If file is empty, audit logging is disabled.
-func Feature(file string) apiserver.Feature {
-	return apiserver.Feature{Hooks: func(apiserver.Deps) (apiserver.Hooks, error) {
+// Feature serves searches at Path: of the log in file, and of the logs of the other masters. If file
+// is empty, this master's audit log is disabled.
+func Feature(file string, masters Masters) apiserver.Feature {
+	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
+		through, err := masters.transport()
+		if err != nil {
+			return apiserver.Hooks{}, fmt.Errorf("prepare searches of other masters' audit logs: %w", err)
+		}
 		view := apiserver.View(Path, searchTimeout, http.StatusInternalServerError, func(ctx context.Context, r *http.Request) (any, error) {
-			return search(ctx, file, queryOf(r))
+			return masters.searchAll(ctx, deps.Kube, through, r.URL.Query(), func(ctx context.Context) (Result, error) {
+				return search(ctx, file, queryOf(r))
+			})
 		})
 		return apiserver.Hooks{Handlers: []apiserver.Handler{view}}, nil
 	}}

@@ -136,9 +136,11 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		w.waitWrites(first.For(t), "balancer")
 		lb.waitMaster(first.For(t), source, "third", false)
 		waitApplication(node.For(t), first.For(t))
+		checkAudit(t, first.For(t), map[string]*kit.Cluster{"first": first, "second": second}, "third")
 		third.Up()
 		waitReady(third)
 		w.waitWrites(third, "third")
+		checkAudit(t, second.For(t), masters)
 		lb.waitMaster(third, source, "third", true)
 	})
 	t.Run("LeaderLosesItsNetwork", func(t *testing.T) {

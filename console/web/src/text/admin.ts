@@ -2,7 +2,7 @@
 export const admin = {
   audit: {
     title: 'Audit log',
-    body: 'The newest requests in the audit log of the master that serves this page.',
+    body: 'The newest requests in the audit logs of all masters.',
     off: 'The audit log is disabled',
     offBody: 'auditConfig.enabled in master-config.yaml enables it.',
     user: 'User',
@@ -15,6 +15,8 @@ export const admin = {
     time: 'Time',
     address: 'Address',
     result: 'Result',
+    master: 'Master',
+    missing: (masters: string[]) => `These requests do not include the audit log of ${masters.join(', ')}`,
     none: 'No request matches',
     more: 'These are the newest matches. Add criteria to find older ones.',
   },

@@ -24,15 +24,19 @@ interface Event {
   path: string;
   address?: string;
   code?: number;
+  /** master is the name of the master that logged the request, if there are several. */
+  master?: string;
 }
 
 interface Result {
   enabled: boolean;
   events: Event[];
   complete: boolean;
+  /** missing are the masters whose logs could not be searched. */
+  missing?: { master: string; reason: string }[];
 }
 
-/** Component searches the audit log. The address contains the search terms. */
+/** Component searches the audit logs of all masters. The address contains the search terms. */
 export function Component() {
   const [query, setQuery] = useSearchParams();
   const [draft, setDraft] = useState<Record<string, string>>(() => Object.fromEntries(query));
@@ -78,6 +82,13 @@ export function Component() {
         <Loading />
       ) : (
         <StackItem>
+          {data.missing && (
+            <Alert isInline component="h2" variant="warning" title={t.missing(data.missing.map(({ master }) => master))}>
+              {data.missing.map(({ master, reason }) => (
+                <p key={master}>{`${master}: ${reason}`}</p>
+              ))}
+            </Alert>
+          )}
           {!data.complete && <Alert isInline component="h2" variant="info" title={t.more} />}
           <DataTable
             label={t.title}
@@ -91,6 +102,7 @@ export function Component() {
               { title: t.resource, cell: ({ resource, path: target }) => resource ?? target },
               { title: t.project, cell: ({ namespace }) => namespace ?? '-' },
               { title: t.name, cell: ({ name }) => name ?? '-' },
+              ...(data.events.some(({ master }) => master) ? [{ title: t.master, cell: ({ master }: Event) => master ?? '-' }] : []),
               { title: t.address, cell: ({ address }) => address ?? '-' },
               { title: t.result, cell: ({ code }) => <Label color={(code ?? 0) >= 400 ? 'red' : 'green'}>{code ?? '-'}</Label> },
             ]}
