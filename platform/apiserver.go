@@ -141,7 +141,7 @@ func (h *Host) features() ([]apiserver.Feature, []reload.Adjustment, error) {
 		hosts.Feature(h.hostOptions()),
 		nodegroup.Feature(checkGroup),
 		masters.Feature(h.EtcdMembers(), Groups()),
-		auditlog.Feature(h.auditFile(), h.auditMasters()),
+		auditlog.Feature(h.Master.AuditFile(), h.auditMasters()),
 		scrape.Feature(),
 		apiserver.VersionFeature(),
 	}, h.networkFeatures())
@@ -170,14 +170,6 @@ func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.credentials.ServiceAccountKey, h.credentials.ServiceAccountPublicKey)
 }
 
-// auditFile returns the path of the audit log, or "" if auditing is disabled.
-func (h *Host) auditFile() string {
-	if !h.Master.AuditConfig.Enabled {
-		return ""
-	}
-	return h.Master.AuditConfig.AuditFilePath
-}
-
 // auditMasters returns how to search the audit logs of the other masters.
 func (h *Host) auditMasters() auditlog.Masters {
 	return auditlog.Masters{
@@ -191,20 +183,4 @@ func (h *Host) auditMasters() auditlog.Masters {
 			return masters, err
 		},
 	}
-}
-
-// audit returns the audit settings from auditConfig, or nil if auditing is disabled.
-func (h *Host) audit() (*kube.Audit, error) {
-	c := h.Master.AuditConfig
-	if !c.Enabled {
-		return nil, nil
-	}
-	audit := &kube.Audit{
-		File: c.AuditFilePath, PolicyFile: c.PolicyFile,
-		MaxAgeDays: c.MaximumFileRetentionDays, MaxFiles: c.MaximumRetainedFiles, MaxSize: c.MaximumFileSizeMegabytes,
-	}
-	if audit.PolicyFile != "" {
-		return audit, nil
-	}
-	return audit, audit.WritePolicy(h.RunDir(), c.PolicyConfiguration.Raw)
 }

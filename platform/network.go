@@ -81,11 +81,11 @@ func (h *Host) agentClients() (kubernetes.Interface, networkclient.Interface, er
 
 // networkClients returns clients that use a kubeconfig's credentials.
 func networkClients(kubeconfig string) (kubernetes.Interface, networkclient.Interface, error) {
-	client, err := clientFor(kubeconfig)
+	client, err := pki.NewClient(kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
-	config, err := readKubeconfig(kubeconfig)
+	config, err := pki.ReadKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, nil, err
 	}
