@@ -52,7 +52,7 @@ slipway: {outbound: {allowedHosts: [mirror.example.com]}, registry: {bindAddress
 		viewOf := func(c *MasterConfig) view {
 			_, port := c.APIAddress()
 			return view{
-				port, c.PublicAddress(), pods.String(), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
+				port, c.PublicAddress(), fmt.Sprint(c.DualStack()), c.ServiceNetwork().String(), c.IngressNetwork().String(), c.HasOtherNetwork(),
 				c.RoutingConfig.Subdomain, c.ImagePolicyConfig.InternalRegistryHostname, c.Slipway.Registry.BindAddress,
 				c.Slipway.Registry.Disabled, append([]string{}, c.Slipway.Outbound.AllowedHosts...), c.ImportRegistries(),
 			}

@@ -12,11 +12,11 @@ func TestImagesWithSimilarNamesHaveTheirOwnStreams(t *testing.T) {
 	for first := range images {
 		client := imagefake.NewClientset().ImageV1()
 		b := &broker{images: client}
-		r := &Registry{Name: "hub", Server: "hub.example.com:5000", Tag: "stable"}
+		r := &Registry{Name: "hub", URL: "https://hub.example.com:5000", Tag: "stable"}
 		names := map[string]string{}
 		for round := range 3 {
 			if round == 2 {
-				r.Server = "new.example.com" // the registry has moved
+				r.URL = "https://new.example.com" // the registry has moved
 			}
 			for i := range images {
 				image := images[(first+i)%len(images)]
@@ -24,7 +24,7 @@ func TestImagesWithSimilarNamesHaveTheirOwnStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				stream, name, err := b.streamOf(t.Context(), r, image)
-				if err != nil || stream == nil || stream.Name != name || stream.Spec.Tags[0].From.Name != r.Server+"/"+image+":stable" {
+				if err != nil || stream == nil || stream.Name != name || stream.Spec.Tags[0].From.Name != r.server()+"/"+image+":stable" {
 					t.Fatalf("the stream of %q is %+v, %v", image, stream, err)
 				}
 				if names[image] != "" && names[image] != name {
