@@ -228,7 +228,7 @@ func (b *broker) streamOf(ctx context.Context, r *Registry, image string) (*imag
 	return nil, name, nil
 }
 
-// imageOf returns the name of the image that a stream imports, without the server and the tag, or "".
+// imageOf returns the name of the image that a stream imports, without its server and tag, or "".
 func imageOf(stream *imagev1.ImageStream) string {
 	if len(stream.Spec.Tags) != 1 || stream.Spec.Tags[0].From == nil {
 		return ""

@@ -127,8 +127,8 @@ func (c *Client) UpdateReference(ctx context.Context, instance *v1beta1.ServiceI
 	return result, err
 }
 
-// Informer returns an informer for a client's objects in all namespaces. trim returns the part of an
-// object that the informer caches. If trim is nil, the informer strips only managed fields.
+// Informer returns an informer for a client's objects in all namespaces. trim returns the part of
+// an object that the informer caches. If trim is nil, the informer strips only managed fields.
 func Informer[T object, L list](client *gentype.ClientWithList[T, L], trim func(T) T) cache.SharedIndexInformer {
 	var example T
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{
