@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/router"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/settings"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
@@ -27,9 +27,9 @@ func (h *Host) router() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	environment, settingsErr := settings.Read(h.RouterEnvironment())
+	settings, settingsErr := environment.Read(h.RouterEnvironment())
 	r := &router.Router{
-		Config: config, Settings: environment, Dir: h.RouterDir(), User: haproxy.Account(), Outlive: true,
+		Config: config, Settings: settings, Dir: h.RouterDir(), User: haproxy.Account(), Outlive: true,
 		Domain: h.Master.RoutingConfig.Subdomain, ServiceCA: h.credentials.ServiceCA, ShutdownTimeout: 2 * time.Second,
 	}
 	serve := func(ctx context.Context, ready func(), note func(string)) (err error) {

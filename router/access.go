@@ -14,13 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 // access controls access to metrics and statistics, which contain the names of routes and pods in
 // all projects.
 type access struct {
-	settings settings.Settings
+	settings environment.Settings
 	// reviews is the client for token and access reviews. If it is nil, tokens are rejected. Its
 	// rate limit bounds the load that guessed tokens cause on the API server.
 	reviews kubernetes.Interface

@@ -14,7 +14,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 // column maps one of HAProxy's statistics to a metric. index is the column in the CSV output. rows
@@ -38,7 +38,7 @@ var columns = []column{
 
 // collector exports HAProxy's statistics as metrics.
 type collector struct {
-	settings settings.Settings
+	settings environment.Settings
 	stats    func() (string, error)
 
 	mu          sync.Mutex
@@ -48,7 +48,7 @@ type collector struct {
 	wrong       int // number of rows that cannot be parsed
 }
 
-func newCollector(s settings.Settings, stats func() (string, error)) *collector {
+func newCollector(s environment.Settings, stats func() (string, error)) *collector {
 	return &collector{settings: s, stats: stats}
 }
 

@@ -11,8 +11,8 @@ import (
 
 	"github.com/slipway-platform/slipway/router/certificate"
 	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // ExtendedValidationFailed is the rejection reason for routes with invalid certificates.
@@ -21,7 +21,7 @@ const ExtendedValidationFailed = "ExtendedValidationFailed"
 // decisions decides which of the cluster's routes a router serves, and stores the state of the
 // admitted routes. It is independent of the program that serves the routes.
 type decisions struct {
-	settings settings.Settings
+	settings environment.Settings
 	domain   string // for spec.subdomain of routes if ROUTER_DOMAIN is not set
 	seen     *view
 	status   *statusWriter
@@ -33,7 +33,7 @@ type decisions struct {
 	checked map[*routev1.Route]error          // problems with the routes' certificates
 }
 
-func newDecisions(config *rest.Config, s settings.Settings, domain string) (*decisions, error) {
+func newDecisions(config *rest.Config, s environment.Settings, domain string) (*decisions, error) {
 	view, err := newView(config, s)
 	if err != nil {
 		return nil, err

@@ -18,14 +18,14 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/router/certificate"
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 // defaultCertificate returns the certificate and key for hosts without their own certificate. The
 // sources, in order of precedence, are DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH,
 // tls.crt and tls.key in DEFAULT_CERTIFICATE_DIR, and a self-signed certificate, which is generated
 // once and stored in a file.
-func defaultCertificate(s settings.Settings, file string) ([]byte, error) {
+func defaultCertificate(s environment.Settings, file string) ([]byte, error) {
 	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
 	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {
 	case len(text) > 0:

@@ -17,9 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/f5"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // F5 is a router of type f5-router. It makes the same decisions about routes as Router, and
@@ -30,7 +30,7 @@ type F5 struct {
 	Config *rest.Config
 	// Settings contains the router's environment variables. The variables ROUTER_EXTERNAL_HOST_*
 	// describe the appliance.
-	Settings settings.Settings
+	Settings environment.Settings
 	// ServiceCA is the path to the service CA file. It is optional. The file can change while the
 	// router is running.
 	ServiceCA string

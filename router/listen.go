@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/keypair"
 	"github.com/slipway-platform/slipway/internal/serverlimit"
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // serveAll serves requests on a listener until ctx is done. If ROUTER_METRICS_TLS_CERT_FILE is set,
 // it serves TLS. Without TLS, it then serves only health checks, so that passwords and tokens are
 // never sent in plain text.
-func serveAll(ctx context.Context, s settings.Settings, listener net.Listener,
+func serveAll(ctx context.Context, s environment.Settings, listener net.Listener,
 	handler http.Handler) error {
 	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")
 	server := func(handler http.Handler) *http.Server {

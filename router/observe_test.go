@@ -25,8 +25,8 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 func TestStatisticsRequirePassword(t *testing.T) {
@@ -47,7 +47,7 @@ func TestStatisticsRequirePassword(t *testing.T) {
 		if tt.user != "" {
 			variables = map[string]string{"STATS_USERNAME": tt.user, "STATS_PASSWORD": tt.password}
 		}
-		s, err := settings.Read(variables)
+		s, err := environment.Read(variables)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func reviewClient(tokens map[string]string, allowed string) *fake.Clientset {
 }
 
 func TestMetricsRequirePermission(t *testing.T) {
-	s, err := settings.Read(map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open", "ROUTER_SERVICE_NAME": "gold"})
+	s, err := environment.Read(map[string]string{"STATS_USERNAME": "admin", "STATS_PASSWORD": "open", "ROUTER_SERVICE_NAME": "gold"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // Router is the component that runs one router.
@@ -30,7 +30,7 @@ type Router struct {
 	// services, endpoint slices and namespaces, and to write the route status.
 	Config *rest.Config
 	// Settings contains the router's environment variables.
-	Settings settings.Settings
+	Settings environment.Settings
 	// Program is the path to the HAProxy program.
 	Program string
 	// Dir is the directory that contains HAProxy's configuration and sockets. Its path must be
@@ -199,6 +199,6 @@ func (s *session) untilLeft(ctx context.Context) (context.Context, context.Cance
 }
 
 // canonical returns the router's name in the route status.
-func canonical(s settings.Settings) string { return cmp.Or(s.Text("ROUTER_SERVICE_NAME"), "public") }
+func canonical(s environment.Settings) string { return cmp.Or(s.Text("ROUTER_SERVICE_NAME"), "public") }
 
 func describe(route *routev1.Route) string { return fmt.Sprintf("%s/%s", route.Namespace, route.Name) }

@@ -18,13 +18,13 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/router/claim"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
-func read(t *testing.T, variables map[string]string) settings.Settings {
+func read(t *testing.T, variables map[string]string) environment.Settings {
 	t.Helper()
-	s, err := settings.Read(variables)
+	s, err := environment.Read(variables)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/router/claim"
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 // statusWriter writes the router's decisions to the route status, in the entry with the router's
 // name. Other routers have their own entries.
 type statusWriter struct {
 	client   *rest.RESTClient
-	settings settings.Settings
+	settings environment.Settings
 
 	mu       sync.Mutex
 	verdicts []claim.Verdict

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/endpoints"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // view is the router's cache of cluster objects.
@@ -50,7 +50,7 @@ type changes struct {
 // byService is an index that maps services to endpoint slices.
 const byService = "service"
 
-func newView(config *rest.Config, s settings.Settings) (*view, error) {
+func newView(config *rest.Config, s environment.Settings) (*view, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)

@@ -22,8 +22,8 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/bigiptest"
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // configOf returns a router's configuration for an appliance. variables contains additional
@@ -37,7 +37,7 @@ func configOf(t *testing.T, a *bigiptest.Appliance, variables map[string]string)
 	for name, value := range variables {
 		all[prefix+name] = value
 	}
-	s, err := settings.Read(all)
+	s, err := environment.Read(all)
 	if err != nil {
 		t.Fatal(err)
 	}

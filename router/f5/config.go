@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 // prefix is the prefix of the environment variables that describe the appliance.
@@ -50,7 +50,7 @@ var (
 
 // Read returns the appliance configuration that a router's environment variables specify. The error
 // reports all problems. It does not contain the password.
-func Read(s settings.Settings) (*Config, error) {
+func Read(s environment.Settings) (*Config, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	text := func(name string) string { return s.Text(prefix + name) }

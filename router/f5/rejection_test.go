@@ -12,7 +12,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/internal/bigiptest"
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 func TestInvalidVariablesAreReportedTogether(t *testing.T) {
@@ -41,7 +41,7 @@ func TestInvalidVariablesAreReportedTogether(t *testing.T) {
 		for name, value := range variables {
 			all[prefix+name] = value
 		}
-		s, err := settings.Read(all)
+		s, err := environment.Read(all)
 		if err != nil {
 			t.Fatal(err)
 		}

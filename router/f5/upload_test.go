@@ -7,7 +7,7 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/internal/bigiptest"
-	"github.com/slipway-platform/slipway/router/settings"
+	"github.com/slipway-platform/slipway/router/environment"
 )
 
 func TestCertificatesAreUploadedOverSSH(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCertificatesAreUploadedOverSSH(t *testing.T) {
 		}
 		simulated.Reset()
 	}
-	variables, err := settings.Read(map[string]string{prefix + "PRIVKEY": shell.PrivateKey})
+	variables, err := environment.Read(map[string]string{prefix + "PRIVKEY": shell.PrivateKey})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 func TestCookiesKeepClientAtPod(t *testing.T) {
@@ -197,7 +197,7 @@ func TestHealthChecksRemoveBrokenPod(t *testing.T) {
 }
 
 func TestHealthChecksAreRare(t *testing.T) {
-	s, err := settings.Read(nil)
+	s, err := environment.Read(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // Route annotations. Source: the documentation section on route-specific annotations.
@@ -32,7 +32,7 @@ const (
 // functions returns the functions for the built-in templates. Every value from a route passes
 // through one of these functions. They treat an invalid value as missing, so that HAProxy never
 // parses a route's value as configuration.
-func functions(s settings.Settings) map[string]any {
+func functions(s environment.Settings) map[string]any {
 	return map[string]any{
 		"env":        s.Text,
 		"on":         s.On,
@@ -67,7 +67,7 @@ func matching(pattern, value string) string {
 }
 
 func validDuration(value string) string {
-	if _, ok := settings.ParseDuration(value); !ok {
+	if _, ok := environment.ParseDuration(value); !ok {
 		return ""
 	}
 	return value
@@ -79,7 +79,7 @@ func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\
 // balance returns a route's load balancing algorithm. The sources, in order of precedence, are the
 // route's annotation, the router's environment variables and the default. By default, passthrough
 // routes are balanced by client address, unless several services share the requests by weight.
-func balance(config *model.ServiceAliasConfig, s settings.Settings) string {
+func balance(config *model.ServiceAliasConfig, s environment.Settings) string {
 	switch algorithm := config.Annotations[annotationBalance]; algorithm {
 	case "source", "roundrobin", "leastconn":
 		return algorithm
@@ -131,14 +131,14 @@ func whitelist(config *model.ServiceAliasConfig) (lines [][]string) {
 
 // interval returns the interval between health checks of a route's servers. The shortest interval
 // that an annotation can set depends on the number of servers in the project.
-func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
+func interval(config *model.ServiceAliasConfig, s environment.Settings) string {
 	usual, own := s.Text("ROUTER_BACKEND_CHECK_INTERVAL"), config.Annotations[annotationInterval]
-	requested, ok := settings.ParseDuration(own)
+	requested, ok := environment.ParseDuration(own)
 	if !ok {
 		return usual
 	}
 	shortest := config.ShortestCheck()
-	if longest, ok := settings.ParseDuration(usual); ok {
+	if longest, ok := environment.ParseDuration(usual); ok {
 		shortest = min(shortest, longest)
 	}
 	if requested < shortest {
@@ -147,4 +147,4 @@ func interval(config *model.ServiceAliasConfig, s settings.Settings) string {
 	return own
 }
 
-func portOf(s settings.Settings, name string) string { return strconv.Itoa(s.Number(name)) }
+func portOf(s environment.Settings, name string) string { return strconv.Itoa(s.Number(name)) }

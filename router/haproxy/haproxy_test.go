@@ -26,8 +26,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/certtest"
 	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // fixture runs HAProxy with fake pods.
@@ -97,7 +97,7 @@ func newFixture(t *testing.T, variables map[string]string) *fixture {
 	for name, value := range variables {
 		own[name] = value
 	}
-	s, err := settings.Read(own)
+	s, err := environment.Read(own)
 	if err != nil {
 		t.Fatal(err)
 	}

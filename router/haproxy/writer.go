@@ -15,8 +15,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 
 	"github.com/slipway-platform/slipway/router/certificate"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/model"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 //go:embed frame.cfg.tmpl
@@ -31,7 +31,7 @@ type Writer struct {
 	// Dir is the absolute path of the working directory.
 	Dir string
 	// Settings contains the router's environment variables.
-	Settings settings.Settings
+	Settings environment.Settings
 	// User is the account that HAProxy switches to. It is optional.
 	User string
 	// DefaultCertificate is the certificate, with its key, for routes without their own

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/router"
+	"github.com/slipway-platform/slipway/router/environment"
 	"github.com/slipway-platform/slipway/router/haproxy"
-	"github.com/slipway-platform/slipway/router/settings"
 )
 
 // haproxyRouter and f5Router are the router kinds.
@@ -36,7 +36,7 @@ func routerCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			configured, err := settings.Read(environment())
+			configured, err := environment.Read(variables())
 			if err != nil {
 				return err
 			}
@@ -70,8 +70,8 @@ func routerCommand() *cobra.Command {
 	return command
 }
 
-// environment returns this process's environment variables.
-func environment() map[string]string {
+// variables returns this process's environment variables.
+func variables() map[string]string {
 	variables := map[string]string{}
 	for _, variable := range os.Environ() {
 		name, value, _ := strings.Cut(variable, "=")

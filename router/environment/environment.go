@@ -1,8 +1,8 @@
-// Package settings parses a router's environment variables.
+// Package environment parses a router's environment variables.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on route-specific and router
 // environment variables. Some additional variables are from the 3.11 router.
-package settings
+package environment
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package settings
+package environment
 
 // external returns the variables for a router of type f5-router, which configures an F5 BIG-IP
 // appliance. Other routers do not use these variables. Package router/f5 validates them in detail.
