@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -191,21 +193,20 @@ func (r references) credentials(secret *unstructured.Unstructured, key string, w
 	}
 	accounts := within(all)
 	next := map[string]any{}
-	for place, account := range accounts {
+	for _, place := range slices.Sorted(maps.Keys(accounts)) {
 		to := r.account(place)
-		if _, ok := accounts[to]; ok { // the key is unchanged or has credentials already
-			to = place
+		_, exists := accounts[to] // also true if the key does not change
+		if _, taken := next[to]; exists || taken {
+			to = place // keep both credentials
 		}
 		changed = changed || to != place
-		next[to] = account
+		next[to] = accounts[place]
 	}
 	if !changed {
 		return false, nil
 	}
 	clear(accounts)
-	for place, account := range next {
-		accounts[place] = account
-	}
+	maps.Copy(accounts, next)
 	if data, err = json.Marshal(all); err != nil {
 		return false, err
 	}

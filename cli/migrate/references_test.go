@@ -136,3 +136,29 @@ func TestOtherFieldsAreNotMigrated(t *testing.T) {
 		}
 	}
 }
+
+// TestCredentialsWithSameNewLocationAreKept ensures that no credentials are lost when two locations
+// have the same new location.
+func TestCredentialsWithSameNewLocationAreKept(t *testing.T) {
+	all, err := parseMappings([]string{"a.example.com/*=c.example.com/*", "b.example.com/*=c.example.com/*"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for before, want := range map[string]string{
+		`{"a.example.com":{"auth":"a"},"b.example.com":{"auth":"b"}}`:                                 `{"b.example.com":{"auth":"b"},"c.example.com":{"auth":"a"}}`,
+		`{"a.example.com":{"auth":"a"},"https://a.example.com/v1/":{"auth":"a"}}`:                     `{"c.example.com":{"auth":"a"},"https://a.example.com/v1/":{"auth":"a"}}`,
+		`{"a.example.com":{"auth":"a"},"b.example.com":{"auth":"b"},"c.example.com":{"auth":"mine"}}`: `{"a.example.com":{"auth":"a"},"b.example.com":{"auth":"b"},"c.example.com":{"auth":"mine"}}`,
+	} {
+		for range 10 { // the order of a map changes
+			secret := object(t, "{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '"+before+"'}}")
+			changed, err := references{all}.change(secret)
+			if err != nil || changed != (before != want) {
+				t.Errorf("%s: changed %v, error %v", before, changed, err)
+			}
+			text, _, _ := unstructured.NestedString(secret.Object, "data", ".dockercfg")
+			if got, err := base64.StdEncoding.DecodeString(text); err != nil || string(got) != want {
+				t.Fatalf("%s: got %s, want %s; error %v", before, got, want, err)
+			}
+		}
+	}
+}

@@ -98,9 +98,7 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 	trial := printer != nil || !w.confirm
 	t := &tally{out: out, failing: sets.New[string](), quiet: w.quiet || printer != nil, verb: map[bool]string{true: "migrated (dry run)", false: "migrated"}[trial]}
 	if m.save == nil {
-		m.save = func(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			return objects.Update(ctx, object, metav1.UpdateOptions{})
-		}
+		m.save = update
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(w.workers)
@@ -129,6 +127,11 @@ func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m m
 		return problem
 	}
 	return t.end(err, trial, printer != nil)
+}
+
+// update stores an object and returns the result.
+func update(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return objects.Update(ctx, object, metav1.UpdateOptions{})
 }
 
 // progress prints each kind that is visited. The zero value prints nothing.
@@ -225,7 +228,7 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 		return false, errIgnored
 	}
-	return changed, err
+	return changed && err == nil, err
 }
 
 // isTemporary reports whether an error is temporary: a conflict or an overloaded server.
