@@ -155,7 +155,7 @@ var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "self
 // kindFields contains other cluster-specific fields, by kind. strip always removes the fields in
 // always. It keeps the fields in unlessExact if exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
-	"Service":               {nil, [][]string{{"spec", "clusterIP"}, {"spec", "clusterIPs"}, {"spec", "healthCheckNodePort"}}},
+	"Service":               {nil, [][]string{{"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
 	"PersistentVolumeClaim": {nil, [][]string{{"spec", "volumeName"}}},
 	"PersistentVolume":      {[][]string{{"spec", "claimRef", "uid"}, {"spec", "claimRef", "resourceVersion"}}, nil},
@@ -202,12 +202,37 @@ func strip(object *unstructured.Unstructured, exact bool) {
 	for _, path := range remove {
 		unstructured.RemoveNestedField(object.Object, path...)
 	}
-	if object.GetKind() == "ServiceAccount" && !exact {
-		stripTokens(object)
+	if exact {
+		return
 	}
-	if object.GetKind() == "DeploymentConfig" && !exact {
+	switch object.GetKind() {
+	case "Service":
+		stripService(object)
+	case "ServiceAccount":
+		stripTokens(object)
+	case "DeploymentConfig":
 		stripTriggered(object)
 	}
+}
+
+// stripService removes the addresses and node ports of a service, because they can be in use in
+// another cluster. A headless service stays headless.
+func stripService(object *unstructured.Unstructured) {
+	if address, _, _ := unstructured.NestedString(object.Object, "spec", "clusterIP"); address != corev1.ClusterIPNone {
+		unstructured.RemoveNestedField(object.Object, "spec", "clusterIP")
+		unstructured.RemoveNestedField(object.Object, "spec", "clusterIPs")
+	}
+	ports, ok, _ := unstructured.NestedSlice(object.Object, "spec", "ports")
+	if !ok {
+		return
+	}
+	for _, port := range ports {
+		if content, ok := port.(map[string]any); ok {
+			delete(content, "nodePort")
+		}
+	}
+	// This cannot fail, because the field was a list before.
+	_ = unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
 }
 
 // stripTokens removes references to secrets that the server created for a service account.
