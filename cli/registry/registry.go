@@ -3,6 +3,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -316,8 +317,8 @@ func (l *registryLogin) write(user, token string) error {
 			return fmt.Errorf("read credentials: %w", err)
 		}
 		if len(data) > 0 {
-			if err := json.Unmarshal(data, &content); err != nil {
-				return fmt.Errorf("read credentials %q: %w", file, err)
+			if err := json.Unmarshal(data, &content); err != nil || content == nil {
+				return fmt.Errorf("read credentials %q: %w", file, cmp.Or(err, errors.New("the file contains null")))
 			}
 		}
 	}

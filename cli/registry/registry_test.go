@@ -1,8 +1,12 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -74,6 +78,119 @@ func TestPreferredAddressResolves(t *testing.T) {
 	} {
 		if got := directAddress(server, unknown); got != want {
 			t.Errorf("direct address of %q is %q, want %q", server, got, want)
+		}
+	}
+}
+
+func TestLoginKeepsOtherContentOfFile(t *testing.T) {
+	const auth = "dXNlcjp0b2tlbg==" // user:token
+	for _, tt := range []struct{ name, before, want, err string }{
+		{"no file", "", `{"auths":{"registry:5000":{"auth":"` + auth + `"}}}`, ""},
+		{"no accounts", `{"psFormat":"table"}`, `{"auths":{"registry:5000":{"auth":"` + auth + `"}},"psFormat":"table"}`, ""},
+		{
+			"other account and an old one", `{"auths":{"quay.example.com":{"auth":"x"},"registry:5000":{"auth":"y","email":"z"}}}`,
+			`{"auths":{"quay.example.com":{"auth":"x"},"registry:5000":{"auth":"` + auth + `"}}}`, "",
+		},
+		{"damaged file", "{", "{", "unexpected end"},
+		{"null", "null", "null", "the file contains null"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "new", "config.json")
+			if tt.before != "" {
+				if err := os.Mkdir(filepath.Dir(file), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte(tt.before), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var out strings.Builder
+			err := (&registryLogin{file: file, host: "registry:5000", out: &out}).write("user", "token")
+			if (err == nil) != (tt.err == "") || err != nil && (!strings.Contains(err.Error(), tt.err) || !strings.Contains(err.Error(), file)) {
+				t.Errorf("got error %v, want %q and the file", err, tt.err)
+			}
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var compact bytes.Buffer
+			if err := json.Compact(&compact, content); err != nil {
+				compact.Write(content)
+			}
+			if got := compact.String(); got != tt.want {
+				t.Errorf("the file contains %s, want %s", got, tt.want)
+			}
+			if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("the file has the mode %v, error %v", info.Mode(), err)
+			}
+		})
+	}
+}
+
+func TestLoginPrintsCredentials(t *testing.T) {
+	var out strings.Builder
+	if err := (&registryLogin{file: "-", host: "registry:5000", out: &out}).write("user", "token"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "dXNlcjp0b2tlbg==") || strings.Contains(out.String(), "Saved") {
+		t.Errorf("got %s", out.String())
+	}
+}
+
+func TestLoginNeedsToken(t *testing.T) {
+	err := (&registryLogin{host: "registry:5000", skipCheck: true}).run(t.Context(), &rest.Config{}, "shop")
+	if err == nil || !strings.Contains(err.Error(), "use oc login, or --service-account") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestDirectAddressIsOnHostOfAPIServer(t *testing.T) {
+	for _, tt := range []struct{ server, internal, want string }{
+		{"https://master.example.com:8443", "docker-registry.default.svc:5000", "master.example.com:5000"},
+		{"https://[2001:db8::1]:8443", "docker-registry.default.svc:5000", "[2001:db8::1]:5000"},
+		{"https://master.example.com", "registry", "registry"},
+		{"://", "registry:5000", "registry:5000"},
+		{"", "registry:5000", "registry:5000"},
+	} {
+		if got := directAddress(tt.server, tt.internal); got != tt.want {
+			t.Errorf("%q, %q: got %q, want %q", tt.server, tt.internal, got, tt.want)
+		}
+	}
+}
+
+func TestCheckReportsUnhealthyRegistry(t *testing.T) {
+	status := http.StatusServiceUnavailable
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" || r.Header.Get("Authorization") != "" {
+			t.Errorf("request of %s with %q", r.URL.Path, r.Header.Get("Authorization"))
+		}
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "https://")
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	config := &rest.Config{BearerToken: "secret", TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
+	info := &registryInfo{internal: true, check: true}
+	for _, tt := range []struct {
+		name   string
+		config *rest.Config
+		status int
+		want   string
+	}{
+		{"healthy", config, http.StatusOK, host},
+		{"unhealthy", config, http.StatusServiceUnavailable, "503"},
+		{"unknown authority", &rest.Config{}, http.StatusOK, "certificate"},
+	} {
+		status = tt.status
+		var out strings.Builder
+		got := ""
+		if err := info.run(t.Context(), tt.config, registryNames{internal: host}, &out); err != nil {
+			got = err.Error()
+		} else {
+			got = out.String()
+		}
+		if !strings.Contains(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
