@@ -125,7 +125,10 @@ func parseGet(text string) (*corev1.HTTPGetAction, error) {
 	if schemes[scheme] == "" {
 		return nil, errors.New("must begin with http:// or https://")
 	}
-	host, request, _ := strings.Cut(rest, "/")
+	host, request := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		host, request = rest[:end], strings.TrimPrefix(rest[end:], "/")
+	}
 	at := strings.LastIndex(host, ":")
 	if at < 0 || host[at+1:] == "" || strings.HasSuffix(host, "]") {
 		return nil, errors.New("port must be specified as part of a url")

@@ -81,6 +81,10 @@ func TestProbe(t *testing.T) {
 			name: "remove", args: []string{"probe", "--liveness", "--readiness", "--remove"}, file: "deploymentconfig",
 			print: "{.spec.template.spec.containers[*].livenessProbe}",
 		},
+		{
+			name: "URL with a query but without a path", args: []string{"probe", "--readiness", "-c", "web", "--get-url=http://:8080?all=1"}, file: "deploymentconfig",
+			print: readiness, want: `{"httpGet":{"path":"/?all=1","port":8080,"scheme":"HTTP"}}`,
+		},
 		{name: "no type", args: []string{"probe", "--open-tcp=1"}, file: "deploymentconfig", failure: "--readiness, --liveness or both"},
 		{name: "two actions", args: []string{"probe", "--readiness", "--open-tcp=1", "--remove"}, file: "deploymentconfig", failure: "you may only set one of"},
 		{name: "URL without port", args: []string{"probe", "--readiness", "--get-url=http://host/"}, file: "deploymentconfig", failure: "port must be specified"},
