@@ -74,10 +74,11 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	return result
 }
 
-// isPart reports whether an IPv4 subnet is part of a pod network.
+// isPart reports whether an IPv4 subnet is part of a pod network. It is not the complete network,
+// unless the network has only one subnet.
 func (a *Agent) isPart(subnet netip.Prefix) bool {
 	return slices.ContainsFunc(a.DualStack.IPv4, func(network dualstack.Network) bool {
-		return network.Contains(subnet.Addr()) && subnet.Bits() > network.Bits()
+		return network.Contains(subnet.Addr()) && subnet.Bits() >= min(network.Bits()+1, subnet.Addr().BitLen()-network.HostBits)
 	})
 }
 

@@ -37,19 +37,21 @@ func TestRoutesLeadToAllPodNetworks(t *testing.T) {
 	output(t, "ip", "address", "add", "192.0.2.1/24", "dev", "uplink0")
 	output(t, "ip", "link", "set", "uplink0", "up")
 	a := newAgent(t, node("10.64.0.0/24"))
-	a.DualStack.IPv4 = append(a.DualStack.IPv4, dualstack.Network{Prefix: netip.MustParsePrefix("10.64.0.0/16"), HostBits: 8})
+	a.DualStack.IPv4 = append(a.DualStack.IPv4, dualstack.Network{Prefix: netip.MustParsePrefix("10.64.0.0/16"), HostBits: 8},
+		dualstack.Network{Prefix: netip.MustParsePrefix("10.66.0.0/24"), HostBits: 8}) // has one subnet
 	agent := serve(t, a)
 	for _, other := range []*corev1.Node{
 		otherHost("first", "10.128.0.0/23", "192.0.2.2"), otherHost("second", "10.64.1.0/24", "192.0.2.3"),
-		otherHost("stranger", "10.65.0.0/24", "192.0.2.4"),
+		otherHost("third", "10.66.0.0/24", "192.0.2.4"), otherHost("stranger", "10.65.0.0/24", "192.0.2.5"),
+		otherHost("greedy", "10.64.0.0/16", "192.0.2.6"),
 	} {
 		if _, err := a.Client.CoreV1().Nodes().Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually.Equal(t, "routes", func() string { return routes(t) }, "10.64.1.0/24 via 192.0.2.3, 10.128.0.0/23 via 192.0.2.2")
+	eventually.Equal(t, "routes", func() string { return routes(t) }, "10.64.1.0/24 via 192.0.2.3, 10.66.0.0/24 via 192.0.2.4, 10.128.0.0/23 via 192.0.2.2")
 	table := output(t, "nft", "list", "table", "ip", "slipway")
-	if !strings.Contains(table, "10.64.0.0/16, 10.128.0.0/14") {
+	if !strings.Contains(table, "10.64.0.0/16, 10.66.0.0/24") {
 		t.Errorf("packets between the networks have other source addresses:\n%s", table)
 	}
 	agent.Stop()
