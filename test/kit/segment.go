@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net/netip"
+	"os"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
 	"github.com/vishvananda/netlink"
@@ -55,7 +57,21 @@ func (s *segment) enableIPv6() (netip.Prefix, error) {
 		return gateway, nil
 	}
 	s.second = true
-	return gateway, errors.Join(skipAddressDetection(s.bridge), netnamespace.SetUp(s.bridge, gateway))
+	return gateway, errors.Join(skipAddressDetection(s.bridge), routeIPv6(s.bridge), netnamespace.SetUp(s.bridge, gateway))
+}
+
+// routeIPv6 makes this machine route IPv6 packets that arrive at a device. Kernels before 6.17 can
+// only route the packets of all devices.
+func routeIPv6(device string) error {
+	const settings = "/proc/sys/net/ipv6/conf/"
+	err := os.WriteFile(settings+device+"/force_forwarding", []byte("1"), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = os.WriteFile(settings+"all/forwarding", []byte("1"), 0)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
+		return nil
+	}
+	return err
 }
 
 // remove removes the bridge. All machines must be disconnected from it first.
