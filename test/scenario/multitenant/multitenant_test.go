@@ -66,16 +66,22 @@ func newTenants(t *testing.T) tenants {
 		s.waitReady(node)
 	}
 	s.createProject(t, s.red.Namespace)
-	for _, tenant := range []tenant{s.blue, s.red} {
-		tenant.Apply(tenant.server("near", firstNode(c)) + tenant.server("far", second) + tenant.server("distant", distant))
+	s.createPods(t, s.blue, s.red)
+	return s
+}
+
+// createPods creates the tenants' pods.
+func (s tenants) createPods(t *testing.T, tenants ...tenant) {
+	t.Helper()
+	for _, tenant := range tenants {
+		tenant.Apply(tenant.server("near", firstNode(s.Cluster)) + tenant.server("far", second) + tenant.server("distant", distant))
 	}
-	for _, tenant := range []tenant{s.blue, s.red} {
+	for _, tenant := range tenants {
 		for _, pod := range pods() {
 			tenant.WaitPodRunning(pod)
 			tenant.networks[pod] = tenant.findNetwork(t, pod)
 		}
 	}
-	return s
 }
 
 // waitReady waits until a node is ready.
@@ -135,6 +141,10 @@ spec:
   - name: server
     image: %[3]s
     command: [sh, -c, "mkdir /tmp/%[4]s && echo I am %[4]s >/tmp/%[4]s/index.html && exec httpd -f -p 8080 -h /tmp/%[4]s"]
+    ports:
+    - {name: web, containerPort: 7080}
+    - {name: web-udp, containerPort: 7080, protocol: UDP}
+    - {name: web-sctp, containerPort: 7080, protocol: SCTP}
     readinessProbe:
       httpGet: {path: /, port: 8080}
       periodSeconds: 1
