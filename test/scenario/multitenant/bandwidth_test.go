@@ -1,0 +1,162 @@
+package multitenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+const (
+	// bandwidth is the limit of a pod in both directions, in bits per second.
+	bandwidth = 16_000_000
+	// tolerance is the share of a limit by which a pod may exceed it, or may remain below it.
+	tolerance = 0.05
+	// burst is the time whose unused bandwidth a pod can use later.
+	burst = 50 * time.Millisecond
+	// bandwidthPeriod is how long the bytes of a pod are counted.
+	bandwidthPeriod = time.Second
+	// floodSize is the size of datagrams. With their headers, they fit into a frame in VXLAN.
+	floodSize = 1200
+)
+
+// limited is the name of the pod with limits, which is on the second host.
+const limited = "limited"
+
+// createLimited creates the pod with limits.
+func (s tenants) createLimited(t *testing.T) {
+	t.Helper()
+	limits := fmt.Sprintf("  annotations: {kubernetes.io/ingress-bandwidth: %[1]q, kubernetes.io/egress-bandwidth: %[1]q}\n  labels:", fmt.Sprint(bandwidth))
+	s.blue.Apply(strings.Replace(s.blue.server(limited, second), "  labels:", limits, 1))
+	s.blue.WaitPodRunning(limited)
+	s.blue.networks[limited] = s.blue.findNetwork(t, limited)
+}
+
+// flood sends at twice the limit until the test ends: datagrams, or a TCP connection.
+func flood(t *testing.T, network string, from, to end) {
+	t.Helper()
+	accept, address, stop, err := listenFor(network, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conn net.Conn
+	err = from.run(func() (err error) {
+		conn, err = net.DialTimeout(network, address, 5*requestTimeout)
+		return err
+	})
+	if err != nil {
+		stop()
+		t.Fatal(err)
+	}
+	socket, err := accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tasks sync.WaitGroup
+	tasks.Go(func() {
+		const interval = 5 * time.Millisecond
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for buffer := make([]byte, floodSize); ; <-ticker.C {
+			for range 2 * bandwidth / 8 / floodSize / int(time.Second/interval) {
+				if _, err := conn.Write(buffer); err != nil && network == "tcp4" {
+					return
+				}
+			}
+			if t.Context().Err() != nil {
+				return
+			}
+		}
+	})
+	tasks.Go(func() {
+		if received, isConn := socket.(net.Conn); isConn && network == "tcp4" {
+			_, _ = io.Copy(io.Discard, received) // until it is closed
+			return
+		}
+		for buffer := make([]byte, floodSize); ; {
+			if _, _, err := socket.(net.PacketConn).ReadFrom(buffer); err != nil {
+				return
+			}
+		}
+	})
+	t.Cleanup(func() {
+		conn.Close()
+		socket.(io.Closer).Close()
+		stop()
+		tasks.Wait()
+	})
+}
+
+// received returns the number of bytes of the frames that a pod has received.
+func (t tenant) received(pod string) (bytes uint64, err error) {
+	err = t.inPod(pod, func() error {
+		link, err := netlink.LinkByName("eth0")
+		if err == nil {
+			bytes = link.Attrs().Statistics.RxBytes
+		}
+		return err
+	})
+	return bytes, err
+}
+
+// hold waits until all receivers get what a limit allows. At no time may one of them get more.
+func (s tenants) hold(t *testing.T, name string, limit, least float64, receivers ...string) {
+	t.Helper()
+	s.WaitFor("bandwidth "+name, func(context.Context) error {
+		start, before := time.Now(), map[string]uint64{}
+		for _, receiver := range receivers {
+			bytes, err := s.blue.received(receiver)
+			if err != nil {
+				return err
+			}
+			before[receiver] = bytes
+		}
+		<-time.After(bandwidthPeriod)
+		var short error
+		for _, receiver := range receivers {
+			bytes, err := s.blue.received(receiver)
+			if err != nil {
+				return err
+			}
+			elapsed := time.Since(start).Seconds() // at least the time between the two numbers
+			bits := float64(bytes-before[receiver]) * 8
+			share := bits / elapsed / limit
+			if bits > limit*((1+tolerance)*elapsed+burst.Seconds()) {
+				t.Errorf("%s: pod %s receives %.3f of the limit in %.1f s", name, receiver, share, elapsed)
+			}
+			if share < least {
+				short = errors.Join(short, fmt.Errorf("pod %s receives %.3f of the limit", receiver, share))
+			}
+			t.Logf("%s: pod %s receives %.3f of the limit", name, receiver, share)
+		}
+		return short
+	})
+}
+
+// TestBandwidthIsLimitedOnEveryPath counts the bytes that a pod with limits exchanges with pods on
+// its own host, on a host of the same network segment, and on a distant host, in both directions.
+func TestBandwidthIsLimitedOnEveryPath(t *testing.T) {
+	s := newTenants(t)
+	s.createLimited(t)
+	// Each flood is twice the limit.
+	for peer, place := range map[string]string{"far": "on its own host", "near": "on the same segment", distant: "in VXLAN"} {
+		for network, least := range map[string]float64{"udp4": 1 - tolerance, "tcp4": 1 - 2*tolerance} { // a large segment counts one header
+			t.Run(network+" "+place, func(t *testing.T) {
+				flood(t, network, s.blue.end(peer), s.blue.end(limited))
+				flood(t, network, s.blue.end(limited), s.blue.end(peer))
+				s.hold(t, network+" "+place, bandwidth, least, limited, peer)
+			})
+		}
+	}
+	flood(t, "udp4", s.blue.end("near"), s.blue.end(limited))
+	s.hold(t, "before the limit changes", bandwidth, 1-tolerance, limited)
+	s.OC("annotate", "pod", limited, fmt.Sprintf("kubernetes.io/ingress-bandwidth=%d", bandwidth*3/2), "--overwrite")
+	s.hold(t, "after the limit has changed", bandwidth*3/2, 1-tolerance, limited)
+}
