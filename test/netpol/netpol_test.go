@@ -1,5 +1,6 @@
-// Package netpol runs Kubernetes' own end-to-end tests for network policies. `make netpol` runs it.
-// FOCUS selects tests with a regular expression:
+// Package netpol runs Kubernetes' own end-to-end tests for network policies on a cluster of two
+// hosts, which exchange packets in VXLAN. `make netpol` runs it. FOCUS selects tests with a regular
+// expression:
 //
 //	go test ./test/netpol -args -focus 'default-deny'
 //
@@ -22,7 +23,11 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/test/e2e/framework"
@@ -41,8 +46,10 @@ const suiteTimeout = 2 * time.Hour
 func TestMain(m *testing.M) { kit.Main(m) }
 
 func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
-	c := kit.Start(t, kit.Options{})
-	buildAgnhost(t, c)
+	c := kit.Start(t, kit.Options{Segment: true})
+	second := c.Join("second", kit.Options{Segment: true})
+	buildAgnhost(t, c, second)
+	nodes := countPods(t, c)
 	// The suite's settings have the default values of their flags.
 	flags := flag.NewFlagSet("suite", flag.ContinueOnError)
 	framework.RegisterCommonFlags(flags)
@@ -76,13 +83,50 @@ func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	if total == 0 {
 		t.Error("no test ran")
 	}
+	counts := nodes()
+	t.Logf("pods by node: %v", counts)
+	if len(counts) < 2 {
+		t.Errorf("the pods of the tests were only on the nodes %v", counts)
+	}
+}
+
+// countPods counts the pods that start on each node. The returned function ends the count.
+func countPods(t *testing.T, c *kit.Cluster) (end func() map[string]int) {
+	t.Helper()
+	factory := informers.NewSharedInformerFactory(c.Client, 0)
+	var mu sync.Mutex
+	nodes := map[types.UID]string{}
+	record := func(object any) {
+		if pod, isPod := object.(*corev1.Pod); isPod && pod.Spec.NodeName != "" {
+			mu.Lock()
+			defer mu.Unlock()
+			nodes[pod.UID] = pod.Spec.NodeName
+		}
+	}
+	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: record, UpdateFunc: func(_, object any) { record(object) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	factory.Start(stop)
+	return func() map[string]int {
+		close(stop)
+		factory.Shutdown()
+		counts := map[string]int{}
+		for _, node := range nodes {
+			counts[node]++
+		}
+		return counts
+	}
 }
 
 // dockerfile builds the image for the suite's pods, which use only the program agnhost.
 const dockerfile = "FROM scratch\nCOPY agnhost /agnhost\nENTRYPOINT [\"/agnhost\"]\n"
 
-// buildAgnhost builds the image for the suite's pods, because the cluster cannot pull it.
-func buildAgnhost(t *testing.T, c *kit.Cluster) {
+// buildAgnhost builds the image for the suite's pods on all hosts, because they cannot pull it.
+func buildAgnhost(t *testing.T, hosts ...*kit.Host) {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "agnhost"), "./agnhost")
@@ -92,7 +136,9 @@ func buildAgnhost(t *testing.T, c *kit.Cluster) {
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c.MustSlipway("images", "build", "--tag="+image.GetE2EImage(image.Agnhost), dir)
+	for _, host := range hosts {
+		host.MustSlipway("images", "build", "--tag="+image.GetE2EImage(image.Agnhost), dir)
+	}
 }
 
 // forward listens on a local address and forwards connections to the API server, which is in the
