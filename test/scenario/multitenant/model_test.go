@@ -18,15 +18,15 @@ import (
 // depends on where the destination is translated to a pod's address, and on which host replaces the
 // source address:
 //
-//	| destination                             | translated  | sender's host sees | receiver's host sees |
-//	|-----------------------------------------|-------------|--------------------|----------------------|
-//	| pod                                     | nowhere     | pod to pod         | pod to pod           |
-//	| service                                 | sender's    | pod to pod         | pod to pod           |
-//	| node port of the sender's host, pod on  |             |                    |                      |
-//	| - the same host                         | sender's    | pod to pod         | pod to pod           |
-//	| - another host                          | sender's    | pod to pod         | host to pod          |
-//	| node port of another host, with the pod | that host's | pod to host        | host to pod          |
-//	| host, machine outside                   | nowhere     | pod to machine     | no check             |
+//	| destination                       | translated at | sender's host sees | receiver's sees |
+//	|-----------------------------------|---------------|--------------------|-----------------|
+//	| pod                               | no host       | pod to pod         | pod to pod      |
+//	| service                           | sender's host | pod to pod         | pod to pod      |
+//	| node port of the sender's host:   |               |                    |                 |
+//	| - pod on the same host            | sender's host | pod to pod         | pod to pod      |
+//	| - pod on another host             | sender's host | pod to pod         | host to pod     |
+//	| node port of another host         | that host     | pod to host        | host to pod     |
+//	| host, or machine outside          | no host       | pod to machine     | no check        |
 //
 // The network IDs of multitenant mode concern only packets between two pods. Policies concern all
 // packets that a host forwards, so they do not concern packets between a host and its own pods.
