@@ -49,6 +49,13 @@ func MainWith(m *testing.M, options Options) {
 // of the test. A test that stops or damages the cluster must use Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
+	return SharedIn(t, namespaceOf(t.Name()))
+}
+
+// SharedIn works like Shared, for a test whose namespace has a name that the readers of its
+// screenshots understand.
+func SharedIn(t testing.TB, namespace string) *Cluster {
+	t.Helper()
 	shared.once.Do(func() {
 		if shared.cluster, shared.err = prepare(shared.options); shared.err == nil {
 			_, shared.err = shared.cluster.up()
@@ -58,7 +65,7 @@ func Shared(t testing.TB) *Cluster {
 		t.Fatalf("boot shared cluster: %v", shared.err)
 	}
 	c := *shared.cluster
-	c.t, c.Namespace = t, namespaceOf(t.Name())
+	c.t, c.Namespace = t, namespace
 	c.createNamespace()
 	return &c
 }

@@ -283,7 +283,7 @@ func TestPagesDoNotGiveRightsToOtherUsers(t *testing.T) {
 		s.MustSlipway("oc", "adm", "policy", "remove-cluster-role-from-user", "cluster-admin", "developer")
 	})
 	s.Apply(strings.ReplaceAll(trap, "NAMESPACE", s.Namespace))
-	project := s.newProject()
+	project := s.newProject("attacked")
 	s.MustSlipway("oc", "adm", "new-project", project)
 	s.play("trap.mjs", s.Namespace, project)
 	for _, created := range []string{"clusterrolebinding/" + s.Namespace + "-trap", "configmap/planted", "pod/trap-debug"} {

@@ -92,10 +92,6 @@ async function violationsOf(page, onlyColors) {
   // scripts.
   if (!(await page.evaluate(() => 'axe' in window))) {
     await page.evaluate(axe);
-    // Like dialogs, menus have the focus. PatternFly adds their elements at the end of the
-    // document.
-    const regionMatcher = 'dialog, [role=dialog], [role=alertdialog], svg, .pf-v6-c-menu';
-    await page.evaluate((options) => window.axe.configure({ checks: [{ id: 'region', options }] }), { regionMatcher });
   }
   const rules = onlyColors ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {};
   const { violations } = await page.evaluate((options) => window.axe.run(document, { resultTypes: ['violations'], ...options }), rules);

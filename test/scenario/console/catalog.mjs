@@ -7,6 +7,9 @@ await open(async (page) => {
   await logIn(page, 'developer', '/console/');
   await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
   await page.getByText('Static page', { exact: true }).waitFor();
+  for (const title of ['Python', 'Static page']) {
+    await page.locator('.pf-v6-c-card', { has: page.getByText(title, { exact: true }) }).first().locator('.console-logo path').waitFor();
+  }
   await shoot(page, 'catalog');
   await page.getByRole('textbox', { name: 'Search the catalog' }).fill('no network');
   await page.getByText('Node.js').first().waitFor({ state: 'detached' });

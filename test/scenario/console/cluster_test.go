@@ -8,7 +8,7 @@ import (
 )
 
 func TestAdministratorManagesCluster(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "market"))
 	s.application()
 	s.administrator()
 	node := s.node()
@@ -34,7 +34,7 @@ func TestAdministratorManagesCluster(t *testing.T) {
 }
 
 func TestUserObservesAndControlsApplication(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "bookshop"))
 	s.application()
 	s.OC("create", "imagestream", "app")
 	if _, err := s.TryOCWithInput(image, "create", "-f", "-"); err != nil {
@@ -52,7 +52,7 @@ func TestUserObservesAndControlsApplication(t *testing.T) {
 	if got := s.OC("get", "build/deliver-1", "-o", `jsonpath={.metadata.annotations.pipeline\.slipway\.io/input-release}`); got != "proceed" {
 		t.Errorf("the pipeline gets the response %q", got)
 	}
-	if got := s.OC("get", "route/shop", "-o", "jsonpath={.spec.to.weight} {.spec.alternateBackends[*].name} {.spec.alternateBackends[*].weight}"); got != "100 other 100" {
+	if got := s.OC("get", "route/shop", "-o", "jsonpath={.spec.to.weight} {.spec.alternateBackends[*].name} {.spec.alternateBackends[*].weight}"); got != "100 preview 100" {
 		t.Errorf("the route has the weights %q", got)
 	}
 }
@@ -102,8 +102,25 @@ spec: {to: {kind: Service, name: front}}
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: other}
+metadata: {name: preview}
 spec: {selector: {app: front}, ports: [{port: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: database}
+spec: {selector: {app: database}, ports: [{port: 5432}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: database}
+spec:
+  serviceName: database
+  selector: {matchLabels: {app: database}}
+  template:
+    metadata: {labels: {app: database}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{name: database, image: ` + kit.ToolsImage + `, command: [sleep, "1000000"]}]
 ---
 apiVersion: v1
 kind: Service

@@ -11,8 +11,11 @@ await open(async (page) => {
   const service = page.getByRole('link', { name: /^Service front\. Uses Deployment front\. Used by Route shop\.$/ });
   await service.waitFor();
   await page.getByRole('link', { name: /^Deployment front 1\/1 ready/ }).waitFor();
+  await page.getByRole('link', { name: /^Stateful Set database 1\/1 ready.* Used by Service database\.$/ }).waitFor();
   await page.getByRole('link', { name: /^Image Stream app\. Used by Build Config site/ }).waitFor();
   await check(page, 'topology');
+  const drawing = await page.getByRole('region', { name: 'Topology' }).evaluate(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth]);
+  expect(drawing[0] <= drawing[1], `the graph is ${drawing[0]} pixels wide in ${drawing[1]} pixels`);
   await service.focus();
   await page.keyboard.press('Enter');
   await page.getByText(`front.${project}.svc`).waitFor();
@@ -36,13 +39,13 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Decisions of the routers' }).waitFor();
   await page.getByRole('row', { name: /shop.* Yes / }).waitFor();
   await tab(page, 'Traffic').click();
-  await page.getByLabel('Add a service').selectOption('other');
-  const slider = page.getByRole('slider', { name: 'Share of other' });
+  await page.getByLabel('Add a service').selectOption('preview');
+  const slider = page.getByRole('slider', { name: 'Share of preview' });
   await slider.focus();
   for (let step = 0; step < 100; step++) {
     await page.keyboard.press('ArrowRight');
   }
-  await page.getByText('other: 50%').waitFor();
+  await page.getByText('preview: 50%').waitFor();
   await check(page, 'traffic');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();
@@ -64,9 +67,9 @@ await open(async (page) => {
 
   // A dry run shows the changes.
   await page.goto(`${root}/import`);
-  await page.getByRole('textbox', { name: 'YAML editor' }).fill(`apiVersion: v1\nkind: Service\nmetadata: {name: other, labels: {tier: web}}\nspec: {selector: {app: front}, ports: [{port: 8080}]}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fresh}\n`);
+  await page.getByRole('textbox', { name: 'YAML editor' }).fill(`apiVersion: v1\nkind: Service\nmetadata: {name: preview, labels: {tier: web}}\nspec: {selector: {app: front}, ports: [{port: 8080}]}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fresh}\n`);
   await page.getByRole('button', { name: 'Check' }).click();
-  await page.getByRole('group', { name: 'Service other will change' }).getByText('+     tier: web').waitFor();
+  await page.getByRole('group', { name: 'Service preview will change' }).getByText('+     tier: web').waitFor();
   await page.getByText('ConfigMap fresh will be created').waitFor();
   await check(page, 'import-check');
 

@@ -57,6 +57,10 @@ await open(async (page) => {
   await page.getByRole('textbox', { name: 'YAML editor' }).fill('apiVersion: v1\nkind: Service\nmetadata: {name: typed}\nspec:\n  ports:\n  - name: http\n');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Line 6: The field spec.ports[0].port is missing.' }).waitFor();
+  await page.reload();
+  await page.getByRole('textbox', { name: 'YAML editor' }).fill('apiVersion: route.openshift.io/v1\nkind: Route\nmetadata: {name: typed}\nspec:\n  path: /a\n');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('button', { name: 'Line 5: The field spec.to is missing.' }).waitFor();
   await page.reload(); // When Chromium replaces marked text, it adds styles, which the policy rejects
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(config);
   await page.getByRole('button', { name: 'Create', exact: true }).click();

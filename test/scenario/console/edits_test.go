@@ -9,7 +9,7 @@ import (
 )
 
 func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "bakery"))
 	s.application()
 	s.Apply(strings.ReplaceAll(edited, "IMAGE", kit.ToolsImage))
 	// The class is created shortly after the cluster is ready.

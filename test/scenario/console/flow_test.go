@@ -14,33 +14,33 @@ import (
 
 func TestUserCreatesProjectAndSeesUpdates(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.play("project.mjs", s.newProject())
+	s.play("project.mjs", s.newProject("guestbook"))
 }
 
 func TestUserDeploysApplicationInFirefox(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
-	s.play("firefox.mjs", s.newProject())
+	s.play("firefox.mjs", s.newProject("travel"))
 }
 
 func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	public := s.repository("", map[string]string{"Dockerfile": "FROM scratch", "web/requirements.txt": ""})
-	s.play("catalog.mjs", s.newProject(), public, s.repository("opens3same", map[string]string{"requirements.txt": ""}))
+	s.play("catalog.mjs", s.newProject("blog"), public, s.repository("opens3same", map[string]string{"requirements.txt": ""}))
 }
 
 func TestUserManagesObjectsOfProject(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "shop"))
 	s.application()
 	s.play("resources.mjs", s.Namespace)
 }
 
 func TestUserFollowsLogsAndEventsOfProject(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "webshop"))
 	s.application()
 	s.OC("label", "service/front", "flavour=vanilla")
 	s.Apply(followed)
 	s.OC("start-build", "site")
-	other := s.newProject()
+	other := s.newProject("stock")
 	s.MustSlipway("oc", "adm", "new-project", other, "--admin=developer")
 	s.play("monitoring.mjs", s.Namespace, other)
 }
@@ -88,7 +88,7 @@ func TestUserCreatesAndChangesObjectsInForms(t *testing.T) {
 }
 
 func TestEditorFindsProblemsAndCompletesFields(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "library"))
 	s.application()
 	s.play("editor.mjs", s.Namespace)
 }
@@ -128,7 +128,7 @@ func TestSecondUserOfBrowserSeesNothingOfFirst(t *testing.T) {
 }
 
 func TestPagesAreAccessible(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "boutique"))
 	s.application()
 	s.administrator()
 	s.OC("create", "imagestream", "app")
@@ -146,9 +146,10 @@ func TestPagesAreAccessible(t *testing.T) {
 	s.play("accessible.mjs", s.Namespace, s.node())
 }
 
-// newProject returns a name for a project that a flow creates. The test deletes the project.
-func (s *site) newProject() string {
-	name := "flow-" + rand.String(5)
+// newProject returns a name that begins with base for a project that a flow creates. The test deletes
+// the project.
+func (s *site) newProject(base string) string {
+	name := base + "-" + rand.String(5)
 	s.t.Cleanup(func() {
 		err := s.Client.CoreV1().Namespaces().Delete(context.Background(), name, metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {

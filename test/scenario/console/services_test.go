@@ -11,7 +11,7 @@ import (
 )
 
 func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "orders"))
 	s.application()
 	broker := s.broker()
 	s.OC("create", "imagestream", "app")

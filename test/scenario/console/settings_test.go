@@ -11,7 +11,7 @@ import (
 )
 
 func TestAdministratorConfiguresConsole(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "warehouse"))
 	s.application()
 	s.Apply(agent)
 	const master = "https://master.example.com:8443"

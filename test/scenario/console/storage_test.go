@@ -9,7 +9,7 @@ import (
 )
 
 func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "photos"))
 	s.administrator()
 	dir := filepath.Join(s.VolumePluginDir, "example.com~broken")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -35,6 +35,7 @@ export function ProjectSelector({ project }: { project: string | undefined }) {
       isOpen={open}
       onOpenChange={setOpen}
       toggleRef={toggle}
+      popperProps={{ appendTo: 'inline' }}
       menuRef={menu}
       toggle={
         <MenuToggle ref={toggle} onClick={() => setOpen(!open)} isExpanded={open} aria-label={`${text.masthead.selectProject}: ${project ?? text.masthead.allProjects}`}>

@@ -98,7 +98,7 @@ function Menu({ label, title, icon, children }: { label: string; title?: string;
       isOpen={open}
       onOpenChange={setOpen}
       onSelect={() => setOpen(false)}
-      popperProps={{ position: 'right' }}
+      popperProps={{ position: 'right', appendTo: 'inline' }}
       toggle={(ref: Ref<MenuToggleElement>) => (
         <MenuToggle ref={ref} variant={icon ? 'plain' : 'plainText'} aria-label={label} isExpanded={open} onClick={() => setOpen(!open)}>
           {icon ?? title}

@@ -22,10 +22,12 @@ export interface Edge extends Line {
 
 const width = 168;
 const height = 58;
-const gapX = 64;
+const gapX = 48;
 const gapY = 18;
 const margin = 4;
 const padding = 12;
+/** minScale is the smallest scale at which the text is legible. Below it, the graph scrolls. */
+const minScale = 0.75;
 
 /**
  * Graph draws nodes in columns, with lines between them. Screen readers read the nodes as a list of
@@ -39,7 +41,7 @@ export function Graph({ label, nodes, edges }: { label: string; nodes: Node[]; e
   const [w, h] = [columns.length * (width + gapX) - gapX + 2 * margin, rows * (height + gapY) - gapY + 2 * margin];
   return (
     <div className="console-graph" tabIndex={0} role="region" aria-label={label}>
-      <svg width={w} height={h} viewBox={`0 0 ${w} ${h}`} role="group" aria-label={label}>
+      <svg style={{ maxWidth: w, minWidth: minScale * w }} viewBox={`0 0 ${w} ${h}`} role="group" aria-label={label}>
         {edges.map(({ from, to, label: caption }) => {
           const [start, end] = [at.get(from), at.get(to)];
           return start && end && <Curve key={`${from} ${to} ${caption}`} start={start} end={end} caption={caption} />;

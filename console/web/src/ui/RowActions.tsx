@@ -4,14 +4,15 @@ import { ActionsColumn, type IAction } from '@patternfly/react-table';
 import type { Ref } from 'react';
 import { text } from '../text/en';
 
-/**
- * RowActions is the menu of a table's row. The button's label contains the name of the row's
- * object.
- */
+/** page is the landmark of the page. A menu within a table would be cut off at the end of the table. */
+const page = () => document.querySelector('main') ?? document.body;
+
+/** RowActions is the menu of a row of a table. Its button names the object of the row. */
 export function RowActions({ name, items }: { name: string; items: IAction[] }) {
   return (
     <ActionsColumn
       items={items}
+      popperProps={{ appendTo: page, position: 'end' }}
       actionsToggle={({ onToggle, isOpen, isDisabled, toggleRef }) => (
         <MenuToggle
           ref={toggleRef as Ref<MenuToggleElement>}

@@ -61,7 +61,7 @@ export function Actions({ resource, project, object }: ActionsProps) {
         isOpen={open}
         onOpenChange={setOpen}
         onSelect={() => setOpen(false)}
-        popperProps={{ position: 'right' }}
+        popperProps={{ position: 'right', appendTo: 'inline' }}
         toggle={(ref: Ref<MenuToggleElement>) => (
           <MenuToggle ref={ref} variant="primary" isExpanded={open} onClick={() => setOpen(!open)}>
             {text.actions}
