@@ -35,7 +35,7 @@ export function ProjectSelector({ project }: { project: string | undefined }) {
       isOpen={open}
       onOpenChange={setOpen}
       toggleRef={toggle}
-      popperProps={{ appendTo: 'inline' }}
+      popperProps={{ appendTo: 'inline', preventOverflow: true }}
       menuRef={menu}
       toggle={
         <MenuToggle ref={toggle} onClick={() => setOpen(!open)} isExpanded={open} aria-label={`${text.masthead.selectProject}: ${project ?? text.masthead.allProjects}`}>
