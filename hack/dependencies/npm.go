@@ -29,8 +29,8 @@ type npmPackage struct {
 	Direct, Bundled bool
 }
 
-// publicDomain is a license without requirements. Only npm packages use it.
-const publicDomain = "0BSD"
+// unconditional lists the licenses without requirements. Only npm packages use them.
+var unconditional = []string{"0BSD", "CC0-1.0"}
 
 // npmPackages returns the bundled packages, and the other packages that package.json lists. They
 // are sorted by name.
@@ -82,7 +82,7 @@ func readLock(path string, data []byte) ([]npmPackage, error) {
 func checkNPM(reasons map[string]reason, packages []npmPackage) error {
 	var problems []error
 	for _, p := range packages {
-		if p.Bundled && p.License != publicDomain && !slices.Contains(permissive, p.License) {
+		if p.Bundled && !slices.Contains(unconditional, p.License) && !slices.Contains(permissive, p.License) {
 			problems = append(problems, fmt.Errorf("%s%s %s: license %q isn't permissive; leave the package out", npmPrefix, p.Name, p.Version, p.License))
 		}
 		if _, ok := reasons[npmPrefix+p.Name]; p.Direct && !ok {

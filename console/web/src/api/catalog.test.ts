@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildersOf, itemsOf, supports, type ImageStream } from './catalog';
+import { buildersOf, itemsOf, serviceIcon, supports, type ImageStream } from './catalog';
 
 /**
  * stream returns an image stream. Its builder tags are the given tags, in this order. Two other
@@ -31,6 +31,16 @@ describe('itemsOf', () => {
     expect(itemsOf([], [stream('3.11', 'latest')]).map((item) => item.description)).toEqual(['about latest']);
   });
   it('omits streams without builders', () => expect(itemsOf([], [stream()])).toEqual([]));
+});
+
+describe('serviceIcon', () => {
+  it.each([
+    [undefined, { name: '', image: undefined }],
+    [{ 'console.openshift.io/iconClass': 'icon-redis' }, { name: 'icon-redis', image: undefined }],
+    [{ imageUrl: 'data:image/png;base64,AA==' }, { name: '', image: 'data:image/png;base64,AA==' }],
+    [{ imageUrl: 1, 'console.openshift.io/iconClass': {} } as never, { name: '', image: undefined }],
+    [{ imageUrl: 'https://other.example.com/spy.png' }, { name: '', image: undefined }],
+  ])('the icon of a service with %j is %j', (metadata, want) => expect(serviceIcon(metadata)).toEqual(want));
 });
 
 describe('supports', () => {

@@ -29,6 +29,12 @@ export interface ImageStream extends KubeObject {
   status?: { tags?: { tag: string; items?: unknown[] | null }[] };
 }
 
+/** Icon is the picture of an item: the name of a logo, such as icon-nodejs, or an image in the item itself. */
+export interface Icon {
+  name: string;
+  image?: string;
+}
+
 /** Item is a tile of the catalog. */
 export interface Item {
   /** path is the path below /catalog of the form that creates the item's objects. */
@@ -38,6 +44,7 @@ export interface Item {
   description: string;
   tags: string[];
   kind: 'template' | 'builder' | 'service';
+  icon: Icon;
 }
 
 /** sharedNamespace is the project whose templates and images all projects can use. */
@@ -52,6 +59,9 @@ function isBuilder(tag: StreamTag): boolean {
   return tags.includes('builder') && !tags.includes('hidden');
 }
 
+/** tagsOf returns the tags in the annotations of a template. */
+export const tagsOf = (annotations: Record<string, string>) => split(annotations.tags);
+
 /**
  * buildersOf returns the tags of an image stream that can build from source: latest, which is the
  * default of `oc new-app`, and then the versions, newest first. The server sorts tags by name.
@@ -63,7 +73,16 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
     .sort((a, b) => latest(b) - latest(a) || b.name.localeCompare(a.name, 'en', { numeric: true }));
 }
 
-/** serviceItem returns the tile for a service. */
+/**
+ * serviceIcon returns the icon of a service. An image of another server is not shown: the policy of the
+ * page rejects it, because that server would learn who looks at the catalog.
+ */
+export function serviceIcon(metadata: ServiceClass['spec']['externalMetadata']): Icon {
+  const { imageUrl, 'console.openshift.io/iconClass': name }: Record<string, unknown> = metadata ?? {}; // a broker can send any JSON
+  return { name: typeof name === 'string' ? name : '', image: typeof imageUrl === 'string' && imageUrl.startsWith('data:image/') ? imageUrl : undefined };
+}
+
+/** serviceItem returns the tile of a service. */
 function serviceItem({ metadata, spec }: ServiceClass): Item {
   return {
     path: `service/${metadata.namespace ?? clusterPlace}/${metadata.name}`,
@@ -72,6 +91,7 @@ function serviceItem({ metadata, spec }: ServiceClass): Item {
     description: spec.description ?? '',
     tags: spec.tags ?? [],
     kind: 'service',
+    icon: serviceIcon(spec.externalMetadata),
   };
 }
 
@@ -84,6 +104,7 @@ export function itemsOf(templates: Template[], streams: ImageStream[], classes: 
     description: annotation(template, 'description'),
     tags: split(annotation(template, 'tags')),
     kind: 'template',
+    icon: { name: annotation(template, 'iconClass') },
   }));
   items.push(...classes.map(serviceItem));
   for (const stream of streams) {
@@ -96,6 +117,7 @@ export function itemsOf(templates: Template[], streams: ImageStream[], classes: 
         description: first.annotations?.description ?? '',
         tags: split(first.annotations?.tags),
         kind: 'builder',
+        icon: { name: first.annotations?.iconClass ?? '' },
       });
     }
   }

@@ -20,7 +20,7 @@ export interface ServiceClass extends KubeObject {
     planUpdatable?: boolean;
     tags?: string[];
     clusterServiceBrokerName?: string;
-    externalMetadata?: { displayName?: string; longDescription?: string; providerDisplayName?: string };
+    externalMetadata?: { displayName?: string; longDescription?: string; providerDisplayName?: string; imageUrl?: string; 'console.openshift.io/iconClass'?: string };
   };
   status?: { removedFromBrokerCatalog?: boolean };
 }

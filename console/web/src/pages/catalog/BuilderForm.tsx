@@ -10,6 +10,7 @@ import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
 import { Command, GitFields, NameField, PortField } from './fields';
+import { ItemIcon } from './ItemIcon';
 
 /** Component creates an application that a builder image builds from source. */
 export function Component() {
@@ -47,6 +48,7 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
   return (
     <CreateForm
       title={stream.metadata.annotations?.['openshift.io/display-name'] ?? stream.metadata.name}
+      icon={<ItemIcon kind="builder" icon={{ name: sample.iconClass ?? '' }} tags={[]} />}
       origin={stream.metadata.namespace}
       description={sample.description ?? ''}
       project={project}

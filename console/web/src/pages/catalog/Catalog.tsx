@@ -8,6 +8,7 @@ import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { filterItems } from './filter';
+import { ItemIcon } from './ItemIcon';
 import { recentItems, remember } from './recent';
 
 const categories: Record<string, (item: Item) => boolean> = {
@@ -108,7 +109,10 @@ function Tiles({ items, project, id }: { items: Item[]; project: string | undefi
         return (
           <Card key={item.path} isClickable id={tile}>
             <CardHeader selectableActions={{ onClickAction: () => open(item), selectableActionId: `${tile}-action`, selectableActionAriaLabelledby: `${tile}-title`, name: tile }}>
-              <CardTitle id={`${tile}-title`}>{item.title}</CardTitle>
+              <div className="console-titled">
+                <ItemIcon {...item} />
+                <CardTitle id={`${tile}-title`}>{item.title}</CardTitle>
+              </div>
             </CardHeader>
             <CardBody>
               <Label isCompact>{text.catalog.kinds[item.kind]}</Label> {item.provider && <small>{text.catalog.by(item.provider)}</small>}

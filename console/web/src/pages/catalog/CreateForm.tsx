@@ -20,10 +20,8 @@ interface Wanted {
 
 interface CreateFormProps {
   title: string;
-  /**
-   * origin is the project of the template or image stream. The members of this project can change
-   * the template or image stream.
-   */
+  icon?: ReactNode;
+  /** origin is the project of the template or the image stream, whose members can change it. */
   origin?: string;
   description: string;
   project: string;
@@ -38,7 +36,7 @@ interface CreateFormProps {
  * requires confirmation before it creates objects that grant permissions or are outside the
  * project, because a link can lead to the form for another user's template.
  */
-export function CreateForm({ title, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
+export function CreateForm({ title, icon, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();
   const { isBusy, error, send } = useRequest();
   const [result, setResult] = useState<{ applied: Applied[]; message?: string }>();
@@ -71,7 +69,10 @@ export function CreateForm({ title, origin, description, project, setProject, va
   return (
     <>
       <PageSection>
-        <Title headingLevel="h1">{title}</Title>
+        <div className="console-titled">
+          {icon}
+          <Title headingLevel="h1">{title}</Title>
+        </div>
         <p>{description}</p>
       </PageSection>
       <PageSection isFilled aria-label={title}>

@@ -1,6 +1,7 @@
 import { Checkbox, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
+import { serviceIcon } from '../../api/catalog';
 import { validName } from '../../api/projects';
 import { isComplete, orderOf, parametersOf, textsOf, useService, type Service } from '../../api/services';
 import { text } from '../../text/en';
@@ -9,6 +10,7 @@ import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
+import { ItemIcon } from './ItemIcon';
 import { ParameterFields, PlanField } from './parameters';
 
 const t = text.services;
@@ -43,6 +45,7 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
   return (
     <CreateForm
       title={of.spec.externalMetadata?.displayName ?? of.spec.externalName}
+      icon={<ItemIcon kind="service" icon={serviceIcon(of.spec.externalMetadata)} tags={of.spec.tags ?? []} />}
       description={of.spec.externalMetadata?.longDescription ?? of.spec.description ?? ''}
       project={project}
       setProject={setProject}

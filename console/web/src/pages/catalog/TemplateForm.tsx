@@ -1,13 +1,14 @@
 import { TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
-import { process, useTemplate, type Parameter, type Template } from '../../api/catalog';
+import { process, tagsOf, useTemplate, type Parameter, type Template } from '../../api/catalog';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
+import { ItemIcon } from './ItemIcon';
 
 /** Component creates a template's objects. */
 export function Component() {
@@ -30,6 +31,7 @@ function TemplateForm({ template }: { template: Template }) {
   return (
     <CreateForm
       title={annotations['openshift.io/display-name'] ?? template.metadata.name}
+      icon={<ItemIcon kind="template" icon={{ name: annotations.iconClass ?? '' }} tags={tagsOf(annotations)} />}
       origin={template.metadata.namespace}
       description={annotations.description ?? ''}
       project={project}

@@ -1,0 +1,38 @@
+import {
+  siAnsible,
+  siApache,
+  siGo,
+  siJenkins,
+  siMariadb,
+  siMongodb,
+  siNginx,
+  siNodedotjs,
+  siOpenjdk,
+  siPerl,
+  siPhp,
+  siPostgresql,
+  siPrometheus,
+  siPython,
+  siRedis,
+  siRuby,
+} from 'simple-icons';
+
+/** logos are the logos of the classes of icons of OpenShift 3, without the prefix icon-. */
+export const logos: Record<string, { path: string; hex: string }> = {
+  ansible: siAnsible,
+  apache: siApache,
+  'go-gopher': siGo,
+  jenkins: siJenkins,
+  mariadb: siMariadb,
+  mongodb: siMongodb,
+  nginx: siNginx,
+  nodejs: siNodedotjs,
+  openjdk: siOpenjdk,
+  perl: siPerl,
+  php: siPhp,
+  postgresql: siPostgresql,
+  prometheus: siPrometheus,
+  python: siPython,
+  redis: siRedis,
+  ruby: siRuby,
+};
