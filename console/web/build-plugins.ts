@@ -9,8 +9,8 @@ import type { Plugin } from 'vite';
 const usedFonts = ['RedHatTextVF.woff2', 'RedHatMonoVF.woff2'];
 
 /**
- * smallBase removes fonts and icon classes that the console does not use from PatternFly's base
- * styles.
+ * smallBase removes fonts, icon classes, and themes that the console does not use from PatternFly's
+ * base styles.
  */
 export function smallBase(): Plugin {
   return {
@@ -22,14 +22,24 @@ export function smallBase(): Plugin {
       }
       return code
         .replace(/@font-face\s*\{[^}]*\}/g, (face) => (usedFonts.some((font) => face.includes('/' + font)) ? face : ''))
+        .replace(/:root:where\([^)]*\.pf-v6-theme-(?:high-contrast|felt|glass)[^)]*\)\s*\{[^}]*\}/g, '')
         .replace(/(?:\.pf-v6-pficon-[\w-]+:before,?\s*)+\{[^}]*\}/g, '');
     },
   };
 }
 
 /**
- * compress replaces each file with its brotli and gzip forms if compression makes the file smaller.
+ * smallSearch removes the menu of PatternFly's search field for queries by attribute, with the form
+ * components that it imports. The console's search fields have no attributes.
  */
+export function smallSearch(): Plugin {
+  return {
+    name: 'small-search',
+    load: (id) => (id.endsWith('/SearchInput/AdvancedSearchMenu.js') ? 'export const AdvancedSearchMenu = () => null;' : undefined),
+  };
+}
+
+/** compress replaces each file that compression makes smaller with its brotli and gzip forms. */
 export function compress(): Plugin {
   let dir = '';
   return {

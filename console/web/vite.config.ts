@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
-import { compress, smallBase } from './build-plugins';
+import { compress, smallBase, smallSearch } from './build-plugins';
 
 export default defineConfig({
   logLevel: 'warn',
   base: '/console/',
-  plugins: [smallBase(), compress()],
+  plugins: [smallBase(), smallSearch(), compress()],
   esbuild: { jsx: 'automatic', legalComments: 'none' },
   build: {
     outDir: 'build',
