@@ -1,5 +1,5 @@
 import { Button, EmptyState, PageSection, SearchInput, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
-import { useMemo, useState } from 'react';
+import { memo, useMemo, useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { pathOf, type Resource, type Resources } from '../api/discovery';
 import { useResources, useRights, useTable } from '../api/hooks';
@@ -35,11 +35,9 @@ function List({ project, resource, resources }: { project: string | undefined; r
   useTitle(title, project);
   const table = useTable(resource, project);
   const rights = useRights(project);
-  const navigate = useNavigate();
-  const [query, setQuery] = useSearchParams();
+  const [query] = useSearchParams();
   const [deleting, setDeleting] = useState<Row>();
   const filter = query.get('filter') ?? '';
-  const setFilter = (value: string) => setQuery(value === '' ? {} : { filter: value }, { replace: true });
   const rows = useMemo(() => filterRows(table.items, filter), [table.items, filter]);
   if (table.error && !table.loaded) {
     return <Failure error={table.error} project={project} />;
@@ -53,27 +51,7 @@ function List({ project, resource, resources }: { project: string | undefined; r
       </PageSection>
       <PageSection isFilled>
         <Interrupted snapshots={[table]} />
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <SearchInput
-                aria-label={text.list.filterLabel(title)}
-                placeholder={text.list.filter}
-                value={filter}
-                onChange={(_, value) => setFilter(value)}
-                onClear={() => setFilter('')}
-                resultsCount={table.loaded ? text.list.count(rows.length, table.items.length) : undefined}
-              />
-            </ToolbarItem>
-            {mayCreate && project !== undefined && (
-              <ToolbarItem>
-                <Button variant="secondary" onClick={() => void navigate(isForm(resource.id) ? `/project/${project}/create/${resource.id}` : `/project/${project}/import?kind=${resource.id}`)}>
-                  {text.list.create(words(resource.kind))}
-                </Button>
-              </ToolbarItem>
-            )}
-          </ToolbarContent>
-        </Toolbar>
+        <Bar title={title} project={project} resource={resource} mayCreate={mayCreate} count={table.loaded ? text.list.count(rows.length, table.items.length) : undefined} />
         {!table.loaded && table.items.length === 0 ? (
           <Loading />
         ) : rows.length === 0 ? (
@@ -102,7 +80,46 @@ function List({ project, resource, resources }: { project: string | undefined; r
   );
 }
 
-/** filterRows returns the rows whose cells or labels contain all words in a filter. */
+interface BarProps {
+  title: string;
+  project: string | undefined;
+  resource: Resource;
+  mayCreate: boolean;
+  /** count is the number of rows. */
+  count: string | undefined;
+}
+
+/** Bar has the filter of the list. A change of an object does not render it again. */
+const Bar = memo(function Bar({ title, project, resource, mayCreate, count }: BarProps) {
+  const navigate = useNavigate();
+  const [query, setQuery] = useSearchParams();
+  const setFilter = (value: string) => setQuery(value === '' ? {} : { filter: value }, { replace: true });
+  return (
+    <Toolbar>
+      <ToolbarContent>
+        <ToolbarItem>
+          <SearchInput
+            aria-label={text.list.filterLabel(title)}
+            placeholder={text.list.filter}
+            value={query.get('filter') ?? ''}
+            onChange={(_, value) => setFilter(value)}
+            onClear={() => setFilter('')}
+            resultsCount={count}
+          />
+        </ToolbarItem>
+        {mayCreate && project !== undefined && (
+          <ToolbarItem>
+            <Button variant="secondary" onClick={() => void navigate(isForm(resource.id) ? `/project/${project}/create/${resource.id}` : `/project/${project}/import?kind=${resource.id}`)}>
+              {text.list.create(words(resource.kind))}
+            </Button>
+          </ToolbarItem>
+        )}
+      </ToolbarContent>
+    </Toolbar>
+  );
+});
+
+/** filterRows returns the rows that have all words of a filter in their cells or labels. */
 export function filterRows(rows: Row[], filter: string): Row[] {
   const wanted = filter.toLowerCase().split(/\s+/).filter(Boolean);
   if (wanted.length === 0) {

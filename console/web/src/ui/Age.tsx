@@ -1,4 +1,3 @@
-import { Timestamp, TimestampTooltipVariant } from '@patternfly/react-core';
 import { Store, useStore } from '../api/store';
 
 const tickInterval = 10_000;
@@ -31,7 +30,7 @@ export function formatAge(seconds: number): string {
   return days < 365 * 2 ? `${days}d` : `${Math.floor(days / 365)}y`;
 }
 
-/** Age shows the time that has passed since an event, and the time of the event on request. */
+/** Age shows how long ago something was, and the time itself to a pointer. A list shows dozens of ages, so it is one element. */
 export function Age({ of }: { of: string | undefined }) {
   const now = useStore(clock);
   if (!of) {
@@ -39,8 +38,8 @@ export function Age({ of }: { of: string | undefined }) {
   }
   const date = new Date(of);
   return (
-    <Timestamp date={date} tooltip={{ variant: TimestampTooltipVariant.default }}>
+    <time dateTime={of} title={date.toUTCString()}>
       {formatAge((now - date.getTime()) / 1000)}
-    </Timestamp>
+    </time>
   );
 }
