@@ -71,6 +71,7 @@ func (s *Server) definitions(kube common.GetOpenAPIDefinitions) common.GetOpenAP
 						definition.Dependencies[i] = friendly(dependency)
 					}
 				}
+				definition.Schema.Required = required(path, definition.Schema)
 				all[path] = definition
 			}
 		}

@@ -72,18 +72,10 @@ export const schemaOf: Lookup = async (apiVersion, kind) => {
   const schema = Object.values(definitions).find((definition) =>
     definition['x-kubernetes-group-version-kind']?.some((of) => of.kind === kind && of.group === group && of.version === version),
   );
-  return schema && { schema: group.endsWith('openshift.io') ? withoutRequired(schema) : schema, definitions };
+  return schema && { schema, definitions };
 };
 
-/**
- * withoutRequired returns a schema without its list of required fields. The schemas of OpenShift's
- * types list all fields without omitempty as required, including fields that the server sets.
- */
-function withoutRequired({ required: _, ...schema }: Schema): Schema {
-  return schema;
-}
-
-/** maxReferences is the maximum length of a chain of references, which can be a cycle. */
+/** maxReferences limits cycles of references. */
 const maxReferences = 10;
 
 /** resolve follows a schema's references. A description next to a reference takes precedence. */
@@ -95,8 +87,7 @@ export function resolve(schema: Schema | undefined, definitions: Definitions): S
     if (reference === undefined) {
       return current;
     }
-    const target = definitions[reference.replace(prefix, '')] ?? {};
-    current = { ...(/\.openshift\./.test(reference) ? withoutRequired(target) : target), ...(description ? { description } : {}) };
+    current = { ...definitions[reference.replace(prefix, '')], ...(description ? { description } : {}) };
   }
   return {};
 }
