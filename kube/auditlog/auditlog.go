@@ -62,8 +62,8 @@ type query struct {
 	failed                                bool
 }
 
-// Feature serves searches at Path: of the log in file, and of the logs of the other masters. If file
-// is empty, this master's audit log is disabled.
+// Feature serves searches at Path: of the log in file, and of the logs of the other masters. If
+// file is empty, this master's audit log is disabled.
 func Feature(file string, masters Masters) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		through, err := masters.transport()
