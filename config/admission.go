@@ -39,7 +39,7 @@ func admissionPlugins() []string {
 		"SecurityContextConstraint", "authorization.openshift.io/RestrictSubjectBindings",
 		"openshift.io/RestrictedEndpointsAdmission", "openshift.io/ImagePolicy",
 		"openshift.io/IngressAdmission", "openshift.io/SystemPriority", "openshift.io/CrossNamespacePodAffinity", "BuildByStrategy",
-		"SCCExecRestrictions", "PodPreset", "slipway.io/ServiceLimit", BuildDefaults, BuildOverrides,
+		"SCCExecRestrictions", "PodPreset", "slipway.io/ProjectName", "slipway.io/ServiceLimit", BuildDefaults, BuildOverrides,
 	}
 }
 

@@ -20,6 +20,7 @@ func (h *Host) projectFeatures() ([]apiserver.Feature, reload.Adjustment, error)
 		return project.Options{
 			RequestTemplate: p.ProjectRequestTemplate, RequestMessage: p.ProjectRequestMessage,
 			DefaultNodeSelector: p.DefaultNodeSelector,
+			Domains:             []string{h.Node.DNSDomain, c.Master.RoutingConfig.Subdomain},
 		}
 	}
 	settings, err := project.NewSettings(options(h.Config))

@@ -34,6 +34,7 @@ func Feature(settings *Settings) apiserver.Feature {
 		Hooks: f.hooks,
 		Admission: []apiserver.Admission{
 			{Name: LimitPluginName, New: func(config io.Reader) (admission.Interface, error) { return newLimit(f, config) }, Live: true},
+			{Name: NamePluginName, New: func(config io.Reader) (admission.Interface, error) { return newNameCheck(config) }, Live: true},
 			{Name: deletionsPluginName, New: func(io.Reader) (admission.Interface, error) { return newDeletions(f), nil }},
 			{Name: NodeSelectorPluginName, New: func(io.Reader) (admission.Interface, error) { return newNodeSelector(settings), nil }},
 		},

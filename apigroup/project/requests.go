@@ -77,7 +77,7 @@ func (r *requests) List(ctx context.Context, _ *internalversion.ListOptions) (ru
 func (r *requests) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	req := object.(*projectv1.ProjectRequest)
-	if errs := validateRequest(req); len(errs) > 0 {
+	if errs := validateRequest(req, r.settings.now().Domains); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(projectv1.GroupVersion.WithKind("ProjectRequest").GroupKind(), req.Name, errs)
 	}
 	if validate != nil {
@@ -106,27 +106,16 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 }
 
 // validateRequest validates a project request. Users cannot request projects with reserved names.
-func validateRequest(req *projectv1.ProjectRequest) field.ErrorList {
+// domains are the arguments of inCluster.
+func validateRequest(req *projectv1.ProjectRequest, domains []string) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}
 	errs := validate(project)
-	if reserved(req.Name) {
+	if reserved(req.Name) || inCluster(req.Name, domains) {
 		errs = append(errs, field.Forbidden(field.NewPath("metadata", "name"),
 			fmt.Sprintf("cannot request a project with the reserved name %q", req.Name)))
 	}
 	return errs
-}
-
-// reserved reports whether a name is reserved for the platform. Reserved names are the names of the
-// platform's projects, and names that resemble the names of the platform's users and groups, which
-// begin with `system:`.
-func reserved(name string) bool {
-	if slices.Contains([]string{"default", "openshift", "kube", "kubernetes", "system", "slipway"}, name) {
-		return true
-	}
-	return slices.ContainsFunc([]string{"openshift-", "kube-", "kubernetes-", "system-", "slipway-"}, func(prefix string) bool {
-		return strings.HasPrefix(name, prefix)
-	})
 }
 
 // expand returns the objects of the configured template for a project request.

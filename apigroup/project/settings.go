@@ -16,6 +16,8 @@ type Options struct {
 	// DefaultNodeSelector is the node selector for projects without their own node selector, in the
 	// form `key=value,key=value`.
 	DefaultNodeSelector string
+	// Domains are the cluster's DNS domain and the default domain of routes.
+	Domains []string
 }
 
 // Settings stores Options, which can change while the server is running.

@@ -49,8 +49,11 @@ func TestValidateRequestRejectsReservedNames(t *testing.T) {
 		"shop": true, "systems": true, "my-system": true, "default-shop": true, "kubeflow": true, "openshifted": true,
 		"default": false, "system": false, "system-serviceaccounts": false, "openshift": false, "openshift-shop": false, "kube": false, "kube-system": false, "kube-shop": false,
 		"kubernetes": false, "kubernetes-shop": false, "slipway": false, "slipway-shop": false,
+		// Names that would capture the cluster's own DNS names, or the names of routes.
+		"svc": false, "pod": false, "endpoints": false, "local": false, "wonderland": false, "cluster": true, "apps": true, "svcs": true,
 	} {
-		errs := validateRequest(&projectv1.ProjectRequest{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		domains := []string{"cluster.local", "Apps.Wonderland."}
+		errs := validateRequest(&projectv1.ProjectRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}, domains)
 		if (len(errs) == 0) != ok {
 			t.Errorf("%s: %v", name, errs)
 		}

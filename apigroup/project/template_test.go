@@ -65,7 +65,7 @@ func TestValidateRequestRejectsInvalidNames(t *testing.T) {
 		"a": false, "": false, strings.Repeat("a", 64): false, "Shop": false, "a.b": false, "a/b": false, "a:b": false, "~": false, "ä": false, "-a": false,
 		"default": false, "openshift": false, "openshift-x": false, "kube-x": false, "kubernetes-x": false, "kube": false,
 	} {
-		errs := validateRequest(&projectv1.ProjectRequest{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		errs := validateRequest(&projectv1.ProjectRequest{ObjectMeta: metav1.ObjectMeta{Name: name}}, nil)
 		if (len(errs) == 0) != ok {
 			t.Errorf("%q: %v", name, errs)
 		}

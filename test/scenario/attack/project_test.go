@@ -33,9 +33,12 @@ func TestTenantCannotChangeLifecycleOfProject(t *testing.T) {
 
 func TestTenantCannotRequestNameOfPlatform(t *testing.T) {
 	s := tenants(t)
-	for _, name := range []string{"system", "system-serviceaccounts", "default", "openshift", "openshift-monitoring", "kube-system", "kube-mine", "kubernetes", "slipway"} {
+	for _, name := range []string{"system", "system-serviceaccounts", "default", "openshift", "openshift-monitoring", "kube-system", "kube-mine", "kubernetes", "slipway", "svc", "pod", "endpoints", "local"} {
 		s.mallory.Refused("POST", "/apis/project.openshift.io/v1/projectrequests", `{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":"`+name+`"}}`,
 			"reserved name", apierrors.IsInvalid)
+	}
+	for _, name := range []string{"com", "io", "internal"} {
+		s.mallory.MayNot("POST", "/apis/project.openshift.io/v1/projectrequests", `{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":"`+name+`"}}`, "top-level domain")
 	}
 	s.mallory.MayNot("POST", "/api/v1/namespaces", `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"system"}}`, "cannot create resource")
 }
