@@ -81,6 +81,13 @@ const (
 	maxFlowSets = 1 << 17
 )
 
+// metadataNetworks lists the networks with the metadata services of clouds: link-local addresses,
+// and the addresses of clouds that use others.
+var metadataNetworks = [...]string{
+	ipfamily.IPv4: "169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192",
+	ipfamily.IPv6: "fe80::/10, fd00:ec2::254, fd20:ce::254",
+}
+
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
 // ports. It requires the nft program (version 1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
@@ -194,7 +201,15 @@ func addChains(tx *knftables.Transaction, n Network) {
 		fmt.Sprintf("iifname %[1]q ct state new add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
 	chain(base("forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority),
-		n.vxlan("udp dport %[2]d iifname %[1]q counter drop", "udp dport %[2]d oifname %[1]q counter drop")...)
+		append(n.vxlan("udp dport %[2]d iifname %[1]q counter drop", "udp dport %[2]d oifname %[1]q counter drop"), n.metadataRule())...)
+}
+
+// metadataRule returns the rule that rejects packets from pods to the metadata service of a cloud,
+// which would give the credentials of the host to any pod. It accepts DNS queries, because the
+// resolver of a cloud can have the same address.
+func (n Network) metadataRule() string {
+	return fmt.Sprintf("iifname %q ct direction original %s daddr { %s } meta l4proto . th dport != { tcp . 53, udp . 53 } counter reject",
+		n.Bridge, n.family().Header(), metadataNetworks[n.family()])
 }
 
 // inputRules returns the rules for packets from pods to this host.
