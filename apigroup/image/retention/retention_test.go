@@ -117,7 +117,8 @@ func TestImagesAboveLimitOfProjectAreGarbage(t *testing.T) {
 
 func TestIndexKeepsItsImages(t *testing.T) {
 	s := newState()
-	s.Images[0].DockerImageManifests = []imagev1.ImageManifest{{Digest: id(2)}, {Digest: id(9)}} // image 9 does not exist
+	// Image 9 does not exist.
+	s.Images[0].DockerImageManifests = []imagev1.ImageManifest{{Digest: id(2)}, {Digest: id(9)}}
 	s.Images[1].DockerImageManifests = []imagev1.ImageManifest{{Digest: id(4)}}
 	s.References.addName(Owner{}, "shop", "app@"+id(1))
 	expectImages(t, []int{3}, everything().Find(s, now()).Images)
@@ -174,7 +175,8 @@ func TestContentIsRemovedFromAllRepositories(t *testing.T) {
 	managed := map[string]string{record.Managed: "true"}
 	s.Images[1].DockerImageReference, s.Images[1].Annotations = "registry:5000/shop/app@"+id(2), managed
 	s.Images[2].DockerImageReference, s.Images[2].Annotations = "registry:5000/old/app@"+id(3), managed
-	s.Images[3].DockerImageReference = "quay.example.com/team/app@" + id(4) // not in the cluster's registry
+	// Image 4 is not in the cluster's registry.
+	s.Images[3].DockerImageReference = "quay.example.com/team/app@" + id(4)
 	s.Images[2].DockerImageLayers[0].Name = "sha256:layer"
 	s.Streams[0].Status.Tags = append(s.Streams[0].Status.Tags, imagev1.NamedTagEventList{Tag: "again", Items: []imagev1.TagEvent{{Image: id(3)}}})
 	want := []record.GarbageImage{
