@@ -2,8 +2,6 @@
 // random ways. `make soak` runs it. A seed reproduces a schedule:
 //
 //	go test ./test/faults -args -seed 7 -for 10m
-//
-// The hosts' clocks cannot differ, because all hosts share the kernel's clock.
 package faults
 
 import (
@@ -43,7 +41,7 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 		servers = append(servers, hosts[name].Config)
 	}
 	registers := register.Start(t, servers, *seed)
-	services, disk := startServices(hosts), startDisk(t, hosts)
+	services, disk, workloads := startServices(hosts), startDisk(t, hosts), startWorkloads(t, hosts)
 
 	s := newSchedule(*seed, slices.Sorted(maps.Keys(hosts)), kinds(), "third")
 	for end := time.Now().Add(*last); time.Now().Before(end) && !t.Failed(); {
@@ -54,11 +52,16 @@ func TestRandomFaultsLoseNothing(t *testing.T) {
 	registers.Check(t)
 	services.check(t, hosts)
 	disk.check(t, hosts)
+	workloads.check(t, hosts)
 }
 
 // apply applies a fault and waits until all hosts are ready again.
 func apply(t *testing.T, f fault, hosts map[string]*kit.Cluster) {
 	t.Helper()
+	restore := func() {}
+	if f.clock != "" {
+		restore = shiftClock(t, hosts[f.clock], f.shift)
+	}
 	end := effects[f.kind](t, hosts[f.host])
 	ended := time.After(f.lasts)
 	if f.second != "" {
@@ -66,6 +69,7 @@ func apply(t *testing.T, f fault, hosts map[string]*kit.Cluster) {
 	}
 	<-ended
 	end()
+	restore()
 	for _, host := range hosts {
 		host.WaitFor("ready hosts after "+f.String(), func(context.Context) error {
 			if status := host.Status(); !status.Ready {

@@ -14,12 +14,18 @@ type fault struct {
 	lasts      time.Duration
 	// second is a host whose control plane is killed during the fault, or "".
 	second string
+	// clock is a host whose clock differs by shift during the fault, or "".
+	clock string
+	shift time.Duration
 }
 
 func (f fault) String() string {
 	text := fmt.Sprintf("%s on %s for %s", f.kind, f.host, f.lasts)
 	if f.second != "" {
 		text += ", the control plane of " + f.second + " is killed"
+	}
+	if f.clock != "" {
+		text += fmt.Sprintf(", the clock of %s differs by %s", f.clock, f.shift)
 	}
 	return text
 }
@@ -30,19 +36,21 @@ const (
 	shortest, longest = 2 * time.Second, 20 * time.Second
 	// One in secondShare faults coincides with another fault.
 	secondShare = 3
+	// During one in clockShare faults, a clock differs.
+	clockShare = 2
 )
 
 // schedule selects faults. The same seed always results in the same faults.
 type schedule struct {
-	random *rand.Rand
-	hosts  []string
-	kinds  []string
+	random, clocks *rand.Rand
+	hosts          []string
+	kinds          []string
 	// disk is the host whose disk may fill up.
 	disk string
 }
 
 func newSchedule(seed uint64, hosts, kinds []string, disk string) *schedule {
-	return &schedule{rand.New(rand.NewPCG(seed, 0)), hosts, kinds, disk}
+	return &schedule{rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1)), hosts, kinds, disk}
 }
 
 // next returns the next fault.
@@ -59,6 +67,12 @@ func (s *schedule) next() fault {
 		f.host = s.disk
 		if f.second == s.disk {
 			f.second = ""
+		}
+	}
+	if s.clocks.IntN(clockShare) == 0 {
+		f.clock, f.shift = s.hosts[s.clocks.IntN(len(s.hosts))], clockShift
+		if s.clocks.IntN(2) == 0 {
+			f.shift = -clockShift
 		}
 	}
 	return f
@@ -79,6 +93,11 @@ func TestSeedDeterminesSchedule(t *testing.T) {
 	for _, f := range first {
 		if f.second == f.host || f.kind == fullDisk && f.host != "c" || f.lasts < shortest || f.lasts > longest {
 			t.Errorf("%s", f)
+		}
+	}
+	for _, shift := range []time.Duration{0, clockShift, -clockShift} {
+		if !slices.ContainsFunc(first, func(f fault) bool { return f.shift == shift }) {
+			t.Errorf("the schedule contains no clock that differs by %s", shift)
 		}
 	}
 	for _, kind := range kinds() {

@@ -218,7 +218,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		t.Errorf("flannel's subnet is %q, and was %q before a master was replaced", got, subnet)
 	}
 	fifth := replaceMasters(t, w, first, second, fourth, node)
-	restoreMasters(t, w, lb, first, second, fifth, node)
+	restoreMasters(t, w, lb, first, fifth, node)
 }
 
 // waitLogin waits until a user can log in at a master.
