@@ -129,6 +129,8 @@ func clockAddress(pid int, memory *os.File) (int64, error) {
 
 // writeStopped changes code of a process while none of its threads executes the code.
 func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
+	attempts := time.NewTicker(time.Millisecond)
+	defer attempts.Stop()
 	for range 100 {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 			return err
@@ -140,7 +142,7 @@ func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 		if err := errors.Join(err, syscall.Kill(pid, syscall.SIGCONT)); err != nil || safe {
 			return err
 		}
-		time.Sleep(time.Millisecond)
+		<-attempts.C
 	}
 	return errors.New("the process always reads the clock")
 }
@@ -195,11 +197,8 @@ const printClock = "PRINT_CLOCK"
 
 func TestClockOfProcessDiffers(t *testing.T) {
 	if os.Getenv(printClock) != "" {
-		for { // until the reader ends
-			if _, err := fmt.Println(time.Now().Unix()); err != nil {
-				return
-			}
-			time.Sleep(time.Millisecond)
+		for range time.Tick(time.Millisecond) { // until the test kills this process
+			fmt.Println(time.Now().Unix())
 		}
 	}
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClockOfProcessDiffers$")
