@@ -2,9 +2,9 @@ package policy
 
 import (
 	"net"
-	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,22 +83,33 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.waitForSource("web", first)
 	f.start()
 
-	// A connection that was opened before a change does not keep its address.
+	// A sender that was open before a change does not keep its address, and it is not cut off.
 	var conn net.Conn
 	f.pods["web"].Do(t, func() (err error) {
-		conn, err = net.Dial("udp4", "203.0.113.2:80")
+		conn, err = net.Dial("udp4", "198.51.100.2:80") // the source of the responses
 		return err
 	})
 	defer conn.Close()
+	wait := func(want string) {
+		t.Helper()
+		f.waitForSource("web", want)
+		eventually.Equal(t, "source address of an open sender", func() string {
+			buffer := make([]byte, 64)
+			_, _ = conn.Write([]byte("?")) // without a response, there is no source address
+			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+			size, _ := conn.Read(buffer)
+			return strings.TrimPrefix(string(buffer[:size]), "outside ")
+		}, want)
+	}
+	wait(first)
 	f.egress([]string{second, first}, []string{first, second})
-	f.waitForSource("web", second)
+	wait(second)
 	f.egress([]string{second, first}, []string{first})
-	f.waitForSource("web", first)
+	wait(first)
 	f.egress([]string{first}, nil)
-	f.waitForSource("web", "")
+	wait("")
 	f.egress(nil, nil)
-	f.waitForSource("web", f.address["web"])
-	eventually.True(t, "rules without table "+exitTable, func() bool { return !strings.Contains(hosttest.Run(t, "ip rule"), exitTable) })
+	wait(f.address["web"])
 }
 
 // exitTable is the routing table for packets that leave the cluster through another host.

@@ -193,7 +193,8 @@ type enforcement struct {
 	delivery *multicast.Table    // table for multicast packets
 	requests <-chan chan<- error // requests from the CNI plugin
 	reporter *reporter
-	plugin   string // the cluster's network plugin
+	plugin   string                   // the cluster's network plugin
+	exits    map[string]egressip.Exit // whose wrong connections the kernel has forgotten
 }
 
 // loop writes the rules after each change and each request, until ctx is done. A single write
@@ -307,7 +308,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 			return err
 		}
 		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
-		release(exits)
+		s.forget(exits, local)
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
@@ -331,6 +332,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		return err
 	}
 	s.connect(connected)
+	s.forget(exits, local)
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
@@ -343,6 +345,14 @@ func (s *enforcement) sync(ctx context.Context) error {
 func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) {
 	if err := s.Tunnel.Connect(pods); err != nil {
 		slog.Error("cannot connect pods directly", "error", err)
+	}
+}
+
+// forget calls forgetFlows. If it fails, only open connections keep a wrong address, and their
+// packets are dropped until a later call succeeds.
+func (s *enforcement) forget(exits map[string]egressip.Exit, local []cni.Pod) {
+	if err := s.forgetFlows(exits, local); err != nil {
+		slog.Error("cannot end connections with former egress IPs", "error", err)
 	}
 }
 
