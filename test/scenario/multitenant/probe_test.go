@@ -223,7 +223,7 @@ func (s *sockets) answered(data []byte) {
 const icmpHeader = 8
 
 func (s *sockets) countICMP(_ net.PacketConn, _ net.Addr, data []byte) {
-	if len(data) > icmpHeader && (data[0] == 8 || data[0] == 128) { // echo requests, which the kernel answers
+	if len(data) > icmpHeader && (data[0] == 8 || data[0] == 128) { // the kernel answers
 		if number, ok := decode(data[icmpHeader:]); ok {
 			s.note(number, false)
 		}

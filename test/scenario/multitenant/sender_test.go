@@ -44,7 +44,7 @@ type stream struct {
 	stopped        atomic.Pointer[error] // the reason why the sender stopped
 
 	mu            sync.Mutex
-	next, missing int64 // the number after the highest one that arrived, and how many are missing below
+	next, missing int64 // one more than the highest number, and how many are missing below
 	sources       map[netip.Addr]int64
 }
 
