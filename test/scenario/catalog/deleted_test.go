@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// reportingBundle is a bundle that reports each action to a server outside the cluster. The server
-// represents the owner of resources that are not in the project.
+// reportingBundle is a bundle that reports each action and its state to a server outside the
+// cluster. The server represents the owner of resources that are not in the project.
 const reportingBundle = `FROM localhost/slipway-tools:current
 LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="2"
-ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE", "apb"]
+ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE/$(cat $BUNDLE_STATE_LOCATION/order || echo none)", "apb"]
 `
 
 // While a project is being deleted, its users have lost their roles and nobody can grant new ones.
@@ -30,11 +30,16 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	var mu sync.Mutex
 	var actions []string
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		action, sandbox, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-		allowed, err := c.TryOC("auth", "can-i", "delete", "deployments", "-n", project, "--as=system:serviceaccount:"+sandbox+":"+sandbox)
+		parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		action, sandbox, state := parts[0], parts[1], parts[2]
+		account := "--as=system:serviceaccount:" + sandbox + ":" + sandbox
+		allowed, err := c.TryOC("auth", "can-i", "delete", "deployments", "-n", project, account)
+		if action == "provision" { // the bundle stores state for its next operation
+			_, err = c.TryOC("create", "configmap", sandbox, "--from-literal=order=17", "-n", sandbox, account)
+		}
 		mu.Lock()
 		defer mu.Unlock()
-		actions = append(actions, fmt.Sprintf("%s %s %v", action, strings.TrimSpace(allowed), err))
+		actions = append(actions, fmt.Sprintf("%s %s %s %v", action, state, strings.TrimSpace(allowed), err))
 	}))
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Distant.String(), "0"))
 	if err != nil {
@@ -66,7 +71,7 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	waitDeleted(c, "namespace/"+project)
 	mu.Lock()
 	defer mu.Unlock()
-	if got := strings.Join(actions, ", "); got != "provision yes <nil>, deprovision yes <nil>" {
+	if got := strings.Join(actions, ", "); got != "provision none yes <nil>, deprovision 17 yes <nil>" {
 		t.Errorf("the bundle ran as %s", got)
 	}
 }

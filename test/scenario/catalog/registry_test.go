@@ -80,14 +80,17 @@ func TestBundlesOfOtherRegistriesAreOffered(t *testing.T) {
 	c := kit.Shared(t)
 	host := bundleRegistry(t, c, "team/listed-apb", "team/unlisted-apb", "hub/first-apb", "hub/second-apb", "hub/a-b-apb", "hub/a/b-apb", "hub/tool", "stranger/third-apb")
 	pushBundle(t, c, "own-apb", strings.ReplaceAll(refusedSpec, "rights-apb", "own-apb"))
+	const broker = "openshift-ansible-service-broker"
+	c.In(broker).OC("create", "secret", "generic", "cloud", "--from-literal=count=3")
+	t.Cleanup(func() { c.In(broker).OC("delete", "secret/cloud") })
 	configureRegistries(t, c, fmt.Sprintf(`
 namespaces: []
+secrets: [{title: Number for the cloud, secret: cloud, apbName: own-apb}]
 registries:
 - {name: listed, type: openshift, url: "https://%[1]s", images: [team/listed-apb], tag: stable, insecure: true}
 - {name: hub, type: dockerhub, url: "https://%[1]s", org: hub, tag: stable, insecure: true, blackList: [^second-]}
 - {name: own, type: local_openshift, namespaces: [openshift], whiteList: [^own-apb$]}
 `, host))
-	const broker = "openshift-ansible-service-broker"
 	for _, tag := range []string{"listed-team-listed-apb:latest", "hub-hub-first-apb:latest"} {
 		c.WaitFor("the import of "+tag, func(context.Context) error {
 			_, err := c.TryOC("get", "istag", tag, "-n", broker)
@@ -101,6 +104,12 @@ registries:
 	}
 	for _, class := range []string{"listed-apb", "first-apb", "own-apb", "a-b-apb", "b-apb"} {
 		relist(c, class)
+	}
+	// The secret contains a parameter of one of the bundles, which users then cannot set.
+	for bundle, want := range map[string]string{"own-apb": "", "first-apb": "count"} {
+		if got := c.OC("get", "bundles.automationbroker.io", "-n", broker, "-o", `jsonpath={.items[?(@.spec.fqName=="`+bundle+`")].spec.plans[*].parameters[*].name}`); got != want {
+			t.Errorf("the parameters of %s are %q, want %q", bundle, got, want)
+		}
 	}
 	classes := c.OC("get", "clusterserviceclasses", "-o", "jsonpath={.items[*].spec.externalName}")
 	for _, class := range []string{"unlisted-apb", "second-apb", "third-apb"} {
