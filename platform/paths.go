@@ -38,6 +38,11 @@ func (h *Host) ContainerdSocket() string { return filepath.Join(h.RunDir(), "con
 // imageSocket returns the path of the socket of the service that pulls pod images.
 func (h *Host) imageSocket() string { return filepath.Join(h.RunDir(), "images.sock") }
 
+// ProfileSocket returns the path of the socket on which a process serves its profiles.
+func (h *Host) ProfileSocket(process string) string {
+	return filepath.Join(h.RunDir(), process+"-profiles.sock")
+}
+
 // LogFile returns the path of a process's log.
 func (h *Host) LogFile(process string) string { return h.path("log", process+".log") }
 

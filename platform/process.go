@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/slipway-platform/slipway/internal/capability"
 	"github.com/slipway-platform/slipway/internal/memory"
+	"github.com/slipway-platform/slipway/internal/profile"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/node/nodeconfig"
 	"github.com/slipway-platform/slipway/supervisor"
@@ -57,6 +59,11 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 	if err != nil {
 		return err
 	}
+	var profiles sync.WaitGroup
+	defer profiles.Wait()
+	profileCtx, stopProfiles := context.WithCancel(ctx)
+	defer stopProfiles()
+	profiles.Go(func() { h.serveProfiles(profileCtx) })
 	err = component.Run(ctx, entries, supervisor.Reporter(), func(ctx context.Context) {
 		close(h.allReady)
 		if name == ControlPlane {
@@ -70,6 +77,13 @@ func (h *Host) runProcess(ctx context.Context, name string, table []entry) error
 		return supervisor.Reexec()
 	}
 	return err
+}
+
+// serveProfiles serves the profiles of this process until ctx is done.
+func (h *Host) serveProfiles(ctx context.Context) {
+	if err := profile.Serve(ctx, h.ProfileSocket(h.process)); err != nil {
+		slog.Warn("this process has no profiles", "error", err)
+	}
 }
 
 // CheckVersion returns an error with the upgrade path if this program must not use the host's data,

@@ -107,6 +107,7 @@ func verbs(opts *options) []*cobra.Command {
 		pathsCommand(opts),
 		logsCommand(opts),
 		supportCommand(opts),
+		debugCommand(opts),
 		networkCommand(opts),
 		metricsCommand(),
 		versionCommand(),
