@@ -81,6 +81,9 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
 		return nil, err
 	}
+	for _, link := range []*genericserver.GenericAPIServer{custom.GenericAPIServer, link, kubernetes.ControlPlane.GenericAPIServer} {
+		apiserver.ShareMatchers(link.Handler.GoRestfulContainer.RegisteredWebServices())
+	}
 	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
 		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(server.GroupVersions()))
 	if err != nil {
