@@ -39,7 +39,9 @@ export function smallSearch(): Plugin {
   };
 }
 
-/** compress replaces each file that compression makes smaller with its brotli and gzip forms. */
+/**
+ * compress replaces each file with its brotli and gzip forms if compression makes the file smaller.
+ */
 export function compress(): Plugin {
   let dir = '';
   return {

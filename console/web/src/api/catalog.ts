@@ -29,7 +29,10 @@ export interface ImageStream extends KubeObject {
   status?: { tags?: { tag: string; items?: unknown[] | null }[] };
 }
 
-/** Icon is the picture of an item: the name of a logo, such as icon-nodejs, or an image in the item itself. */
+/**
+ * Icon is the picture of an item. name is the name of a logo, such as icon-nodejs. image is the URL
+ * of an image that the item contains.
+ */
 export interface Icon {
   name: string;
   image?: string;
@@ -74,8 +77,8 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
 }
 
 /**
- * serviceIcon returns the icon of a service. An image of another server is not shown: the policy of the
- * page rejects it, because that server would learn who looks at the catalog.
+ * serviceIcon returns the icon of a service. It omits images on other servers, which would learn
+ * who looks at the catalog. The page's policy rejects them.
  */
 export function serviceIcon(metadata: ServiceClass['spec']['externalMetadata']): Icon {
   const { imageUrl, 'console.openshift.io/iconClass': name }: Record<string, unknown> = metadata ?? {}; // a broker can send any JSON

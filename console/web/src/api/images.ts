@@ -71,17 +71,17 @@ const maxRounds = 5;
 const batchSize = 20;
 
 /**
- * prune removes the images of a preview that a retention still does not keep, with the rights of the
- * user: first from the histories of image streams, then, when no stream contains them any more, the
- * images themselves. It returns how many images it has removed. It does not remove content from the
- * registry's storage.
+ * prune removes the images of a preview that a retention still does not keep, with the user's
+ * permissions. It first removes them from the histories of image streams. When no stream contains
+ * them, it deletes the images themselves. It returns the number of images that it has deleted. It
+ * does not delete content from the registry's storage.
  */
 export async function prune(retention: Retention, preview: Iterable<string>): Promise<number> {
   const left = new Set(preview);
   let [removed, rounds] = [0, 0];
   for (;;) {
-    // A stream or an image that changes after the usage is read gets another version, with which it
-    // is not changed. Its references count in the next round.
+    // A stream or an image that changes after this gets a new version. A write with the old version
+    // fails, and the next round reads the references again.
     const [streams, versions] = [await versionsOf('imagestreams'), await versionsOf('images')];
     const { images, invalid } = await readUsage(retention);
     if (invalid.length > 0) {
@@ -118,14 +118,17 @@ export async function prune(retention: Retention, preview: Iterable<string>): Pr
 
 type Identity = KubeObject['metadata'];
 
-/** versionsOf returns the identities of all objects of a resource, by NAME or PROJECT/NAME. */
+/** versionsOf returns the UID and resource version of each object, by NAME or PROJECT/NAME. */
 async function versionsOf(resource: string): Promise<Map<string, Identity>> {
   const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
   const { items } = await get<{ items: KubeObject[] }>(`${group}/${resource}`, { accept });
   return new Map(items.map(({ metadata }) => [[metadata.namespace, metadata.name].filter(Boolean).join('/'), metadata]));
 }
 
-/** shorten removes images from the histories of an image stream, unless it has changed since it was listed. */
+/**
+ * shorten removes images from the tag histories of an image stream, unless the stream has changed
+ * since it was listed.
+ */
 async function shorten({ namespace = '', name, resourceVersion }: Identity, going: Set<string>): Promise<void> {
   const path = `${group}/namespaces/${encodeURIComponent(namespace)}/imagestreams/${encodeURIComponent(name)}`;
   await unlessOutdated(async () => {
@@ -137,7 +140,7 @@ async function shorten({ namespace = '', name, resourceVersion }: Identity, goin
   });
 }
 
-/** unlessOutdated makes a change, and reports whether the object was still the same. */
+/** unlessOutdated makes a change. It returns false if the object has changed in the meantime. */
 async function unlessOutdated(change: () => Promise<void>): Promise<boolean> {
   try {
     await change();

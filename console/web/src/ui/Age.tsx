@@ -30,7 +30,10 @@ export function formatAge(seconds: number): string {
   return days < 365 * 2 ? `${days}d` : `${Math.floor(days / 365)}y`;
 }
 
-/** Age shows how long ago something was, and the time itself to a pointer. A list shows dozens of ages, so it is one element. */
+/**
+ * Age shows how long ago something happened, and the time itself to a pointer. It is one element,
+ * because a list shows dozens of ages.
+ */
 export function Age({ of }: { of: string | undefined }) {
   const now = useStore(clock);
   if (!of) {

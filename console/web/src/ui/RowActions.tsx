@@ -4,7 +4,7 @@ import { ActionsColumn, type IAction } from '@patternfly/react-table';
 import type { Ref } from 'react';
 import { text } from '../text/en';
 
-/** page is the landmark of the page. A menu within a table would be cut off at the end of the table. */
+/** page returns the page's landmark. The table would cut off a menu at its end. */
 const page = () => document.querySelector('main') ?? document.body;
 
 /** RowActions is the menu of a row of a table. Its button names the object of the row. */

@@ -6,8 +6,8 @@ import { own } from '../../api/own';
 import { logos } from './logos';
 
 /**
- * ItemIcon is the image of an item of the catalog, the logo that its class names, or an icon of what
- * it is. It has no text, because it is next to the title.
+ * ItemIcon shows the image of a catalog item, the logo of its icon class, or an icon for its kind.
+ * It has no text, because it is next to the title.
  */
 export function ItemIcon({ icon: { image, name }, tags, kind }: Pick<Item, 'icon' | 'tags' | 'kind'>) {
   const logo = own(logos, name.replace(/^icon-/, ''));
