@@ -68,7 +68,7 @@ type NameConfig struct {
 
 // commonNames returns top-level domains that are also common project names.
 func commonNames() []string {
-	return []string{"app", "blog", "build", "ci", "data", "dev", "prod", "qa", "shop", "store", "tools"}
+	return []string{"app", "bar", "blog", "build", "ci", "data", "dev", "foo", "one", "prod", "qa", "shop", "store", "team", "tools", "zone"}
 }
 
 // nameCheck is the plugin slipway.io/ProjectName. It rejects requests for projects that are named

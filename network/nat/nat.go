@@ -209,7 +209,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 // resolver of a cloud can have the same address.
 func (n Network) metadataRule() string {
 	return fmt.Sprintf("iifname %q ct direction original %s daddr { %s } meta l4proto . th dport != { tcp . 53, udp . 53 } counter reject",
-		n.Bridge, n.family().Header(), metadataNetworks[n.family()])
+		n.Bridge, n.Family().Header(), metadataNetworks[n.Family()])
 }
 
 // inputRules returns the rules for packets from pods to this host.

@@ -146,8 +146,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	s.play("accessible.mjs", s.Namespace, s.node())
 }
 
-// newProject returns a name that begins with base for a project that a flow creates. The test deletes
-// the project.
+// newProject returns a name that begins with base for a project that a flow creates. The test
+// deletes the project.
 func (s *site) newProject(base string) string {
 	name := base + "-" + rand.String(5)
 	s.t.Cleanup(func() {
