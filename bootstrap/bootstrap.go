@@ -22,7 +22,35 @@ import (
 //go:embed manifests
 var manifests embed.FS
 
-// Objects is the component that applies the embedded objects and reconciles the default policy.
+// Policy is the component that reconciles the default policy. Components whose permissions are part
+// of the policy start after it.
+type Policy struct {
+	// Deps contains the shared clients and caches.
+	Deps *controller.Deps
+}
+
+// Name returns the component's name.
+func (*Policy) Name() string { return "policy" }
+
+// Run restores missing objects and rules of the default policy, creates missing security context
+// constraints, calls ready, and then waits until ctx is done.
+func (p *Policy) Run(ctx context.Context, ready func()) error {
+	err := reconcilePolicy(ctx, p.Deps.Kube)
+	if err == nil {
+		err = createConstraints(ctx, p.Deps.Dynamic)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// Objects is the component that applies the embedded objects.
 type Objects struct {
 	// Deps contains the shared clients and caches.
 	Deps *controller.Deps
@@ -51,11 +79,8 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return err
 	}
-	// The policy comes first, because node components wait for their roles.
-	err = reconcile(ctx, o.Deps)
 	applier := newApplier(o.Deps)
-	remaining, applyErr := applier.apply(ctx, objects)
-	err = errors.Join(err, applyErr)
+	remaining, err := applier.apply(ctx, objects)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -66,15 +91,6 @@ func (o *Objects) Run(ctx context.Context, ready func()) error {
 	applier.insist(ctx, remaining)
 	<-ctx.Done()
 	return nil
-}
-
-// reconcile restores missing objects and rules of the default policy, and creates missing security
-// context constraints.
-func reconcile(ctx context.Context, deps *controller.Deps) error {
-	if err := reconcilePolicy(ctx, deps.Kube); err != nil {
-		return err
-	}
-	return createConstraints(ctx, deps.Dynamic)
 }
 
 // load returns the objects of the embedded manifests in the order of their file names, followed by

@@ -43,7 +43,8 @@ func controlPlaneTable() []entry {
 		{"flexvolume-recovery", []string{"flexvolume-ended-calls", "leadership"}, (*Host).flexVolumeRecovery, ownControllers},
 		{"attach-detach", []string{"informers", "flexvolume-recovery", "leadership"}, (*Host).attachDetach, ownControllers},
 		{"expander", []string{"informers", "flexvolume", "leadership"}, (*Host).expander, ownControllers},
-		{"bootstrap", []string{"apiserver", "leadership"}, (*Host).bootstrap, ownControllers},
+		{"policy", afterAPI, (*Host).policy, ""},
+		{"bootstrap", []string{"policy", "leadership"}, (*Host).bootstrap, ownControllers},
 		{"resource-metrics", afterAPI, (*Host).resourceMetrics, ""},
 		{"allocator", led, (*Host).allocator, ownControllers},
 		{"hosts", led, (*Host).hosts, ownControllers},
@@ -58,7 +59,7 @@ func controlPlaneTable() []entry {
 		{"image-streams", led, (*Host).imageStreams, ownControllers},
 		{"image-signatures", led, (*Host).imageSignatures, ownControllers},
 		{"deployments", led, (*Host).deployments, ownControllers},
-		{"master-dns", afterAPI, (*Host).masterDNS, ""},
+		{"master-dns", []string{"policy"}, (*Host).masterDNS, ""},
 		{"ingress-addresses", led, (*Host).ingressAddresses, ownControllers},
 		{"unidling", led, (*Host).unidling, ownControllers},
 		{"service-catalog", led, (*Host).serviceCatalog, ownControllers},
@@ -161,6 +162,8 @@ func (h *Host) descheduler() (component.Component, error) {
 func (h *Host) resourceMetrics() (component.Component, error) {
 	return &metrics.Collector{Deps: h.deps, Usage: h.usage}, nil
 }
+
+func (h *Host) policy() (component.Component, error) { return &bootstrap.Policy{Deps: h.deps}, nil }
 
 func (h *Host) bootstrap() (component.Component, error) {
 	var without []string
