@@ -53,6 +53,9 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 		s.Recorder.Use(&config.Aggregator.GenericConfig.Config)
 	}
 	generic.SkipOpenAPIInstallation = true // Document serves OpenAPI
+	if err := replaceDefaultsHooks(generic); err != nil {
+		return nil, fmt.Errorf("add hook for default objects: %w", err)
+	}
 	completed, err := config.Complete()
 	if err != nil {
 		return nil, fmt.Errorf("complete API server configuration: %w", err)
