@@ -107,9 +107,10 @@ func (d defaults) create(ctx context.Context, client kubernetes.Interface) error
 	return errors.Join(append(errs, err)...)
 }
 
-// reconcileClusterPolicy reconciles the default cluster roles and their bindings. If none is missing
-// or lacks anything, it sends two requests.
-func reconcileClusterPolicy(ctx context.Context, client kubernetes.Interface, do func(kind, name string, reconcile func() error)) error {
+// reconcileClusterPolicy reconciles the default cluster roles and their bindings. If none is
+// missing or lacks anything, it sends two requests.
+func reconcileClusterPolicy(ctx context.Context, client kubernetes.Interface,
+	do func(kind, name string, reconcile func() error)) error {
 	storedRoles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("list cluster roles: %w", err)
