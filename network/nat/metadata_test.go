@@ -14,7 +14,7 @@ func TestPodsReachOnlyDNSOfMetadataServices(t *testing.T) {
 	pod := hosttest.NewNamespace(t, "pod")
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
 	pod.Serve(t, 80)
-	if err := Ensure(t.Context(), Network{Table: "test-nat", Bridge: "to-pod", ClusterCIDR: netip.MustParsePrefix("10.128.0.0/14")}); err != nil {
+	if err := Ensure(t.Context(), Network{Table: "test-nat", Bridge: "to-pod", Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, machine := range map[string]struct {

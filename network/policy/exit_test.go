@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,6 +111,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	wait("")
 	f.egress(nil, nil)
 	wait(f.address["web"])
+	eventually.True(t, "rules without table "+exitTable, func() bool { return !strings.Contains(hosttest.Run(t, "ip rule"), exitTable) })
 }
 
 // exitTable is the routing table for packets that leave the cluster through another host.

@@ -80,7 +80,7 @@ type staleFlows struct {
 func (s staleFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	source, isAffected := s.sources[fromIP(flow.Forward.SrcIP)]
 	service, target := fromIP(flow.Forward.DstIP), fromIP(flow.Reverse.SrcIP)
-	if !isAffected || s.kept[service] || s.kept[target] || s.networks.Pods.Contains(target) || s.networks.Services.Contains(target) {
+	if !isAffected || s.kept[service] || s.kept[target] || s.networks.isPod(target) || s.networks.Services.Contains(target) {
 		return false
 	}
 	return fromIP(flow.Reverse.DstIP) != source

@@ -309,6 +309,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		}
 		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
 		s.forget(exits, local)
+		release(exits)
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)

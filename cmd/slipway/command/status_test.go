@@ -50,6 +50,21 @@ func printStatus(out io.Writer, status hostStatus) error {
 	return printAs(out, "", status, func(out io.Writer) error { return writeStatus(out, status) })
 }
 
+func TestStatusListsOnlyComponentsThatAreNotReady(t *testing.T) {
+	process := supervisor.ProcessStatus{Name: "control-plane", State: component.Starting, PID: 7, Components: []supervisor.ComponentStatus{
+		{Name: "etcd", State: component.Ready}, {Name: "apiserver", State: component.Starting}, {Name: "scheduler", State: component.Standby},
+	}}
+	var out bytes.Buffer
+	if err := printStatus(&out, hostStatus{Status: supervisor.Status{Processes: []supervisor.ProcessStatus{process}}}); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"1 ready, 1 standby, 1 starting": true, "  apiserver": true, "  scheduler": true, "etcd": false} {
+		if strings.Contains(out.String(), text) != want {
+			t.Errorf("status contains %q: %t, want %t\n%s", text, !want, want, &out)
+		}
+	}
+}
+
 func TestStatusEscapesControlCharacters(t *testing.T) {
 	const text = "\x1b]52;c;cm0=\a\x1b[2J"
 	node := corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: text}}}
