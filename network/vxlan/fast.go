@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"maps"
 	"net/netip"
 
@@ -306,10 +307,16 @@ func (t *Tunnel) age(now uint32) error {
 // setShares sets the numbers of connections of projects. The programs count only new connections.
 func (p *programs) setShares(connections map[uint32]uint32) error {
 	var errs []error
-	for share := range p.sharesOf {
-		if _, exists := connections[share]; exists {
-			continue
+	var unused []uint32
+	var share, former uint32
+	entries := p.shares.Iterate()
+	for entries.Next(&share, &former) {
+		if _, exists := connections[share]; !exists {
+			unused = append(unused, share)
 		}
+	}
+	errs = append(errs, entries.Err())
+	for _, share := range unused {
 		if err := p.shares.Delete(share); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			errs = append(errs, err)
 		}
@@ -320,7 +327,6 @@ func (p *programs) setShares(connections map[uint32]uint32) error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("set numbers of connections: %w", err)
 	}
-	p.sharesOf = connections
 	return nil
 }
 
@@ -384,6 +390,11 @@ func (p *programs) adopt(device string) error {
 			continue
 		}
 		if former.KeySize() != (*own).KeySize() || former.ValueSize() != (*own).ValueSize() {
+			if own == &p.locals {
+				if err := copyLocals(p.locals, former); err != nil {
+					slog.Warn("open connections of pods with policies might end", "error", err)
+				}
+			}
 			_ = former.Close()
 			continue
 		}
@@ -404,6 +415,25 @@ func (p *programs) adopt(device string) error {
 			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
 			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
 		}
+	}
+	return nil
+}
+
+// copyLocals copies the pods of an earlier version, whose values have no share. These pods keep
+// their open connections. Their new connections pass the stack until putLocal sets the share.
+func copyLocals(locals, former *ebpf.Map) error {
+	var key, value []byte
+	entries := former.Iterate()
+	for entries.Next(&key, &value) {
+		if len(value) >= localSize {
+			return nil // a later version
+		}
+		if err := locals.Put(key, append(value, make([]byte, localSize-len(value))...)); err != nil {
+			return fmt.Errorf("copy rights of pods: %w", err)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("list pods of the former program: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package vxlan
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
@@ -280,9 +283,17 @@ func TestProjectHasShareOfConnections(t *testing.T) {
 	if !echoes(conn) {
 		t.Error("an open connection ends")
 	}
+	former := Local{Project: "of a pod that has been removed"}.share()
+	if err := one.tunnel.programs.shares.Put(former, uint32(1)); err != nil {
+		t.Fatal(err)
+	}
 	one.Do(t, func() error { return one.tunnel.Age() })
 	if got := count(); got != 1 {
 		t.Errorf("the project has %d connections after a recount, want 1", got)
+	}
+	var connections uint32
+	if err := one.tunnel.programs.shares.Lookup(former, &connections); !errors.Is(err, ebpf.ErrKeyNotExist) {
+		t.Errorf("a project without pods has %d connections, %v", connections, err)
 	}
 	if _, err := one.dial(two.podAddress); err != nil {
 		t.Errorf("a connection within the share: %v", err)

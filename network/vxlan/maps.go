@@ -106,7 +106,6 @@ type programs struct {
 	// the first call, isAged is false, and pods of a previous process can have been removed too.
 	former       map[netip.Addr]bool
 	isAged       bool
-	sharesOf     map[uint32]uint32
 	remotesOf    map[netip.Addr]uint32
 	deviceIndex  int // of the VXLAN device; 0 before it exists
 	peersOf      map[netip.Prefix]Peer
