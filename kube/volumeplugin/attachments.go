@@ -90,8 +90,9 @@ func (s *Attachments) call(ctx context.Context, c call, run func(context.Context
 	err = run(ctx)
 	unsupported := errors.Is(err, flexvolume.ErrNotSupported)
 	switch kind := flexvolume.KindOf(err); {
-	case kind == flexvolume.KindTimeout || kind == flexvolume.KindCanceled:
-		// The driver's processes might still exist, so the record must not say that the call ended.
+	case kind == flexvolume.KindTimeout || kind == flexvolume.KindCanceled || kind == flexvolume.KindBusy:
+		// The driver's processes, or those of an earlier call that timed out, might still exist, so
+		// the record must not say that the call ended.
 		return err
 	case c.attach || err != nil && !unsupported:
 		return errors.Join(err, end(true))

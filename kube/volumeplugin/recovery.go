@@ -61,16 +61,20 @@ func (l *DetachRecovery) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// recorded returns all recorded attachments. It retries until the API server responds.
+// recorded returns all recorded attachments, including those of earlier versions. It retries until
+// the API server responds.
 func (l *DetachRecovery) recorded(ctx context.Context) []attachment {
 	list := l.Attachments.list()
 	if l.Attachments.Shared == nil {
 		return list
 	}
 	for {
-		shared, err := l.Attachments.Shared.list(ctx)
+		err := l.Attachments.Shared.convert(ctx)
 		if err == nil {
-			return append(list, shared...)
+			var shared []attachment
+			if shared, err = l.Attachments.Shared.list(ctx); err == nil {
+				return append(list, shared...)
+			}
 		}
 		if ctx.Err() == nil {
 			slog.Warn("cannot find FlexVolumes that a lost master attached", "error", err)
@@ -111,24 +115,30 @@ func (l *DetachRecovery) release(ctx context.Context, a attachment) {
 // inStatus reports whether the node's status lists the attachment, so that upstream's controller
 // finds it on startup.
 func inStatus(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
-	status, err := readStatus(ctx, client, a.node)
-	return slices.ContainsFunc(status.VolumesAttached, func(v corev1.AttachedVolume) bool { return string(v.Name) == a.key() }), err
+	node, err := readNode(ctx, client, a.node)
+	return slices.ContainsFunc(node.Status.VolumesAttached, func(v corev1.AttachedVolume) bool { return string(v.Name) == a.key() }), err
 }
 
-// isInUse reports whether the node has mounted the volume, or is about to.
+// isInUse reports whether the node has mounted the volume, or is about to. A node that is out of
+// service uses no volumes.
 func isInUse(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
-	status, err := readStatus(ctx, client, a.node)
-	return slices.Contains(status.VolumesInUse, corev1.UniqueVolumeName(a.key())), err
+	node, err := readNode(ctx, client, a.node)
+	return !isOutOfService(node) && slices.Contains(node.Status.VolumesInUse, corev1.UniqueVolumeName(a.key())), err
 }
 
-// readStatus returns a node's status, which is empty if the node does not exist.
-func readStatus(ctx context.Context, client kubernetes.Interface, name string) (corev1.NodeStatus, error) {
+// readNode returns a Node, which is empty if it does not exist.
+func readNode(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Node, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return corev1.NodeStatus{}, nil
+		return &corev1.Node{}, nil
 	}
 	if err != nil {
-		return corev1.NodeStatus{}, fmt.Errorf("read status of node %q: %w", name, err)
+		return &corev1.Node{}, fmt.Errorf("read node %q: %w", name, err)
 	}
-	return node.Status, nil
+	return node, nil
+}
+
+// isOutOfService reports whether an administrator has confirmed that a node is off.
+func isOutOfService(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
 }

@@ -174,7 +174,7 @@ func isOff(ctx context.Context, client kubernetes.Interface, host string) (bool,
 	if err != nil {
 		return false, fmt.Errorf("read node %q: %w", host, err)
 	}
-	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService }), nil
+	return isOutOfService(node), nil
 }
 
 // endOwnCalls records that the driver calls of this master's earlier processes have ended. The

@@ -234,14 +234,17 @@ func TestRecordOfOneVolumeDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-// The drivers' processes might outlive a call that exceeds its timeout.
+// The drivers' processes might outlive a call that exceeds its timeout. The next call then does not
+// start.
 func TestCallThatTimesOutStaysRecorded(t *testing.T) {
 	m := newMasters(t)
 	m.elect("first")
 	first := m.attachments("first", m.client)
-	timeout := &flexvolume.CallError{Kind: flexvolume.KindTimeout}
-	if err := first.attach(to("first"), run(timeout)); !errors.Is(err, timeout) {
-		t.Fatal(err)
+	for _, kind := range []flexvolume.Kind{flexvolume.KindTimeout, flexvolume.KindBusy} {
+		failure := &flexvolume.CallError{Kind: kind}
+		if err := first.attach(to("first"), run(failure)); !errors.Is(err, failure) {
+			t.Fatal(err)
+		}
 	}
 	m.elect("second")
 	_, err := m.attachments("second", m.client).detachStale(t.Context(), to("first"), run(nil))

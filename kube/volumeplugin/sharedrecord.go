@@ -28,6 +28,9 @@ const (
 	masterKey = "master"
 	// timeoutKey contains the timeout of the driver call.
 	timeoutKey = "timeout"
+	// formerNodeKey contains the node in a record of an earlier version. Such a record describes
+	// one attachment instead of one volume.
+	formerNodeKey = "node"
 )
 
 // newRecord returns the record of a volume that has no record yet.
@@ -80,6 +83,32 @@ func (r *SharedRecords) write(ctx context.Context, record *corev1.ConfigMap) (*c
 		return records.Create(ctx, record, metav1.CreateOptions{})
 	}
 	return records.Update(ctx, record, metav1.UpdateOptions{})
+}
+
+// convert replaces the records of earlier versions.
+func (r *SharedRecords) convert(ctx context.Context) error {
+	records, err := r.all(ctx)
+	if err != nil {
+		return err
+	}
+	for _, former := range records {
+		node, isFormer := former.Data[formerNodeKey]
+		if !isFormer {
+			continue
+		}
+		record, err := r.read(ctx, attachment{driver: former.Data[driverKey], node: node, volume: former.Data[volumeKey]})
+		if err == nil && !slices.Contains(nodesOf(record), node) {
+			setNode(record, node, true)
+			_, err = r.write(ctx, record)
+		}
+		if err == nil {
+			err = r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, former.Name, metav1.DeleteOptions{})
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("convert record %q of an attachment: %w", former.Name, err)
+		}
+	}
+	return nil
 }
 
 func nodesOf(record *corev1.ConfigMap) []string { return strings.Fields(record.Data[nodesKey]) }
