@@ -48,6 +48,13 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("change environment: %w", err)
 	}
 	ready() // the process works with the previous settings
+	if restarted {
+		// Masters that already serve are no reason for another change.
+		select {
+		case <-c.MasterServes:
+		default:
+		}
+	}
 	for {
 		settings, err := c.fetch(ctx)
 		if err != nil {
@@ -60,12 +67,13 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 		if changed {
 			return errors.Join(os.Setenv(updatedVariable, "true"), ErrRestart)
 		}
-		restarted = false
+		restarted = restarted && err != nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-c.MasterServes:
 		case <-time.After(refreshInterval):
+			restarted = false
 		}
 	}
 }

@@ -50,6 +50,27 @@ func TestProcessRestartsOnceWithChangedSettingsOfCluster(t *testing.T) {
 	other.expectFile(t, "former")
 }
 
+// The masters have different versions, and describe the same settings in different ways. The
+// balancer has found all of them before the process fetches the settings.
+func TestProcessDoesNotRestartAgainForOtherMaster(t *testing.T) {
+	t.Setenv(updatedVariable, "true")
+	c := newClusterSettings(t, "")
+	serves, requests := make(chan struct{}, 1), make(chan struct{})
+	c.MasterServes = serves
+	serves <- struct{}{}
+	c.Fetch = func(context.Context) (string, error) {
+		requests <- struct{}{}
+		return "of another master", nil
+	}
+	componenttest.Run(t, c.Run)
+	<-requests
+	serves <- struct{}{} // blocks if the earlier value is still there
+	<-requests
+	serves <- struct{}{}
+	<-requests
+	c.expectFile(t, "former")
+}
+
 // The masters restart with changed settings while the node process runs.
 func TestSettingsOfClusterAreFetchedAfterMasterStarts(t *testing.T) {
 	t.Setenv(updatedVariable, "")
