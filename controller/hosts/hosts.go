@@ -24,6 +24,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,13 +97,33 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 // cluster never had several masters.
 func Masters(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	entries, err := register{client}.read(ctx)
+	if err != nil {
+		return nil, err
+	}
 	masters := map[string]string{}
 	for name, host := range entries {
-		if host.Role == join.RoleMaster && !host.removed() {
-			masters[name] = host.Address
+		if host.Role != join.RoleMaster || host.removed() {
+			continue
+		}
+		masters[name] = host.Address
+		// The address of a restored master can differ from the register's.
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read address of master %q: %w", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		if i := slices.IndexFunc(node.Status.Addresses, isInternalIPv4); i >= 0 {
+			masters[name] = node.Status.Addresses[i].Address
 		}
 	}
-	return masters, err
+	return masters, nil
+}
+
+func isInternalIPv4(a corev1.NodeAddress) bool {
+	address, err := netip.ParseAddr(a.Address)
+	return err == nil && a.Type == corev1.NodeInternalIP && address.Is4()
 }
 
 // RecordMaster records the first master, so that it can be removed like other masters.

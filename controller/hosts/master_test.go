@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -196,5 +197,28 @@ func TestMemberOfRemovedMasterIsRemovedBeforeNode(t *testing.T) {
 	}
 	if err := r.finalize(t.Context(), node, Host{Removed: &past}); err != nil || len(removed) != 1 {
 		t.Errorf("a node without a control plane: %v, removed %q", err, removed)
+	}
+}
+
+func TestAddressesOfMastersAreThoseOfNodes(t *testing.T) {
+	f := newFixture(t)
+	for name, address := range map[string]string{"restored": "192.0.2.2", "joining": "192.0.2.3", "removed": "192.0.2.4"} {
+		if err := RecordMaster(t.Context(), f.client, name, address); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removed := metav1.NewTime(now().Add(time.Second))
+	if err := f.register.change(t.Context(), "removed", func(h *Host) { h.Removed = &removed }); err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "restored"}, Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+		{Type: corev1.NodeHostName, Address: "restored"}, {Type: corev1.NodeInternalIP, Address: "fd00::5"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.5"},
+	}}}
+	if err := f.client.(*fake.Clientset).Tracker().Add(node); err != nil {
+		t.Fatal(err)
+	}
+	masters, err := Masters(t.Context(), f.client)
+	if want := map[string]string{"restored": "192.0.2.5", "joining": "192.0.2.3"}; err != nil || !maps.Equal(masters, want) {
+		t.Errorf("got %v, %v, want %v", masters, err, want)
 	}
 }
