@@ -46,22 +46,28 @@ func replaceDefaultsHooks(config *genericserver.Config) error {
 		if err != nil {
 			return fmt.Errorf("create client for default objects: %w", err)
 		}
-		err = wait.PollUntilContextTimeout(hook, defaultsInterval, defaultsTimeout, true, func(ctx context.Context) (bool, error) {
-			err := objects.create(ctx, client)
-			if err != nil {
-				slog.Warn("cannot create all default objects yet", "error", err)
-			}
-			return err == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("create default objects: %w", err)
-		}
-		return nil
+		return objects.ensure(hook, client)
 	})
 }
 
 // defaults specifies which default objects a hook creates.
 type defaults struct{ policy, priorityClasses bool }
+
+// ensure creates the objects, and repeats this until it succeeds. It returns no error after ctx is
+// done, because an error ends the process, although the API server should stop gracefully.
+func (d defaults) ensure(ctx context.Context, client kubernetes.Interface) error {
+	err := wait.PollUntilContextTimeout(ctx, defaultsInterval, defaultsTimeout, true, func(ctx context.Context) (bool, error) {
+		err := d.create(ctx, client)
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("cannot create all default objects yet", "error", err)
+		}
+		return err == nil, nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("create default objects: %w", err)
+	}
+	return nil
+}
 
 // create creates missing objects, and adds missing rules and subjects to existing ones. Objects of
 // Kubernetes 1.9 and earlier are not converted, because Slipway never created them.

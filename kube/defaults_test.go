@@ -1,11 +1,15 @@
 package kube
 
 import (
+	"context"
+	"errors"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	rbacrest "k8s.io/kubernetes/pkg/registry/rbac/rest"
 	schedulingrest "k8s.io/kubernetes/pkg/registry/scheduling/rest"
@@ -74,6 +78,19 @@ func TestDefaultObjectsAreCreatedAndRestored(t *testing.T) {
 	}
 	if role, err = client.RbacV1().ClusterRoles().Get(t.Context(), name, metav1.GetOptions{}); err != nil || len(role.Rules) != rules {
 		t.Errorf("the role has the rules %v, %v; want %d", role.Rules, err, rules)
+	}
+}
+
+// The API server stops during its start, for example because a second master joins.
+func TestStoppingServerIsNotEndedByDefaultsHook(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	client := fake.NewClientset()
+	client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		stop()
+		return true, nil, errors.New("the server stops")
+	})
+	if err := (defaults{policy: true, priorityClasses: true}).ensure(ctx, client); err != nil {
+		t.Error(err)
 	}
 }
 
