@@ -50,9 +50,11 @@ func (d Device) open() (handle *pcapgo.EthernetHandle, err error) {
 		return err
 	}
 	if d.Do == nil {
-		return handle, open()
+		err = open()
+	} else {
+		err = d.Do(open)
 	}
-	return handle, d.Do(open)
+	return handle, err
 }
 
 // Run writes the packets of devices until ctx is done or, unless limit is 0, until it has written
