@@ -80,20 +80,38 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 
 // detachLost detaches a volume from the nodes that prevent its attachment. Upstream attaches such a
 // volume only if it has lost the other attachments, because an earlier leader changed the nodes'
-// statuses late. detachLost reports whether the volume might be attachable now.
+// statuses late, or if their detaches have failed. detachLost reports whether the volume might be
+// attachable now.
 func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool {
 	for _, node := range elsewhere.nodes {
-		lost := p.attachment(elsewhere.volume, types.NodeName(node))
-		used, err := isInUse(ctx, p.host.GetKubeClient(), lost)
-		if err == nil && !used {
-			_, err = p.attachments.release(ctx, p.registry, lost)
-		}
-		if used || err != nil {
-			slog.Warn("cannot detach FlexVolume that another node needs", "volume", elsewhere.volume, "driver", p.name, "node", node, "used", used, "error", err)
+		if err := p.detachFrom(ctx, p.attachment(elsewhere.volume, types.NodeName(node))); err != nil {
+			slog.Warn("cannot detach FlexVolume that another node needs", "volume", elsewhere.volume, "driver", p.name, "node", node, "error", err)
 			return false
 		}
 	}
 	return true
+}
+
+// detachFrom detaches a lost volume. If the node is off, the attachment's record is removed even if
+// the detach fails, because the driver might never be able to detach the volume.
+func (p *plugin) detachFrom(ctx context.Context, lost attachment) error {
+	client := p.host.GetKubeClient()
+	used, err := isInUse(ctx, client, lost)
+	if err != nil {
+		return err
+	}
+	if used {
+		return errors.New("the node uses the volume")
+	}
+	_, err = p.attachments.release(ctx, p.registry, lost)
+	off, offErr := isOff(ctx, client, lost.node)
+	if offErr != nil || !off {
+		return errors.Join(err, offErr)
+	}
+	if err != nil {
+		slog.Warn("cannot detach FlexVolume from a node that is off", "volume", lost.volume, "driver", p.name, "node", lost.node, "error", err)
+	}
+	return p.attachments.remove(lost)
 }
 
 // WaitForAttach waits on the node for the volume's device. If the driver does not support this

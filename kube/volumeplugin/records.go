@@ -40,7 +40,8 @@ type elsewhereError struct {
 }
 
 func (e elsewhereError) Error() string {
-	return fmt.Sprintf("attach %v: it must first be detached from node %s", e.attachment, strings.Join(e.nodes, ", "))
+	nodes := strings.Join(e.nodes, " ")
+	return fmt.Sprintf("attach %v: it must first be detached from node %s; if the node is off, run: oc delete node %s", e.attachment, nodes, nodes)
 }
 
 // directory contains the records of one process, as <directory>/<vendor~driver>/<node>/<volume>.

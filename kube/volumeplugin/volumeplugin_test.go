@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// driver is a shell driver that logs its calls and mounts a tmpfs as the device. Tests replace CAPS
-// and MOUNT.
+// driver is a shell driver that logs its calls and mounts a tmpfs as the device. It cannot detach
+// while the file <driver>.stuck exists. Tests replace CAPS and MOUNT.
 const driver = `#!/bin/sh
 printf '%s\n' "$*" >>"$0.log"
 case $1 in
@@ -34,7 +34,7 @@ init) echo '{"status":"Success","capabilities":{CAPS}}' ;;
 getvolumename) echo '{"status":"Success","volumeName":"disk/7"}' ;;
 attach|waitforattach) echo '{"status":"Success","device":"/dev/disk7"}' ;;
 isattached) echo '{"status":"Success","attached":false}' ;;
-detach) echo '{"status":"Success"}' ;;
+detach) [ -e "$0.stuck" ] && echo '{"status":"Failure"}' && exit 1; echo '{"status":"Success"}' ;;
 mountdevice) mount -t tmpfs none "$2" && echo '{"status":"Success"}' ;;
 unmountdevice) umount "$2" && echo '{"status":"Success"}' ;;
 MOUNT
