@@ -65,20 +65,25 @@ func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, 
 }
 
 // bindValues returns a binding's parameters. If the bundle is no longer offered, the parameters are
-// not checked.
+// not checked. Then a bundle with secrets can have no parameters, because a parameter with the name
+// of any variable could make Ansible disclose the secrets.
 func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[string]any, error) {
 	bundle, err := b.bundle(r.Context(), rec.Service)
-	if err != nil || bundle == nil {
-		return body.Parameters, err
+	if err != nil {
+		return nil, err
 	}
-	if !bundle.Spec.Bindable {
+	if bundle != nil && !bundle.Spec.Bindable {
 		return nil, osbserver.Refuse(http.StatusBadRequest, "bundle %q is not bindable", bundle.Spec.Name)
 	}
-	plan := bundle.plan(rec.Plan)
-	if plan == nil {
-		return body.Parameters, nil
+	if bundle != nil {
+		if plan := bundle.plan(rec.Plan); plan != nil {
+			return complete(plan.BindParameters, body.Parameters)
+		}
 	}
-	return complete(plan.BindParameters, body.Parameters)
+	if len(body.Parameters) > 0 && len(b.secretsOf(rec.Bundle.Stream)) > 0 {
+		return nil, osbserver.Refuse(http.StatusBadRequest, "parameters: they are not possible, because service %q is no longer offered", rec.Service)
+	}
+	return body.Parameters, nil
 }
 
 // readBinding returns a binding's credentials.

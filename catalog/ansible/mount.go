@@ -2,6 +2,7 @@ package ansible
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,10 +26,10 @@ const (
 	stateVariable = "BUNDLE_STATE_LOCATION"
 )
 
-// maxState is the maximum size of a bundle's state, in bytes. It is part of the instance's record.
+// maxState is the maximum size of a bundle's state in the instance's record, as JSON, in bytes.
 const maxState = 256 << 10
 
-var errStateSize = errors.New("the state of the bundle is too large")
+var errState = errors.New("the state of the bundle cannot be stored")
 
 // secretsOf returns the names of the secrets that the pods of a bundle mount.
 func (b *broker) secretsOf(stream string) (names []string) {
@@ -88,12 +89,15 @@ func (b *broker) readState(ctx context.Context, rec *record) error {
 	if err != nil {
 		return fmt.Errorf("read state of operation %q: %w", name, err)
 	}
-	size := 0
-	for key, value := range stored.Data {
-		size += len(key) + len(value)
+	if len(stored.BinaryData) > 0 {
+		return fmt.Errorf("%w: ConfigMap %s/%s has binary data; encode it as text", errState, name, name)
 	}
-	if size > maxState {
-		return fmt.Errorf("%w: ConfigMap %s/%s has %d bytes, more than %d", errStateSize, name, name, size, maxState)
+	text, err := json.Marshal(stored.Data)
+	if err != nil {
+		return fmt.Errorf("encode state of operation %q: %w", name, err)
+	}
+	if len(text) > maxState {
+		return fmt.Errorf("%w: ConfigMap %s/%s has %d bytes as JSON, more than %d", errState, name, name, len(text), maxState)
 	}
 	rec.State = stored.Data
 	return nil

@@ -3,6 +3,8 @@ package ansible
 import (
 	"errors"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -45,13 +47,22 @@ func TestPodMountsSecretsAndStateOfBundle(t *testing.T) {
 	if err != nil || !maps.Equal(state.Data, rec.State) {
 		t.Fatalf("the state is %+v, %v", state, err)
 	}
-	for value, want := range map[string]error{"2": nil, strings.Repeat("a", maxState): errStateSize} {
-		state.Data = map[string]string{"count": value}
+	for _, tt := range []struct {
+		name, value string
+		binary      map[string][]byte
+		want        error
+	}{
+		{"small", "2", nil, nil},
+		{"large", strings.Repeat("a", maxState), nil, errState},
+		{"large as JSON", strings.Repeat("<", maxState/6), nil, errState},
+		{"binary", "2", map[string][]byte{"image": {0xff}}, errState},
+	} {
+		state.Data, state.BinaryData = map[string]string{"count": tt.value}, tt.binary
 		if _, err := b.kube.CoreV1().ConfigMaps("bundle-1").Update(t.Context(), state, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.readState(t.Context(), rec); !errors.Is(err, want) || want == nil && rec.State["count"] != value {
-			t.Errorf("the state of %d bytes is read as %.10q: %v", len(value), rec.State["count"], err)
+		if err := b.readState(t.Context(), rec); !errors.Is(err, tt.want) || rec.State["count"] != "2" {
+			t.Errorf("%s: the state is %.10q: %v", tt.name, rec.State["count"], err)
 		}
 	}
 }
@@ -66,5 +77,20 @@ func TestParametersInSecretsAreHidden(t *testing.T) {
 	}
 	if got := s.Plans[0]; len(got.Parameters) != 1 || got.Parameters[0].Name != "size" || len(got.BindParameters) != 0 {
 		t.Errorf("the plan is %+v", got)
+	}
+}
+
+func TestBindingOfFormerBundleWithSecretsHasNoParameters(t *testing.T) {
+	b := &broker{options: Options{Secrets: []Secret{{"cloud", "db-apb"}}}}
+	r := httptest.NewRequest(http.MethodPut, "/", nil)
+	for stream, want := range map[string]bool{"db-apb": false, "web-apb": true} {
+		rec := &record{Service: "removed", Bundle: source{Stream: stream}}
+		_, err := b.bindValues(r, rec, request{Parameters: map[string]any{"ansible_python_interpreter": "/tmp/program"}})
+		if (err == nil) != want {
+			t.Errorf("%s: with parameters: %v", stream, err)
+		}
+		if _, err := b.bindValues(r, rec, request{}); err != nil {
+			t.Errorf("%s: without parameters: %v", stream, err)
+		}
 	}
 }

@@ -159,7 +159,7 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	}
 	if done || pod.Status.Phase == corev1.PodFailed {
 		err := b.readState(ctx, rec)
-		if errors.Is(err, errStateSize) {
+		if errors.Is(err, errState) {
 			return b.end(ctx, rec, failed, err.Error(), nil)
 		}
 		if err != nil {
