@@ -34,7 +34,7 @@ func debugProfileCommand(opts *options) *cobra.Command {
 			"  slipway debug profile node --type goroutine\n" +
 			"  slipway debug profile apiserver --type cpu --duration 10s -o /tmp/cpu",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := opts.load()
 			if err != nil {
 				return err
@@ -50,16 +50,15 @@ func debugProfileCommand(opts *options) *cobra.Command {
 			if name == profile.CPU && file == "" {
 				return fmt.Errorf("save profile of %q: CPU time has no form as text; specify a file with -o", process)
 			}
-			out := cmd.OutOrStdout()
-			if file != "" {
-				created, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-				if err != nil {
-					return err
-				}
-				defer func() { err = errors.Join(err, created.Close()) }()
-				out = created
+			socket := h.ProfileSocket(process)
+			if file == "" {
+				return profile.Write(cmd.Context(), cmd.OutOrStdout(), socket, request)
 			}
-			return profile.Write(cmd.Context(), out, h.ProfileSocket(process), request)
+			out, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+			if err != nil {
+				return err
+			}
+			return errors.Join(profile.Write(cmd.Context(), out, socket, request), out.Close())
 		},
 	}
 	flags := command.Flags()
