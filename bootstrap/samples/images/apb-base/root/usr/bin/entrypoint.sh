@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs an action's playbook: entrypoint.sh ACTION --extra-vars VARIABLES. VARIABLES is a JSON object.
-# Playbooks are in /opt/apb/project or /opt/apb/actions. If the action has no playbook, the exit code
-# is 8. The keys of the secrets in /etc/apb-secrets are also variables.
+# Runs an action's playbook: entrypoint.sh ACTION --extra-vars VARIABLES. VARIABLES is a JSON
+# object. Playbooks are in /opt/apb/project or /opt/apb/actions. If the action has no playbook, the
+# exit code is 8. The keys of the secrets in /etc/apb-secrets are also variables.
 set -eu
 action=${1:?the name of an action is missing}
 shift
