@@ -93,8 +93,9 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
-// Masters returns the addresses of the masters, by the names of their nodes. It returns none if the
-// cluster never had several masters.
+// Masters returns the addresses of the masters, by the names of their nodes. It omits hosts that
+// have no Node, such as a master whose join failed. It returns none if the cluster never had several
+// masters.
 func Masters(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	entries, err := register{client}.read(ctx)
 	if err != nil {
@@ -105,15 +106,15 @@ func Masters(ctx context.Context, client kubernetes.Interface) (map[string]strin
 		if host.Role != join.RoleMaster || host.removed() {
 			continue
 		}
-		masters[name] = host.Address
-		// The address of a restored master can differ from the register's.
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("read address of master %q: %w", name, err)
-		}
-		if err != nil {
+		if apierrors.IsNotFound(err) {
 			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("read address of master %q: %w", name, err)
+		}
+		masters[name] = host.Address
+		// The address of a restored master can differ from the register's.
 		if i := slices.IndexFunc(node.Status.Addresses, isInternalIPv4); i >= 0 {
 			masters[name] = node.Status.Addresses[i].Address
 		}
