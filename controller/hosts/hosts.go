@@ -93,8 +93,8 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
-// Masters returns the addresses of the masters, by the names of their nodes. It omits hosts that
-// have no Node, such as a master whose join failed. It returns none if the cluster never had several
+// Masters returns the addresses of the masters, by the names of their nodes. It omits hosts without
+// a Node, such as a master whose join failed. It returns none if the cluster never had several
 // masters.
 func Masters(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	entries, err := register{client}.read(ctx)
