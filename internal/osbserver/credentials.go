@@ -17,9 +17,7 @@ func RequireCredentials(root string) func(http.Handler) http.Handler {
 				return
 			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="broker"`)
-			Serve(w, r, func(*http.Request) (Response, error) {
-				return Response{}, Refuse(http.StatusUnauthorized, "the request has no credentials: send the token of a service account")
-			})
+			respond(w, Response{}, Refuse(http.StatusUnauthorized, "the request has no credentials: send the token of a service account"))
 		})
 	}
 }

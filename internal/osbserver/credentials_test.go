@@ -23,7 +23,6 @@ func TestRequestsWithoutCredentialsAreRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, tt.path, nil)
 			r.TLS = tt.tls
-			r.Header.Set(VersionHeader, APIVersion)
 			if tt.authorization != "" {
 				r.Header.Set("Authorization", tt.authorization)
 			}

@@ -85,14 +85,19 @@ const MaxBodyBytes = 1 << 20
 
 // Serve performs the checks that all requests require, calls handle, and writes the response.
 func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (Response, error)) {
-	w.Header().Set(VersionHeader, APIVersion)
-	w.Header().Set("Content-Type", "application/json")
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBodyBytes)
 	err := acceptable(r)
 	var resp Response
 	if err == nil {
 		resp, err = handle(r)
 	}
+	respond(w, resp, err)
+}
+
+// respond writes the response to a request, or the error if there is one.
+func respond(w http.ResponseWriter, resp Response, err error) {
+	w.Header().Set(VersionHeader, APIVersion)
+	w.Header().Set("Content-Type", "application/json")
 	if err != nil {
 		code, kind := Code(err)
 		resp = Response{Code: code, Body: problem{Error: kind, Description: err.Error()}}
