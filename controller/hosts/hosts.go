@@ -25,7 +25,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +33,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/slipway-platform/slipway/internal/nodeaddress"
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
@@ -115,16 +115,11 @@ func Masters(ctx context.Context, client kubernetes.Interface) (map[string]strin
 		}
 		masters[name] = host.Address
 		// The address of a restored master can differ from the register's.
-		if i := slices.IndexFunc(node.Status.Addresses, isInternalIPv4); i >= 0 {
-			masters[name] = node.Status.Addresses[i].Address
+		if address := nodeaddress.Internal(node, netip.Addr.Is4); address.IsValid() {
+			masters[name] = address.String()
 		}
 	}
 	return masters, nil
-}
-
-func isInternalIPv4(a corev1.NodeAddress) bool {
-	address, err := netip.ParseAddr(a.Address)
-	return err == nil && a.Type == corev1.NodeInternalIP && address.Is4()
 }
 
 // RecordMaster records the first master, so that it can be removed like other masters.

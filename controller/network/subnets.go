@@ -21,6 +21,7 @@ import (
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/dualstack"
+	"github.com/slipway-platform/slipway/internal/nodeaddress"
 )
 
 // hostSubnets allocates node subnets and maintains a HostSubnet for each node.
@@ -186,10 +187,8 @@ func belongsToNode(subnet *networkv1.HostSubnet) bool {
 
 // addressOf returns a node's IPv4 address, or "" if the kubelet has not reported one.
 func addressOf(node *corev1.Node) string {
-	for _, status := range node.Status.Addresses {
-		if address, err := netip.ParseAddr(status.Address); err == nil && address.Is4() && status.Type == corev1.NodeInternalIP {
-			return status.Address
-		}
+	if address := nodeaddress.Internal(node, netip.Addr.Is4); address.IsValid() {
+		return address.String()
 	}
 	return ""
 }

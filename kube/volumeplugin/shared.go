@@ -9,8 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -167,14 +165,11 @@ func (e foreignCallError) Error() string {
 // isOff reports whether an administrator has confirmed that a host is off: its node is deleted, or
 // has the taint for this purpose.
 func isOff(ctx context.Context, client kubernetes.Interface, host string) (bool, error) {
-	node, err := client.CoreV1().Nodes().Get(ctx, host, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return true, nil
-	}
+	node, err := readNode(ctx, client, host)
 	if err != nil {
-		return false, fmt.Errorf("read node %q: %w", host, err)
+		return false, err
 	}
-	return isOutOfService(node), nil
+	return node.Name == "" || isOutOfService(node), nil
 }
 
 // endOwnCalls records that the driver calls of this master's earlier processes have ended. The

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/internal/dualstack"
+	"github.com/slipway-platform/slipway/internal/nodeaddress"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
@@ -90,13 +91,7 @@ func (a *Agent) isPod(address netip.Addr) bool {
 // addressOf returns a node's address in an IP family. The address is invalid if the kubelet has not
 // reported one.
 func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
-	for _, status := range node.Status.Addresses {
-		address, err := netip.ParseAddr(status.Address)
-		if status.Type == corev1.NodeInternalIP && err == nil && ipfamily.Of(address) == family {
-			return address
-		}
-	}
-	return netip.Addr{}
+	return nodeaddress.Internal(node, func(address netip.Addr) bool { return ipfamily.Of(address) == family })
 }
 
 // peers returns the other hosts by their subnets. It omits a host whose subnet overlaps this host's
