@@ -3,7 +3,6 @@ package platform
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientrest "k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -54,7 +54,7 @@ func serveAPI(t testing.TB) clientrest.Interface {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	configuration := fmt.Sprintf("{apiVersion: v1, kind: MasterConfig, servingInfo: {bindAddress: %q}, etcdConfig: {address: %q, peerAddress: %q}}",
-		freeAddress(t), freeAddress(t), freeAddress(t))
+		strings.Replace(componenttest.UnusedAddress(t), "127.0.0.1", "0.0.0.0", 1), componenttest.UnusedAddress(t), componenttest.UnusedAddress(t))
 	if err := os.WriteFile(file, []byte(configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -89,22 +89,9 @@ func serveAPI(t testing.TB) clientrest.Interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ready, done := make(chan struct{}), make(chan error)
-	go func() {
-		done <- component.Run(ctx, entries, func(component.Event) {}, func(context.Context) { close(ready) })
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+	componenttest.Run(t, func(ctx context.Context, ready func()) error {
+		return component.Run(ctx, entries, func(component.Event) {}, func(context.Context) { ready() })
 	})
-	select {
-	case <-ready:
-	case err := <-done:
-		t.Fatal(err)
-	}
 	config, err := h.AdminClient()
 	if err != nil {
 		t.Fatal(err)
@@ -115,15 +102,4 @@ func serveAPI(t testing.TB) clientrest.Interface {
 		t.Fatal(err)
 	}
 	return client.CoreV1().RESTClient()
-}
-
-// freeAddress returns a local address with a port that no process uses.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }

@@ -119,17 +119,6 @@ func (c *cluster) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// unused returns a host:port address on which no process listens.
-func unused(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // clientset returns a fake client that creates tokens immediately.
 func clientset() *fake.Clientset {
 	client := fake.NewClientset()
@@ -161,7 +150,7 @@ func newBalancer(t *testing.T, c *cluster, addresses ...string) *LoadBalancer {
 	if err := os.WriteFile(KubeconfigFile(dir), content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &LoadBalancer{Dir: dir, Program: program, Listen: unused(t), Stats: unused(t), Local: unused(t)}
+	return &LoadBalancer{Dir: dir, Program: program, Listen: componenttest.UnusedAddress(t), Stats: componenttest.UnusedAddress(t), Local: componenttest.UnusedAddress(t)}
 }
 
 // reaches reports whether a client receives a response through the load balancer.

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,23 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// unusedAddress returns a loopback address on which no process listens.
-func unusedAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
 // newMember returns one of several etcd members, and a function that creates the member's process.
 func newMember(t *testing.T) (Etcd, func() *kube.Etcd) {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()
 	pair := authority.Issue(t, "etcd")
-	client, peer := unusedAddress(t), unusedAddress(t)
+	client, peer := componenttest.UnusedAddress(t), componenttest.UnusedAddress(t)
 	e := Etcd{Name: "first", Dir: filepath.Join(dir, "etcd"), PeerURL: "https://" + peer, Several: true, Client: etcdmember.Client{
 		Socket: filepath.Join(dir, "etcd.sock"), CertFile: pair.CertFile, KeyFile: pair.KeyFile, CAFile: authority.File,
 	}}
@@ -53,7 +41,7 @@ func addVoter(t *testing.T, e Etcd) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.MemberAdd(t.Context(), []string{"https://" + unusedAddress(t)}); err != nil {
+	if _, err := client.MemberAdd(t.Context(), []string{"https://" + componenttest.UnusedAddress(t)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -125,7 +113,7 @@ func TestRestoreReturnsErrorIfOtherMemberRuns(t *testing.T) {
 	running.Stop()
 
 	// This is another master's member. Its data contains the first member.
-	other := Etcd{Client: e.Client, Dir: t.TempDir(), Name: "second", PeerURL: "https://" + unusedAddress(t), Several: true}
+	other := Etcd{Client: e.Client, Dir: t.TempDir(), Name: "second", PeerURL: "https://" + componenttest.UnusedAddress(t), Several: true}
 	copyDatabase(t, e.Dir, other.Dir)
 	running = componenttest.Run(t, process().Run)
 	_, err = other.Restore(t.Context(), snapshot, false, false)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,17 +16,6 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
-
-// address returns a host:port address on which no process listens.
-func address(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // master starts an API server that responds with its name.
 func master(t *testing.T, name string) Server {
@@ -45,7 +33,7 @@ func proxyFor(t *testing.T, servers ...Server) *Proxy {
 		t.Fatal(err)
 	}
 	dir := componenttest.ShortDir(t)
-	proxy := &Proxy{Config: Config{Listen: address(t), Stats: address(t), Servers: servers}, Program: program, Dir: dir}
+	proxy := &Proxy{Config: Config{Listen: componenttest.UnusedAddress(t), Stats: componenttest.UnusedAddress(t), Servers: servers}, Program: program, Dir: dir}
 	componenttest.Run(t, proxy.Run)
 	return proxy
 }

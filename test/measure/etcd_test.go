@@ -2,7 +2,6 @@ package measure
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
@@ -35,7 +35,7 @@ func measureEtcd(t *testing.T, program string, members int) (durations []time.Du
 	t.Helper()
 	var clients, peers, cluster []string
 	for i := range members {
-		clients, peers = append(clients, "http://"+freeAddress(t)), append(peers, "http://"+freeAddress(t))
+		clients, peers = append(clients, "http://"+componenttest.UnusedAddress(t)), append(peers, "http://"+componenttest.UnusedAddress(t))
 		cluster = append(cluster, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range members {
@@ -65,14 +65,4 @@ func measureEtcd(t *testing.T, program string, members int) (durations []time.Du
 		durations = append(durations, time.Since(start))
 	}
 	return durations
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
