@@ -14,6 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/image"
+	"github.com/slipway-platform/slipway/platform/controlplane"
+	"github.com/slipway-platform/slipway/platform/host"
+	"github.com/slipway-platform/slipway/platform/nodeprocess"
 	"github.com/slipway-platform/slipway/platform/preflight"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -22,7 +25,7 @@ import (
 
 // Supervise prepares the host and replaces this process with the host's supervisor. lock is the
 // data directory's lock. Supervise returns only if an error occurs or ctx is done.
-func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
+func Supervise(ctx context.Context, h *host.Host, lock *os.File) error {
 	if ignored := h.Ignored(); len(ignored) > 0 {
 		slog.Warn("the configuration contains settings without effect", "keys", strings.Join(ignored, ", "))
 	}
@@ -32,27 +35,27 @@ func (h *Host) Supervise(ctx context.Context, lock *os.File) error {
 	if err := preflight.Raise("/", preflight.Limits()); err != nil {
 		slog.Warn("cannot raise kernel limit", "error", err)
 	}
-	if err := h.prepare(); err != nil {
+	if err := h.Prepare(); err != nil {
 		return err
 	}
-	work, err := h.plan()
+	work, err := planOf(h)
 	if err != nil {
 		return err
 	}
-	if err := h.createCgroups(work.Processes); err != nil {
+	if err := createCgroups(h, work.Processes); err != nil {
 		return err
 	}
-	program, err := payload.UnpackSupervisor(h.path("bin", "supervisor"))
+	program, err := payload.UnpackSupervisor(h.Path("bin", "supervisor"))
 	if err != nil || ctx.Err() != nil {
 		return err
 	}
 	return work.Exec(program, filepath.Join(h.RunDir(), "plan.json"), lock)
 }
 
-// plan returns the supervisor's plan. If the machine's address changes, the supervisor prepares the
-// host again, so the processes restart with certificates and a Node object for the new address.
+// planOf returns the supervisor's plan. If the machine's address changes, the supervisor prepares
+// the host again, so the processes restart with certificates and a Node object for the new address.
 // Pods keep running.
-func (h *Host) plan() (plan.Plan, error) {
+func planOf(h *host.Host) (plan.Plan, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return plan.Plan{}, fmt.Errorf("find own program: %w", err)
@@ -60,16 +63,16 @@ func (h *Host) plan() (plan.Plan, error) {
 	self := func(args ...string) []string {
 		command := append([]string{executable}, args...)
 		command = append(command, "--data-dir", h.DataDir)
-		if h.file != "" {
-			command = append(command, "--config", h.file)
+		if h.File != "" {
+			command = append(command, "--config", h.File)
 		}
 		return command
 	}
 	return plan.Plan{
-		Version: version.Slipway(), DataDir: h.DataDir, Socket: h.Socket(), Log: h.LogFile(Supervisor),
-		Processes:  h.processes(self),
-		Containerd: Containerd, ContainerdSocket: h.ContainerdSocket(),
-		Address: h.address, NodeIP: h.Node.NodeIP, IgnoredDevices: h.ignoredDevices(),
+		Version: version.Slipway(), DataDir: h.DataDir, Socket: h.Socket(), Log: h.LogFile(host.Supervisor),
+		Processes:  processes(h, self),
+		Containerd: host.Containerd, ContainerdSocket: h.ContainerdSocket(),
+		Address: h.Address, NodeIP: h.Node.NodeIP, IgnoredDevices: h.IgnoredDevices(),
 		Restart: self("run", "--"+CheckedFlag),
 	}, nil
 }
@@ -80,20 +83,20 @@ const CheckedFlag = "checked"
 
 // processes returns the processes that the supervisor runs. self returns the command line for a
 // process.
-func (h *Host) processes(self func(name ...string) []string) []supervisor.Process {
-	stopTimeouts := map[string]time.Duration{ControlPlane: 15 * time.Second, Containerd: 10 * time.Second, Node: 5 * time.Second}
+func processes(h *host.Host, self func(name ...string) []string) []supervisor.Process {
+	stopTimeouts := map[string]time.Duration{host.ControlPlane: 15 * time.Second, host.Containerd: 10 * time.Second, host.Node: 5 * time.Second}
 	var processes []supervisor.Process
-	for _, status := range h.Processes() {
+	for _, status := range Processes(h) {
 		processes = append(processes, supervisor.Process{
 			Name: status.Name, Command: self(status.Name), Components: status.Components,
-			StopTimeout: stopTimeouts[status.Name], LogFile: h.LogFile(status.Name), Cgroup: h.cgroup(status.Name),
+			StopTimeout: stopTimeouts[status.Name], LogFile: h.LogFile(status.Name), Cgroup: h.Cgroup(status.Name),
 		})
 	}
 	return processes
 }
 
 // createCgroups creates the cgroups of the processes.
-func (h *Host) createCgroups(processes []supervisor.Process) error {
+func createCgroups(h *host.Host, processes []supervisor.Process) error {
 	reserve, err := node.ReserveOf(h.Node.VolumeDirectory)
 	if err != nil {
 		return err
@@ -102,21 +105,21 @@ func (h *Host) createCgroups(processes []supervisor.Process) error {
 	for _, process := range processes {
 		cgroups = append(cgroups, process.Cgroup)
 	}
-	return node.CreateCgroups(h.Node.Slipway.CgroupRoot, h.platformCgroup(), cgroups, reserve)
+	return node.CreateCgroups(h.Node.Slipway.CgroupRoot, h.PlatformCgroup(), cgroups, reserve)
 }
 
 // ExecContainerd replaces this process with the host's containerd. It unpacks the programs while
 // the control plane starts. It returns only if an error occurs, and also reports the error to the
 // supervisor.
-func (h *Host) ExecContainerd(ctx context.Context) error {
+func ExecContainerd(ctx context.Context, h *host.Host) error {
 	report := supervisor.Reporter()
-	err := h.execContainerd(ctx)
-	report(component.Event{Component: Containerd, State: component.Failed, Error: err.Error()})
+	err := execContainerd(ctx, h)
+	report(component.Event{Component: host.Containerd, State: component.Failed, Error: err.Error()})
 	return err
 }
 
-func (h *Host) execContainerd(ctx context.Context) error {
-	runtime, err := h.Runtime()
+func execContainerd(ctx context.Context, h *host.Host) error {
+	runtime, err := Runtime(h)
 	if err != nil {
 		return err
 	}
@@ -131,12 +134,12 @@ func (h *Host) execContainerd(ctx context.Context) error {
 }
 
 // Runtime unpacks the programs and returns this host's containerd.
-func (h *Host) Runtime() (containerd.Runtime, error) {
-	programs, err := h.programs()
+func Runtime(h *host.Host) (containerd.Runtime, error) {
+	programs, err := h.Programs()
 	if err != nil {
 		return containerd.Runtime{}, err
 	}
-	configuration, plugins := h.cniConfDir(), []string{programs.Dir}
+	configuration, plugins := h.CNIConfDir(), []string{programs.Dir}
 	if h.Master.HasOtherNetwork() {
 		configuration, plugins = h.Node.CNIDirectories()
 	}
@@ -147,4 +150,19 @@ func (h *Host) Runtime() (containerd.Runtime, error) {
 		RegistryConfigDir: h.Node.Slipway.RegistryConfigDirectory,
 		SandboxImage:      image.PauseName,
 	}, nil
+}
+
+// Processes returns all processes on the host and their components, all marked as not running.
+func Processes(h *host.Host) []supervisor.ProcessStatus {
+	node := supervisor.ProcessStatus{Name: host.Node, State: component.Stopped, Components: nodeprocess.Table(h.Joined()).Components()}
+	runtime := supervisor.ProcessStatus{
+		Name: host.Containerd, State: component.Stopped,
+		Components: []supervisor.ComponentStatus{{Name: host.Containerd, State: component.Stopped}},
+	}
+	if h.Joined() {
+		return []supervisor.ProcessStatus{runtime, node}
+	}
+	return []supervisor.ProcessStatus{
+		{Name: host.ControlPlane, State: component.Stopped, Components: controlplane.Table().Components()}, runtime, node,
+	}
 }

@@ -94,16 +94,22 @@ func writeTests(w io.Writer, sources []source) {
 	fmt.Fprintf(w, "%8.2f  all\n%8.2f  all, with the %d lines of test/\n", ratio(units, all), ratio(units+scenarios, all), scenarios)
 }
 
-// writeRoot prints the size of the composition root, which contains only wiring.
+// writeRoot prints the size of each folder of the composition root, which contains only wiring.
 func writeRoot(w io.Writer, sources []source) {
 	const root, aim = "platform", 1500
-	files, code := 0, 0
+	byFolder := map[string]int{}
 	for _, s := range sources {
-		if path.Dir(s.path) == root && !s.isTest() {
-			files, code = files+1, code+s.code
+		if folder := path.Dir(s.path); s.folder() == root && !s.isTest() {
+			byFolder[folder] += s.code
 		}
 	}
-	fmt.Fprintf(w, "\nComposition root, %s: %d lines of code in %d files (aim: about %d)\n", root, code, files, aim)
+	var rows []figure
+	for folder, code := range byFolder {
+		rows = append(rows, figure{folder, code})
+	}
+	largestFirst(rows)
+	fmt.Fprintf(w, "\nLines of code in the folders of the composition root (aim: each at most %d)\n", aim)
+	writeRows(w, rows)
 }
 
 func writeWidth(w io.Writer, sources []source) {

@@ -106,7 +106,7 @@ func TestSizeOfCompositionRootIsPrinted(t *testing.T) {
 		"platform/a.go": "package platform\n\n// comment\nvar a = 1\n", "platform/a_test.go": "package platform\n",
 		"platform/preflight/p.go": "package preflight\n", "pki/a.go": "package pki\n",
 	}))
-	if want := "\nComposition root, platform: 2 lines of code in 1 files (aim: about 1500)\n"; out.String() != want {
+	if want := "\nLines of code in the folders of the composition root (aim: each at most 1500)\n       2  platform\n       1  platform/preflight\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/version"
-	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/platform/backup"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/platform/snapshot"
 	"github.com/slipway-platform/slipway/supervisor"
 )
@@ -52,7 +52,7 @@ func backupCommand(opts *options) *cobra.Command {
 
 // archiveName returns an archive's name without its extension. It consists of prefix, host and
 // time.
-func archiveName(prefix string, h *platform.Host, now time.Time) string {
+func archiveName(prefix string, h *host.Host, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", prefix, h.Node.NodeName, now.UTC().Format("20060102T150405Z"))
 }
 
@@ -66,7 +66,7 @@ func archivePath(path, name string) string {
 }
 
 // saveBackup writes a backup and returns its path.
-func saveBackup(cmd *cobra.Command, opts *options, h *platform.Host, path string, images bool) (string, error) {
+func saveBackup(cmd *cobra.Command, opts *options, h *host.Host, path string, images bool) (string, error) {
 	now := time.Now()
 	path, err := filepath.Abs(archivePath(path, archiveName("slipway", h, now)))
 	if err != nil {
@@ -125,5 +125,5 @@ func restoreBackup(ctx context.Context, opts *options, path string) (backup.Mani
 		return backup.Manifest{}, fmt.Errorf("restore backup: %w; stop it with `slipway down`", err)
 	}
 	defer lock.Close()
-	return platform.RestoreBackup(ctx, path, opts.dataDir)
+	return host.RestoreBackup(ctx, path, opts.dataDir)
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/pki"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -20,7 +20,7 @@ var errNotRunning = errors.New("slipway is not running; start it with: slipway u
 var errNotRoot = errors.New("only root has access to the platform of this host; run the command with sudo")
 
 // supervisorStatus returns the host's status, or errNotRunning or errNotRoot.
-func supervisorStatus(ctx context.Context, h *platform.Host) (supervisor.Status, error) {
+func supervisorStatus(ctx context.Context, h *host.Host) (supervisor.Status, error) {
 	status, err := supervisor.NewClient(h.Socket()).Status(ctx)
 	if errors.Is(err, fs.ErrPermission) {
 		return status, errNotRoot

@@ -6,12 +6,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // connectAdmin returns the administrator's connection to the cluster of this host, and a client for
 // it. If the cluster has never been started, the error contains the command that starts it.
-func connectAdmin(h *platform.Host) (*rest.Config, kubernetes.Interface, error) {
+func connectAdmin(h *host.Host) (*rest.Config, kubernetes.Interface, error) {
 	config, err := h.AdminClient()
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w; start the cluster with: slipway up", err)

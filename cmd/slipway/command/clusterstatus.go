@@ -21,7 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/masters"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/controlplane"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // maxClockDifference is the maximum clock difference for a healthy host.
@@ -49,7 +50,7 @@ type hostState struct {
 }
 
 // printCluster prints the state of all hosts. It returns errNotReady if any of them has a problem.
-func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
+func printCluster(cmd *cobra.Command, h *host.Host, output string) error {
 	if h.Joined() {
 		return errors.New("--cluster works on masters; this host is only a node")
 	}
@@ -68,7 +69,7 @@ func printCluster(cmd *cobra.Command, h *platform.Host, output string) error {
 	return err
 }
 
-func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*clusterState, error) {
+func readCluster(ctx context.Context, h *host.Host, config *rest.Config) (*clusterState, error) {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w", err)
@@ -79,7 +80,7 @@ func readCluster(ctx context.Context, h *platform.Host, config *rest.Config) (*c
 	if err != nil {
 		return nil, fmt.Errorf("list nodes: %w", err)
 	}
-	view, err := masters.Read(ctx, h.EtcdMembers(), client, platform.Groups())
+	view, err := masters.Read(ctx, h.EtcdMembers(), client, controlplane.Groups())
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/kube"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // options contains the flags that all verbs share.
@@ -22,10 +22,10 @@ type options struct {
 }
 
 // load reads this host's configuration.
-func (o *options) load() (*platform.Host, error) { return platform.Load(o.dataDir, o.file) }
+func (o *options) load() (*host.Host, error) { return host.Load(o.dataDir, o.file) }
 
 // loadMaster works like load, for verbs that require a control plane on this host.
-func (o *options) loadMaster() (*platform.Host, error) {
+func (o *options) loadMaster() (*host.Host, error) {
 	h, err := o.load()
 	if err == nil && h.Joined() {
 		return nil, errors.New("this host is only a node; run the command on a master")
@@ -35,7 +35,7 @@ func (o *options) loadMaster() (*platform.Host, error) {
 
 // loadInvalid works like load, for verbs that only read. It accepts a configuration that became
 // invalid while the host was running, and prints the configuration's errors to out.
-func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
+func (o *options) loadInvalid(out io.Writer) (*host.Host, error) {
 	c, err := config.LoadAnyway(o.dataDir, o.file)
 	if c == nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (o *options) loadInvalid(out io.Writer) (*platform.Host, error) {
 	if err != nil {
 		fmt.Fprintf(out, "The configuration cannot be used for a start:\n%v\n\n", err)
 	}
-	return platform.New(c, o.file)
+	return host.New(c, o.file)
 }
 
 // New returns the command line. It adds clients, which are `oc` and `kubectl`, as verbs.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/slipway-platform/slipway/platform"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -27,7 +28,7 @@ func componentsCommand(opts *options) *cobra.Command {
 			}
 			status, err := supervisorStatus(cmd.Context(), h)
 			if errors.Is(err, errNotRunning) {
-				status = supervisor.Status{Processes: h.Processes()}
+				status = supervisor.Status{Processes: platform.Processes(h)}
 			} else if err != nil {
 				return err
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/profile"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func debugCommand(opts *options) *cobra.Command {
@@ -43,8 +43,8 @@ func debugProfileCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if process != platform.ControlPlane && process != platform.Node {
-				return fmt.Errorf("save profile of %q: only %s and %s have profiles", process, platform.ControlPlane, platform.Node)
+			if process != host.ControlPlane && process != host.Node {
+				return fmt.Errorf("save profile of %q: only %s and %s have profiles", process, host.ControlPlane, host.Node)
 			}
 			request := profile.Request{Name: name, Duration: duration, Text: file == ""}
 			if name == profile.CPU && file == "" {

@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 	"github.com/slipway-platform/slipway/node/teardown"
 	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/router/haproxy"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 	"github.com/slipway-platform/slipway/storage/local"
@@ -110,7 +111,7 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 
 // teardownHost cleans up the machine after a host has stopped. It writes warnings to out.
 type teardownHost struct {
-	*platform.Host
+	*host.Host
 	out io.Writer
 }
 
@@ -156,7 +157,7 @@ func (h teardownHost) releasePods(ctx context.Context) error {
 		return teardown.Pods(ctx, h.ContainerdSocket(), podStopTimeout)
 	})
 	release := flexvolume.Release{
-		KubeletRoot: h.Node.VolumeDirectory, PluginDir: h.Node.VolumePluginDir(), KeepDir: h.DriverCopies(platform.Node),
+		KubeletRoot: h.Node.VolumeDirectory, PluginDir: h.Node.VolumePluginDir(), KeepDir: h.DriverCopies(host.Node),
 	}
 	warnings, err := release.All(ctx)
 	h.warn(warnings)
@@ -173,7 +174,7 @@ func (h teardownHost) warn(warnings []string) {
 func (h teardownHost) withContainerd(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
-	runtime, err := h.Runtime()
+	runtime, err := platform.Runtime(h.Host)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 	if err != nil {
 		return err
 	}
-	log, err := logfile.Open(h.LogFile(platform.Containerd))
+	log, err := logfile.Open(h.LogFile(host.Containerd))
 	if err != nil {
 		return err
 	}
@@ -205,7 +206,7 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 func (h teardownHost) removeNetwork(ctx context.Context, purge bool) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
 		Bridge:     h.Node.Slipway.Bridge,
-		Devices:    []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, platform.OfflineDevice},
+		Devices:    []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, host.OfflineDevice},
 		NFTTable:   h.Node.Slipway.NFTTable,
 		Tables:     []string{h.IdleTable(), h.PolicyTable()},
 		AdminRules: purge,

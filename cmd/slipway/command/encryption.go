@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/encryption"
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/pki"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // encryptionCommand returns the command that manages the encryption keys for secrets.
@@ -61,7 +61,7 @@ const loadTimeout = 4 * time.Minute
 
 // rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them use
 // the key for encryption.
-func rotateOnAll(ctx context.Context, h *platform.Host) error {
+func rotateOnAll(ctx context.Context, h *host.Host) error {
 	config, client, err := connectAdmin(h)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 		return err
 	}
 	files, key := h.SharedFiles(client), pki.NewEncryptionKey()
-	if err := files.Change(ctx, platform.EncryptionFile, func() error { return key.Add(h.PKIDir()) }); err != nil {
+	if err := files.Change(ctx, host.EncryptionFile, func() error { return key.Add(h.PKIDir()) }); err != nil {
 		return err
 	}
 	version, err := encryption.Version(pki.EncryptionFile(h.PKIDir()))
@@ -90,12 +90,12 @@ func rotateOnAll(ctx context.Context, h *platform.Host) error {
 			return errors.Join(fmt.Errorf("the API server %s has not read the new key after %s; no master encrypts with it yet; repeat the command when all masters run", server.Host, loadTimeout), lastErr)
 		}
 	}
-	return files.Change(ctx, platform.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
+	return files.Change(ctx, host.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
 }
 
 // allServers returns connections to all masters' API servers. It returns an error if a master is
 // down, because that master would not receive the key.
-func allServers(ctx context.Context, h *platform.Host, config *rest.Config) ([]*rest.Config, error) {
+func allServers(ctx context.Context, h *host.Host, config *rest.Config) ([]*rest.Config, error) {
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {
 		return nil, err

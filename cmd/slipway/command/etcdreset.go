@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/internal/etcdmember"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -83,11 +83,11 @@ func memberNames(members []etcdmember.Member) string {
 }
 
 // resetEtcd records the reset and restarts the control plane if it is running.
-func resetEtcd(ctx context.Context, opts *options, h *platform.Host, lost []etcdmember.Member, out io.Writer) error {
+func resetEtcd(ctx context.Context, opts *options, h *host.Host, lost []etcdmember.Member, out io.Writer) error {
 	if err := h.ResetEtcd(); err != nil {
 		return err
 	}
-	err := supervisor.NewClient(h.Socket()).Restart(ctx, platform.ControlPlane)
+	err := supervisor.NewClient(h.Socket()).Restart(ctx, host.ControlPlane)
 	if errors.Is(err, supervisor.ErrNotRunning) {
 		fmt.Fprintln(out, "etcd continues alone at the next start: run `slipway up`.")
 		return nil
@@ -106,7 +106,7 @@ func resetEtcd(ctx context.Context, opts *options, h *platform.Host, lost []etcd
 }
 
 // waitReset waits until the control plane has completed the reset and all components are ready.
-func waitReset(ctx context.Context, opts *options, h *platform.Host) error {
+func waitReset(ctx context.Context, opts *options, h *host.Host) error {
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
 	client := supervisor.NewClient(h.Socket())

@@ -16,7 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -166,9 +166,9 @@ func TestListShowsLastFailedCall(t *testing.T) {
 	if out, err := h.run("list"); err != nil || strings.Contains(out, "failed call") {
 		t.Errorf("before: %v\n%s", err, out)
 	}
-	call(platform.Node, func(d *flexvolume.Driver) error { return d.Unmount(context.Background(), "/m") })
-	call(platform.ControlPlane, func(d *flexvolume.Driver) error { return d.Detach(context.Background(), "v", "n") })
-	last, err := flexvolume.LastFailure(filepath.Join(h.dir, "data", "flexvolume", platform.ControlPlane), "example.com/loop")
+	call(host.Node, func(d *flexvolume.Driver) error { return d.Unmount(context.Background(), "/m") })
+	call(host.ControlPlane, func(d *flexvolume.Driver) error { return d.Detach(context.Background(), "v", "n") })
+	last, err := flexvolume.LastFailure(filepath.Join(h.dir, "data", "flexvolume", host.ControlPlane), "example.com/loop")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -52,9 +52,9 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 // pastCalls returns the recorded calls to the driver or for the volume that subject identifies. If
 // subject is "", it returns all recorded calls. The calls are sorted by start time, with running
 // calls last.
-func pastCalls(h *platform.Host, subject string) ([]flexvolume.PastCall, error) {
+func pastCalls(h *host.Host, subject string) ([]flexvolume.PastCall, error) {
 	all := []flexvolume.PastCall{}
-	for _, process := range []string{platform.ControlPlane, platform.Node} {
+	for _, process := range []string{host.ControlPlane, host.Node} {
 		calls, err := flexvolume.History(h.DriverCopies(process), "")
 		if err != nil {
 			return nil, err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -57,7 +57,7 @@ const initTimeout = 15 * time.Second
 
 // awaitDriver waits until a running host's control plane and node have initialized this version of
 // a driver. Each of them then has a last-good copy of the driver.
-func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed flexvolume.Installation) error {
+func awaitDriver(ctx context.Context, out io.Writer, h *host.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {
 		fmt.Fprintln(out, "slipway is not running; it uses the driver from its next start on")
@@ -73,7 +73,7 @@ func awaitDriver(ctx context.Context, out io.Writer, h *platform.Host, installed
 	for {
 		var waiting []string
 		for _, process := range status.Processes {
-			if process.Name != platform.ControlPlane && process.Name != platform.Node {
+			if process.Name != host.ControlPlane && process.Name != host.Node {
 				continue
 			}
 			if flexvolume.LastGoodVersions(h.DriverCopies(process.Name))[installed.Driver] != installed.Version {

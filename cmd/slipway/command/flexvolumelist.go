@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
@@ -69,8 +69,8 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 
 // writeDrivers writes the drivers that list returns, either as JSON or with print.
 func writeDrivers[T any](
-	ctx context.Context, out io.Writer, h *platform.Host, format string,
-	list func(context.Context, *platform.Host) ([]T, error), print func(io.Writer, []T) error,
+	ctx context.Context, out io.Writer, h *host.Host, format string,
+	list func(context.Context, *host.Host) ([]T, error), print func(io.Writer, []T) error,
 ) error {
 	if format != "" && format != "json" {
 		return fmt.Errorf("output format %q is unknown; use json, or no -o", format)
@@ -89,13 +89,13 @@ func writeDrivers[T any](
 
 // listDrivers returns all installed drivers, and the removed drivers that still have a last-good
 // copy on the node.
-func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) {
+func listDrivers(ctx context.Context, h *host.Host) ([]driverStatus, error) {
 	entries, err := flexvolume.Inspect(ctx, h.Node.VolumePluginDir(), h.DriverSettings)
 	if err != nil {
 		return nil, err
 	}
 	drivers := []driverStatus{}
-	copies := flexvolume.LastGoodVersions(h.DriverCopies(platform.Node))
+	copies := flexvolume.LastGoodVersions(h.DriverCopies(host.Node))
 	for _, e := range entries {
 		status := driverStatus{Driver: e.Name, State: e.State, Version: e.Version}
 		if e.Driver != nil {
@@ -129,8 +129,8 @@ func listDrivers(ctx context.Context, h *platform.Host) ([]driverStatus, error) 
 const slowCall = 10 * time.Second
 
 // slowCalls returns a driver's calls that have been running for at least slowCall.
-func slowCalls(h *platform.Host, driver string) (calls []flexvolume.PastCall) {
-	for _, process := range []string{platform.ControlPlane, platform.Node} {
+func slowCalls(h *host.Host, driver string) (calls []flexvolume.PastCall) {
+	for _, process := range []string{host.ControlPlane, host.Node} {
 		calls = append(calls, flexvolume.RunningCalls(h.DriverCopies(process), driver)...)
 	}
 	return slices.DeleteFunc(calls, func(c flexvolume.PastCall) bool { return c.Seconds < slowCall.Seconds() })
@@ -138,9 +138,9 @@ func slowCalls(h *platform.Host, driver string) (calls []flexvolume.PastCall) {
 
 // lastFailure returns a driver's most recent failed call in the control plane or on the node, or
 // nil.
-func lastFailure(h *platform.Host, driver string) *flexvolume.Failure {
+func lastFailure(h *host.Host, driver string) *flexvolume.Failure {
 	var last *flexvolume.Failure
-	for _, process := range []string{platform.ControlPlane, platform.Node} {
+	for _, process := range []string{host.ControlPlane, host.Node} {
 		failure, err := flexvolume.LastFailure(h.DriverCopies(process), driver)
 		if err == nil && (last == nil || failure.Time.After(last.Time)) {
 			last = &failure
@@ -179,7 +179,7 @@ func printDrivers(out io.Writer, drivers []driverStatus) error {
 
 // driverLatencies returns the latencies from the metrics of the API server and this host's kubelet.
 // It omits the latencies of a process that does not respond.
-func driverLatencies(ctx context.Context, h *platform.Host) volumeplugin.Latencies {
+func driverLatencies(ctx context.Context, h *host.Host) volumeplugin.Latencies {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	config, err := h.AdminClient()

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/slipway-platform/slipway/kube/volumeplugin"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // nodeDriver is a driver and the node that reports it.
@@ -21,7 +21,7 @@ type nodeDriver struct {
 }
 
 // listNodeDrivers returns the drivers that the cluster's nodes report in their annotations.
-func listNodeDrivers(ctx context.Context, h *platform.Host) ([]nodeDriver, error) {
+func listNodeDrivers(ctx context.Context, h *host.Host) ([]nodeDriver, error) {
 	config, err := h.AdminClient()
 	if err != nil {
 		return nil, fmt.Errorf("list drivers of all nodes: %w", err)

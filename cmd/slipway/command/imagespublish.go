@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/node/image"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // publisher is the service account that pushes images to a project. Builds also use it.
@@ -52,7 +52,7 @@ func publishCommand(opts *options) *cobra.Command {
 
 // publish pushes an image to an image stream tag, such as shop/base:latest. It returns the image's
 // reference in the registry and its digest.
-func publish(ctx context.Context, h *platform.Host, name, to string) (published, digest string, err error) {
+func publish(ctx context.Context, h *host.Host, name, to string) (published, digest string, err error) {
 	project, ref, _ := strings.Cut(to, "/")
 	stream, tag, hasTag := strings.Cut(ref, ":")
 	if project == "" || stream == "" || hasTag && tag == "" || strings.ContainsAny(ref, "/@") {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/pki/join"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -69,7 +69,7 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 }
 
 // rejoin updates a host that has joined already. If the host is running, its node process restarts.
-func (j *joinFlags) rejoin(ctx context.Context, h *platform.Host, url string, in io.Reader, out io.Writer) error {
+func (j *joinFlags) rejoin(ctx context.Context, h *host.Host, url string, in io.Reader, out io.Writer) error {
 	if j.router {
 		return errors.New("this host has already joined a cluster; omit --router")
 	}
@@ -88,7 +88,7 @@ func (j *joinFlags) rejoin(ctx context.Context, h *platform.Host, url string, in
 	if _, err := supervisorStatus(ctx, h); err != nil {
 		return nil //nolint:nilerr // the host is not running
 	}
-	return restartUntil(ctx, h, platform.Node, func(status supervisor.Status) bool { return status.Ready })
+	return restartUntil(ctx, h, host.Node, func(status supervisor.Status) bool { return status.Ready })
 }
 
 // readToken returns the token from --token or --token-file.

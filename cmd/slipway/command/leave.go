@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/hosts"
 	"github.com/slipway-platform/slipway/controller/masters"
 	"github.com/slipway-platform/slipway/internal/etcdmember"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func leaveCommand(opts *options) *cobra.Command {
@@ -65,7 +65,7 @@ func leaveCommand(opts *options) *cobra.Command {
 
 // leaveClient returns the connection that this host uses to leave. A master connects to another
 // master, because its own API server stops when its etcd member is removed.
-func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
+func leaveClient(ctx context.Context, h *host.Host) (*rest.Config, error) {
 	config, err := h.StatusClient()
 	if err != nil || h.Joined() {
 		return config, err
@@ -93,7 +93,7 @@ func leaveClient(ctx context.Context, h *platform.Host) (*rest.Config, error) {
 }
 
 // leave asks the master to remove the node, and waits until the node no longer exists.
-func leave(ctx context.Context, h *platform.Host, config *rest.Config, timeout time.Duration, out io.Writer) error {
+func leave(ctx context.Context, h *host.Host, config *rest.Config, timeout time.Duration, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect as the node of this host: %w", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
@@ -42,8 +43,8 @@ func logsCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			paths := map[string]string{platform.Supervisor: h.LogFile(platform.Supervisor)}
-			for _, process := range h.Processes() {
+			paths := map[string]string{host.Supervisor: h.LogFile(host.Supervisor)}
+			for _, process := range platform.Processes(h) {
 				paths[process.Name] = h.LogFile(process.Name)
 			}
 			if len(args) == 1 {
@@ -63,8 +64,8 @@ func logsCommand(opts *options) *cobra.Command {
 					selection.Tail = -1
 				}
 			}
-			if _, isSelected := paths[platform.Supervisor]; isSelected && logsToJournal(h) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "The log of %s is in systemd's journal; run: %s\n", platform.Supervisor, journal)
+			if _, isSelected := paths[host.Supervisor]; isSelected && logsToJournal(h) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The log of %s is in systemd's journal; run: %s\n", host.Supervisor, journal)
 			}
 			return logfile.Print(cmd.Context(), cmd.OutOrStdout(), paths, selection, follow)
 		},
@@ -80,12 +81,12 @@ func logsCommand(opts *options) *cobra.Command {
 
 // processOf returns the process that runs a component. name is the name of the component or of the
 // process itself.
-func processOf(h *platform.Host, name string) (string, error) {
-	if name == platform.Supervisor {
+func processOf(h *host.Host, name string) (string, error) {
+	if name == host.Supervisor {
 		return name, nil
 	}
-	names := []string{platform.Supervisor}
-	for _, process := range h.Processes() {
+	names := []string{host.Supervisor}
+	for _, process := range platform.Processes(h) {
 		names = append(names, process.Name)
 		if process.Name == name {
 			return name, nil
@@ -103,7 +104,7 @@ func processOf(h *platform.Host, name string) (string, error) {
 
 // logsToJournal reports whether the supervisor writes its log to systemd's journal, because it is a
 // service.
-func logsToJournal(h *platform.Host) bool {
+func logsToJournal(h *host.Host) bool {
 	installed, err := installation.Host().Installed(h.DataDir)
 	return err == nil && installed
 }

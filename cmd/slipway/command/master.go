@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -18,7 +18,7 @@ import (
 // masterCommand returns the command that stops and starts control plane components.
 func masterCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{Use: "master", Short: "Stop and start components of the control plane of this host", GroupID: "host"}
-	part := strings.Join(platform.StoppableParts(), "|")
+	part := strings.Join(host.StoppableParts(), "|")
 	command.AddCommand(
 		&cobra.Command{
 			Use: "stop " + part, Short: "Stop a component of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
@@ -37,8 +37,8 @@ func masterCommand(opts *options) *cobra.Command {
 
 // setStopped stops or starts a control plane component.
 func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
-	if !slices.Contains(platform.StoppableParts(), part) {
-		return fmt.Errorf("the component %q cannot be stopped; use one of %q", part, platform.StoppableParts())
+	if !slices.Contains(host.StoppableParts(), part) {
+		return fmt.Errorf("the component %q cannot be stopped; use one of %q", part, host.StoppableParts())
 	}
 	h, err := opts.loadMaster()
 	if err != nil {
@@ -56,8 +56,8 @@ func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error
 	if err != nil {
 		return err
 	}
-	if slices.Contains(parts, platform.EtcdPart) {
-		err = restartUntil(cmd.Context(), h, platform.ControlPlane, etcdStandsBy)
+	if slices.Contains(parts, host.EtcdPart) {
+		err = restartUntil(cmd.Context(), h, host.ControlPlane, etcdStandsBy)
 	} else {
 		err = restartControlPlane(cmd.Context(), h)
 	}
@@ -72,7 +72,7 @@ func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error
 func etcdStandsBy(status supervisor.Status) bool {
 	for _, process := range status.Processes {
 		for _, c := range process.Components {
-			if process.Name == platform.ControlPlane && c.Name == platform.EtcdPart {
+			if process.Name == host.ControlPlane && c.Name == host.EtcdPart {
 				return c.State == component.Standby
 			}
 		}
@@ -81,7 +81,7 @@ func etcdStandsBy(status supervisor.Status) bool {
 }
 
 // restartUntil restarts a process and waits until the new process has reached a state.
-func restartUntil(ctx context.Context, h *platform.Host, process string, reached func(supervisor.Status) bool) error {
+func restartUntil(ctx context.Context, h *host.Host, process string, reached func(supervisor.Status) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()
 	before, err := supervisorStatus(ctx, h)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 )
 
@@ -46,8 +46,8 @@ func masterRestartCommand(opts *options) *cobra.Command {
 }
 
 // restartControlPlane restarts the control plane and waits until the new process is ready.
-func restartControlPlane(ctx context.Context, h *platform.Host) error {
-	return restartUntil(ctx, h, platform.ControlPlane, func(status supervisor.Status) bool { return status.Ready })
+func restartControlPlane(ctx context.Context, h *host.Host) error {
+	return restartUntil(ctx, h, host.ControlPlane, func(status supervisor.Status) bool { return status.Ready })
 }
 
 // pidOf returns the PID of a process, or 0 if it is not running.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/network/status"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -31,7 +31,7 @@ func networkComponents() []string {
 
 // printNetwork prints the state of the host's network. It returns errNotReady if a host or a
 // component has a problem.
-func printNetwork(cmd *cobra.Command, h *platform.Host, output string) error {
+func printNetwork(cmd *cobra.Command, h *host.Host, output string) error {
 	host, err := h.NetworkStatus()
 	if err != nil {
 		return err

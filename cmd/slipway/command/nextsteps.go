@@ -6,13 +6,13 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // printNextSteps prints examples for a running cluster. It prints the developer's password only to
 // a terminal, because users who cannot read the password file might be able to read logs of the
 // output.
-func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
+func printNextSteps(out io.Writer, h *host.Host, terminal bool) {
 	if h.Joined() {
 		fmt.Fprintf(out, "This host is the node %s. On a master, try:\n  slipway oc get nodes\n", h.Node.NodeName)
 		return
@@ -28,7 +28,7 @@ func printNextSteps(out io.Writer, h *platform.Host, terminal bool) {
 			argument = strings.TrimSpace(string(password))
 		}
 		_, port := h.Master.APIAddress()
-		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], platform.Developer, argument, port)
+		fmt.Fprintf(out, "  %s oc login -u %s -p %s https://localhost:%d\n", os.Args[0], host.Developer, argument, port)
 	}
 	if console := h.ConsoleURL(); console != "" {
 		fmt.Fprintf(out, "Web console:\n  %s\n", console)

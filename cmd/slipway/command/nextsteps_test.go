@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func TestPasswordIsPrintedToTerminalOnly(t *testing.T) {
-	h, err := platform.Load(t.TempDir(), "")
+	h, err := host.Load(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

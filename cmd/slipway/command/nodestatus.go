@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // nodeStatus is a node's status, as reported in its Node object.
@@ -27,7 +27,7 @@ const apiTimeout = 3 * time.Second
 
 // clusterStatus returns the status of the nodes. It returns nil if the API server does not respond,
 // because the components' status shows the reason in this case.
-func clusterStatus(ctx context.Context, h *platform.Host) []nodeStatus {
+func clusterStatus(ctx context.Context, h *host.Host) []nodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	config, err := h.StatusClient()

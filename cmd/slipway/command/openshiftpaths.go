@@ -3,7 +3,7 @@ package command
 import (
 	"path/filepath"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // openShiftPath is a path in OpenShift 3's documentation, with its counterpart on a host.
@@ -19,7 +19,7 @@ type openShiftPath struct {
 // openShiftPaths returns the paths in OpenShift 3's documentation that have a counterpart on a
 // host, or that a host does not need. Paths inside containers are the same as in OpenShift 3. A
 // host without a control plane has none of the master paths.
-func openShiftPaths(h *platform.Host) []openShiftPath {
+func openShiftPaths(h *host.Host) []openShiftPath {
 	if h.Joined() {
 		return nodePaths(h)
 	}
@@ -27,7 +27,7 @@ func openShiftPaths(h *platform.Host) []openShiftPath {
 }
 
 // masterPaths returns the paths on masters.
-func masterPaths(h *platform.Host) []openShiftPath {
+func masterPaths(h *host.Host) []openShiftPath {
 	pki := func(name string) string { return filepath.Join(h.PKIDir(), name) }
 	file := h.MasterFile()
 	return []openShiftPath{
@@ -50,7 +50,7 @@ func masterPaths(h *platform.Host) []openShiftPath {
 }
 
 // nodePaths returns the paths on nodes.
-func nodePaths(h *platform.Host) []openShiftPath {
+func nodePaths(h *host.Host) []openShiftPath {
 	manifests, _ := h.Node.ManifestDir()
 	return []openShiftPath{
 		{"/etc/origin/node/node-config.yaml", h.NodeFile(), "configuration of the node"},

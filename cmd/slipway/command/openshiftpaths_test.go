@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
 // documentedPaths maps the documented paths to their counterparts on a host.
 func documentedPaths(t *testing.T, dataDir string) map[string]string {
 	t.Helper()
-	h, err := platform.Load(dataDir, "")
+	h, err := host.Load(dataDir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,21 +9,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func controlPlaneCommand(opts *options) *cobra.Command {
-	return processCommand(opts, platform.ControlPlane, "Run the control plane's components (started by the supervisor)", (*platform.Host).RunControlPlane)
+	return processCommand(opts, host.ControlPlane, "Run the control plane's components (started by the supervisor)", platform.RunControlPlane)
 }
 
 func nodeCommand(opts *options) *cobra.Command {
-	return processCommand(opts, platform.Node, "Run the node's components (started by the supervisor)", (*platform.Host).RunNode)
+	return processCommand(opts, host.Node, "Run the node's components (started by the supervisor)", platform.RunNode)
 }
 
 func containerdCommand(opts *options) *cobra.Command {
-	return processCommand(opts, platform.Containerd, "Configure containerd and execute it (started by the supervisor)", (*platform.Host).ExecContainerd)
+	return processCommand(opts, host.Containerd, "Configure containerd and execute it (started by the supervisor)", platform.ExecContainerd)
 }
 
-func processCommand(opts *options, name, short string, run func(*platform.Host, context.Context) error) *cobra.Command {
+func processCommand(opts *options, name, short string, run func(context.Context, *host.Host) error) *cobra.Command {
 	return &cobra.Command{
 		Use:    name,
 		Short:  short,
@@ -37,7 +38,7 @@ func processCommand(opts *options, name, short string, run func(*platform.Host, 
 			if err != nil {
 				return err
 			}
-			return run(h, ctx)
+			return run(ctx, h)
 		},
 	}
 }

@@ -54,5 +54,5 @@ func run(ctx context.Context, opts *options, checked bool) error {
 			return err
 		}
 	}
-	return h.Supervise(ctx, lock)
+	return platform.Supervise(ctx, h, lock)
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/slipway-platform/slipway/bootstrap/samples"
 	"github.com/slipway-platform/slipway/node/image"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func samplesCommand(opts *options) *cobra.Command {
@@ -121,7 +121,7 @@ func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, step
 
 // buildSample creates an image and publishes it to its streams. If from is not empty, it reads the
 // packages from this directory.
-func buildSample(ctx context.Context, h *platform.Host, s *samples.Image, from, mirror string, step stepper) error {
+func buildSample(ctx context.Context, h *host.Host, s *samples.Image, from, mirror string, step stepper) error {
 	work, err := os.MkdirTemp(h.DataDir, "sample-")
 	if err != nil {
 		return err

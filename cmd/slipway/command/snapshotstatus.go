@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/platform/snapshot"
 )
 
@@ -19,7 +19,7 @@ type snapshotStatus struct {
 
 // snapshotsOf returns the status of this master's snapshots. It returns nil if the host is only a
 // node, or if the user has no access to the snapshots.
-func snapshotsOf(h *platform.Host) *snapshotStatus {
+func snapshotsOf(h *host.Host) *snapshotStatus {
 	if h.Joined() {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -123,7 +123,7 @@ func writeStatus(out io.Writer, status hostStatus) error {
 }
 
 // stoppedOf returns the control plane components that the administrator has stopped.
-func stoppedOf(h *platform.Host) []string {
+func stoppedOf(h *host.Host) []string {
 	parts, err := h.StoppedParts()
 	if err != nil || h.Joined() {
 		return nil

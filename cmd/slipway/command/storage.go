@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 func storageCommand(opts *options) *cobra.Command {
@@ -59,7 +59,7 @@ func storageResetCommand(opts *options) *cobra.Command {
 
 // resetStorage stops the host and empties containerd's directory. It keeps the directory itself,
 // because the directory can be a mount point.
-func resetStorage(ctx context.Context, opts *options, host *platform.Host, out io.Writer) error {
+func resetStorage(ctx context.Context, opts *options, host *host.Host, out io.Writer) error {
 	if err := down(ctx, opts, false, out); err != nil {
 		return fmt.Errorf("reset storage: %w", err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/kube"
 	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
@@ -64,7 +65,7 @@ type evidence struct {
 }
 
 // writeSupport writes a host's support archive. folder is the directory inside the archive.
-func writeSupport(ctx context.Context, h *platform.Host, path, folder string, now time.Time) (err error) {
+func writeSupport(ctx context.Context, h *host.Host, path, folder string, now time.Time) (err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func writeSupport(ctx context.Context, h *platform.Host, path, folder string, no
 }
 
 // hostEvidence returns the files about this host.
-func hostEvidence(h *platform.Host) []evidence {
+func hostEvidence(h *host.Host) []evidence {
 	list := []evidence{
 		{"version.txt", func(_ context.Context, out io.Writer) error {
 			_, err := fmt.Fprintf(out, "Slipway %s\nKubernetes %s\n", version.Slipway(), kube.Version())
@@ -121,13 +122,13 @@ func hostEvidence(h *platform.Host) []evidence {
 			return encoder.Encode(hostStatus{Status: status, Nodes: clusterStatus(ctx, h), Stopped: stoppedOf(h), Snapshots: snapshotsOf(h)})
 		}},
 	}
-	processes := []string{platform.Supervisor}
-	for _, process := range h.Processes() {
+	processes := []string{host.Supervisor}
+	for _, process := range platform.Processes(h) {
 		processes = append(processes, process.Name)
 	}
 	for _, process := range processes {
 		list = append(list, evidence{"logs/" + process + ".log", func(ctx context.Context, out io.Writer) error {
-			if process == platform.Supervisor && logsToJournal(h) {
+			if process == host.Supervisor && logsToJournal(h) {
 				return printJournal(ctx, out)
 			}
 			return logfile.Print(ctx, out, map[string]string{process: h.LogFile(process)}, logfile.Selection{Tail: supportLines}, false)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 )
 
 // supportRows is the maximum number of objects in a table.
@@ -32,7 +32,7 @@ func omitted() []string {
 // clusterEvidence returns a file for each resource in the cluster. It returns no files on a host
 // that is only a node, or if the API server does not respond. In these cases, it writes the reason
 // to problems.
-func clusterEvidence(ctx context.Context, h *platform.Host, problems io.Writer) []evidence {
+func clusterEvidence(ctx context.Context, h *host.Host, problems io.Writer) []evidence {
 	if h.Joined() {
 		fmt.Fprintln(problems, "cluster: this host is only a node; run the command on a master, too")
 		return nil
@@ -44,7 +44,7 @@ func clusterEvidence(ctx context.Context, h *platform.Host, problems io.Writer) 
 	return list
 }
 
-func tables(h *platform.Host) ([]evidence, error) {
+func tables(h *host.Host) ([]evidence, error) {
 	config, err := h.AdminClient()
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-platform/slipway/cmd/slipway/installation"
 	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
@@ -92,7 +93,7 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 
 // startSupervisor starts the systemd service for this data directory, or a process if there is no
 // service. The channel is closed when the process exits; it is nil for the service.
-func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-chan struct{}, error) {
+func startSupervisor(ctx context.Context, h *host.Host, opts *options) (<-chan struct{}, error) {
 	machine := installation.Host()
 	if installed, err := machine.Installed(h.DataDir); err != nil || !installed {
 		return spawn(h, opts)
@@ -105,21 +106,21 @@ func startSupervisor(ctx context.Context, h *platform.Host, opts *options) (<-ch
 
 // supervisorLog returns where the supervisor writes its log: a file, or the journal if systemd
 // started it.
-func supervisorLog(h *platform.Host) string {
+func supervisorLog(h *host.Host) string {
 	if logsToJournal(h) {
 		return journal
 	}
-	return h.LogFile(platform.Supervisor)
+	return h.LogFile(host.Supervisor)
 }
 
 // spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
 // closed when the process exits.
-func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
+func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find own program: %w", err)
 	}
-	log, err := logfile.Open(h.LogFile(platform.Supervisor))
+	log, err := logfile.Open(h.LogFile(host.Supervisor))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func spawn(h *platform.Host, opts *options) (<-chan struct{}, error) {
 
 // watch shows the progress until all components are ready or the start has failed. On failure, it
 // prints the last lines of the log and stops the supervisor, unless the supervisor has exited.
-func watch(ctx context.Context, h *platform.Host, progress *progress, done <-chan struct{}) error {
+func watch(ctx context.Context, h *host.Host, progress *progress, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	client := supervisor.NewClient(h.Socket())
@@ -156,7 +157,7 @@ func watch(ctx context.Context, h *platform.Host, progress *progress, done <-cha
 	for {
 		select {
 		case <-done:
-			return startFailure(progress.out, "the supervisor exited", h.LogFile(platform.Supervisor))
+			return startFailure(progress.out, "the supervisor exited", h.LogFile(host.Supervisor))
 		case <-ctx.Done():
 			_ = client.Stop(context.WithoutCancel(ctx))
 			name, process := slowest(status)
@@ -196,7 +197,7 @@ func slowest(status supervisor.Status) (name, process string) {
 			}
 		}
 	}
-	return "the supervisor", platform.Supervisor
+	return "the supervisor", host.Supervisor
 }
 
 // startFailure prints the last lines of a log and returns the error for the failed start. systemd's

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/kube"
-	"github.com/slipway-platform/slipway/platform"
+	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/platform/preflight"
 	"github.com/slipway-platform/slipway/platform/snapshot"
 	"github.com/slipway-platform/slipway/platform/upgrade"
@@ -51,7 +51,7 @@ func upgradeCommand(opts *options) *cobra.Command {
 var errUpgrade = errors.New("the cluster cannot be upgraded to this program yet: fix the errors above and run the command again")
 
 // checkUpgrade prints the problems with the cluster and this machine that prevent an upgrade.
-func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
+func checkUpgrade(cmd *cobra.Command, h *host.Host) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), upgradeTimeout)
 	defer cancel()
 	state, err := upgradeState(ctx, h)
@@ -78,7 +78,7 @@ func checkUpgrade(cmd *cobra.Command, h *platform.Host) error {
 }
 
 // upgradeState reads the cluster's state.
-func upgradeState(ctx context.Context, h *platform.Host) (*upgrade.State, error) {
+func upgradeState(ctx context.Context, h *host.Host) (*upgrade.State, error) {
 	_, client, err := connectAdmin(h)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,58 @@
+package host
+
+import (
+	"net"
+	"strconv"
+
+	"github.com/slipway-platform/slipway/node"
+	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/registry"
+)
+
+// SharesRegistry reports whether the registry's storage is a service that all masters can reach,
+// such as S3. If so, any master can run the registry.
+func (h *Host) SharesRegistry() bool {
+	settings := h.Master.Slipway.Registry
+	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)
+	// The registry reports the error.
+	return err == nil && !settings.Disabled && storage.Type() != "filesystem"
+}
+
+// NewRegistryAddress returns the record of the address of the master that runs the registry.
+func (h *Host) NewRegistryAddress() (*node.RegistryAddress, error) {
+	first, authority, err := h.firstRegistry()
+	if err != nil {
+		return nil, err
+	}
+	return &node.RegistryAddress{
+		File: h.Path("node", "registry-address"), First: first,
+		Hosts: containerd.RegistryHosts{
+			Dir: h.Node.Slipway.RegistryConfigDirectory, Names: h.RegistryNames().All(), CAFile: authority,
+		},
+	}, nil
+}
+
+// writeRegistryHosts configures containerd for the cluster's registry.
+func (h *Host) writeRegistryHosts() error {
+	if h.Master.Slipway.Registry.Disabled {
+		return nil
+	}
+	address, err := h.NewRegistryAddress()
+	if err != nil {
+		return err
+	}
+	return address.Configure()
+}
+
+// firstRegistry returns the address at which this host first tries to connect to the registry, and
+// the registry's CA file.
+func (h *Host) firstRegistry() (address, authority string, err error) {
+	switch {
+	case h.Joined():
+		return h.Membership.Registry, h.Credentials.NodeCA, nil
+	case h.UsesRemoteRegistry():
+		return h.Cluster.Registry, h.Credentials.CA.Cert, nil
+	}
+	_, port := h.Master.RegistryAddress()
+	return net.JoinHostPort(h.Address.String(), strconv.Itoa(port)), h.Credentials.CA.Cert, nil
+}
