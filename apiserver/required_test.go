@@ -21,8 +21,8 @@ func TestOptionalFieldsAreRequiredByGenerator(t *testing.T) {
 				t.Errorf("%s has no field %s", name, field)
 			}
 		}
-		if left := required(wireTypes+name, definition.Schema); slices.Equal(left, definition.Schema.Required) {
-			t.Errorf("%s requires %q, and none of them is optional", name, left)
+		if got := required(wireTypes+name, definition.Schema); slices.Equal(got, definition.Schema.Required) {
+			t.Errorf("%s requires %q, and none of them is optional", name, got)
 		}
 	}
 }

@@ -49,14 +49,14 @@ func withoutSessions(r *http.Request) *http.Request {
 	if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, hostPrefix) }) {
 		return r
 	}
-	kept := slices.DeleteFunc(strings.Split(strings.Join(lines, ";"), ";"), func(pair string) bool {
+	cookies := slices.DeleteFunc(strings.Split(strings.Join(lines, ";"), ";"), func(pair string) bool {
 		return strings.HasPrefix(strings.TrimSpace(pair), hostPrefix)
 	})
 	request := r.WithContext(r.Context())
 	request.Header = r.Header.Clone()
 	request.Header.Del("Cookie")
-	if len(kept) > 0 {
-		request.Header.Set("Cookie", strings.TrimSpace(strings.Join(kept, ";")))
+	if len(cookies) > 0 {
+		request.Header.Set("Cookie", strings.TrimSpace(strings.Join(cookies, ";")))
 	}
 	return request
 }

@@ -68,7 +68,8 @@ func hasAnyPrefix(text string, prefixes []string) bool {
 }
 
 var (
-	webLink = regexp.MustCompile(`\]\([^)]+\)`)
+	// webLink matches a link, but not a picture.
+	webLink = regexp.MustCompile(`(?:^|[^!])\[[^\]]*\]\([^)]+\)`)
 	// cell matches a cell of a Markdown table.
 	cell = regexp.MustCompile(`[^|]+`)
 )

@@ -103,8 +103,8 @@ func (o *objects) awaitPlugin(ctx context.Context) bool {
 	return err == nil
 }
 
-// netID returns a project's network ID. known is false until the control plane has assigned an ID.
-func (o *objects) netID(project string) (id uint32, known bool) {
+// netID returns a project's network ID. exists is false until the control plane has assigned an ID.
+func (o *objects) netID(project string) (id uint32, exists bool) {
 	object, exists, err := o.netNamespaces.GetStore().GetByKey(project)
 	if err != nil || !exists {
 		return 0, false

@@ -80,8 +80,8 @@ func (s *server) serve(ctx context.Context) {
 func (s *server) await(ctx context.Context, pod cni.Pod) error {
 	if plugin := s.objects.plugin(); plugin == networkplugin.Multitenant || plugin != networkplugin.Subnet && s.tunnel.Active() {
 		err := wait.PollUntilContextTimeout(ctx, labelPoll, networkTimeout, true, func(context.Context) (bool, error) {
-			_, known := s.objects.netID(pod.Namespace)
-			return known, nil
+			_, exists := s.objects.netID(pod.Namespace)
+			return exists, nil
 		})
 		if err != nil {
 			return fmt.Errorf("project %q has no network ID yet", pod.Namespace)

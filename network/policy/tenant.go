@@ -59,7 +59,7 @@ func (c *compiler) addNetworks() {
 		if p.local {
 			c.result.sets[localSet].elements[p.address.String()] = true
 		}
-		if id, known := c.netID(p.namespace); known && p.local {
+		if id, exists := c.netID(p.namespace); exists && p.local {
 			c.network(id)
 			for _, d := range []direction{source, target} {
 				c.result.pods[d][p.address] = networkChain(d, id)
@@ -67,17 +67,17 @@ func (c *compiler) addNetworks() {
 		}
 	}
 	for _, p := range c.pods {
-		id, known := c.netID(p.namespace)
-		if pods, used := c.result.sets[networkSet(id)]; known && used {
+		id, exists := c.netID(p.namespace)
+		if pods, used := c.result.sets[networkSet(id)]; exists && used {
 			pods.elements[p.address.String()] = true
 		}
 	}
 }
 
-// netID returns a project's network ID. known is false until the control plane has assigned an ID.
-func (s snapshot) netID(project string) (id uint32, known bool) {
-	id, known = s.netIDs[project]
-	return id, known
+// netID returns a project's network ID. exists is false until the control plane has assigned an ID.
+func (s snapshot) netID(project string) (id uint32, exists bool) {
+	id, exists = s.netIDs[project]
+	return id, exists
 }
 
 // network adds a network's set and chains.
@@ -176,7 +176,7 @@ func (o *objects) remotes(node string) map[netip.Addr]uint32 {
 			continue
 		}
 		address, err := netip.ParseAddr(p.Status.PodIP)
-		if id, known := o.netID(p.Namespace); err == nil && known && address.Is4() {
+		if id, exists := o.netID(p.Namespace); err == nil && exists && address.Is4() {
 			remotes[address] = id
 		}
 	}
@@ -198,7 +198,7 @@ func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 		}
 		e.addExits(&networks, o.exits(e.monitor.Alive), local)
 		for _, pod := range local {
-			if id, known := o.netID(pod.Namespace); known {
+			if id, exists := o.netID(pod.Namespace); exists {
 				for _, address := range pod.Addresses() {
 					networks.Pods[address] = id
 				}

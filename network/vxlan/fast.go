@@ -461,8 +461,8 @@ func formerMap(device, name string) (*ebpf.Map, error) {
 		if !isProgram {
 			continue
 		}
-		if found, err := mapOf(ebpf.ProgramID(program.Id), name); err != nil || found != nil {
-			return found, err
+		if m, err := mapOf(ebpf.ProgramID(program.Id), name); err != nil || m != nil {
+			return m, err
 		}
 	}
 	return nil, nil
