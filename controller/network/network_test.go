@@ -230,11 +230,14 @@ func TestDefaultNetworkFollowsConfiguration(t *testing.T) {
 	c.run("changed", func(c *cluster) { eventually.Equal(c, "network", plugin, networkplugin.Subnet+rest) })
 }
 
-// node creates a node with an address and a subnet.
+// hostIPv6 is the IPv6 address of all nodes.
+const hostIPv6 = "2001:db8::1"
+
+// node creates a node with an IPv4 address and a subnet.
 func (c *cluster) node(name, address, subnet string) {
 	c.Helper()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}, Spec: corev1.NodeSpec{PodCIDR: subnet}}
-	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeInternalIP, Address: hostIPv6}}
 	_, err := c.kube.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{})
 	c.must(err)
 }
@@ -254,6 +257,9 @@ func (c *cluster) subnets(want ...string) {
 			node, err := c.kube.CoreV1().Nodes().Get(context.Background(), s.Host, metav1.GetOptions{})
 			if err == nil && node.Spec.PodCIDR != s.Subnet {
 				texts = append(texts, "the node has "+node.Spec.PodCIDR)
+			}
+			if address := s.Annotations[dualstack.HostAnnotation]; err == nil && address != hostIPv6 {
+				texts = append(texts, "IPv6 address "+address)
 			}
 		}
 		slices.Sort(texts)

@@ -13,6 +13,7 @@ import (
 	networkv1 "github.com/openshift/api/network/v1"
 	networktyped "github.com/openshift/client-go/network/clientset/versioned/typed/network/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +120,10 @@ func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing 
 	}
 	desired := &networkv1.HostSubnet{Host: node.Name, HostIP: address, Subnet: node.Spec.PodCIDR}
 	desired.Name, desired.Annotations = node.Name, map[string]string{networkv1.NodeUIDAnnotation: string(node.UID)}
+	second := nodeaddress.Internal(node, netip.Addr.Is6)
+	if second.IsValid() {
+		desired.Annotations[dualstack.HostAnnotation] = second.String()
+	}
 	if existing != nil && existing.Subnet != desired.Subnet {
 		// Recreate the HostSubnet, because its subnet is immutable.
 		if err := h.remove(ctx, existing); err != nil {
@@ -131,12 +136,15 @@ func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing 
 		_, err := h.client.Create(ctx, desired, metav1.CreateOptions{})
 		return wrap(err, "create HostSubnet %q", node.Name)
 	}
-	if existing.HostIP == address && existing.Annotations[networkv1.NodeUIDAnnotation] == string(node.UID) {
-		return nil
-	}
 	changed := existing.DeepCopy()
 	changed.HostIP = address
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, networkv1.NodeUIDAnnotation, string(node.UID))
+	if second.IsValid() { // otherwise, the kubelet might report it later
+		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, dualstack.HostAnnotation, second.String())
+	}
+	if equality.Semantic.DeepEqual(existing, changed) {
+		return nil
+	}
 	_, err := h.client.Update(ctx, changed, metav1.UpdateOptions{})
 	return wrap(err, "update HostSubnet %q", node.Name)
 }

@@ -14,6 +14,10 @@ import (
 	"net/netip"
 )
 
+// HostAnnotation is the annotation of a node's HostSubnet that contains the node's IPv6 address. The
+// field hostIP contains the node's IPv4 address.
+const HostAnnotation = "slipway.openshift.io/host-ipv6"
+
 // Networks contains the pod networks. Without an IPv6 network, pods have only IPv4 addresses. The
 // IPv6 network has at least as many subnets as all IPv4 networks together, and at least as many
 // addresses in each subnet.

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
 	"github.com/slipway-platform/slipway/network/hostfirewall"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/nat"
 	"github.com/slipway-platform/slipway/network/shaping"
 )
@@ -46,7 +47,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 			}
 		}
 	}
-	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), egressip.RemoveRule(), egressip.Release()}
+	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), egressip.RemoveRule(ipfamily.IPv4), egressip.RemoveRule(ipfamily.IPv6), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}

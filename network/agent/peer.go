@@ -227,5 +227,9 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 	if err != nil {
 		return nil, err
 	}
-	return link, ensureExitRoute(link)
+	families := []ipfamily.Family{ipfamily.IPv4}
+	if device.SecondSubnet.IsValid() {
+		families = append(families, ipfamily.IPv6)
+	}
+	return link, ensureExitRoutes(link, families)
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
@@ -83,15 +84,18 @@ func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	return routes, nil
 }
 
-// ensureExitRoute routes packets that leave the cluster through another host to the VXLAN device.
-// Package policy adds the rule that selects the route's table.
-func ensureExitRoute(device netlink.Link) error {
-	route := &netlink.Route{
-		Table: egressip.Table, LinkIndex: device.Attrs().Index, Gw: vxlan.NextHop().AsSlice(), Flags: int(netlink.FLAG_ONLINK), Protocol: routeProtocol,
-		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)},
-	}
-	if err := netlink.RouteReplace(route); err != nil {
-		return fmt.Errorf("set route to the outside through device %q: %w", device.Attrs().Name, err)
+// ensureExitRoutes routes packets in the given IP families that leave the cluster through another
+// host to the VXLAN device. Package policy adds the rules that select the routes' table.
+func ensureExitRoutes(device netlink.Link, families []ipfamily.Family) error {
+	for _, family := range families {
+		everything := family.Unspecified()
+		route := &netlink.Route{
+			Table: egressip.Table, LinkIndex: device.Attrs().Index, Gw: vxlan.NextHop(family).AsSlice(), Flags: int(netlink.FLAG_ONLINK), Protocol: routeProtocol,
+			Dst: &net.IPNet{IP: everything.AsSlice(), Mask: net.CIDRMask(0, everything.BitLen())},
+		}
+		if err := netlink.RouteReplace(route); err != nil {
+			return fmt.Errorf("set route to the outside through device %q: %w", device.Attrs().Name, err)
+		}
 	}
 	return nil
 }

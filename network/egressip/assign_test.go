@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	networkv1 "github.com/openshift/api/network/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
 func host(number int, addresses ...string) *networkv1.HostSubnet {
@@ -31,7 +34,11 @@ func TestAssign(t *testing.T) {
 	const one, two = "192.0.2.100", "192.0.2.101"
 	both := []*networkv1.HostSubnet{host(1, one), host(2, two)}
 	automatic := host(1)
-	automatic.EgressCIDRs = []networkv1.HostSubnetEgressCIDR{"192.0.2.96/28"}
+	automatic.EgressCIDRs = []networkv1.HostSubnetEgressCIDR{"192.0.2.96/28", "2001:db8::/64"}
+	const six, seven = "2001:db8::6", "2001:db8::7"
+	dual := []*networkv1.HostSubnet{host(1, one, six), host(2, two, seven)}
+	node := host(2, "2001:db8::2")
+	node.Annotations = map[string]string{dualstack.HostAnnotation: "2001:db8::2"}
 	for name, tt := range map[string]struct {
 		hosts    []*networkv1.HostSubnet
 		projects []*networkv1.NetNamespace
@@ -52,22 +59,41 @@ func TestAssign(t *testing.T) {
 		"two projects":                     {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 11, one)}, "", "dropped", "several projects (bank, shop)"},
 		"address of a node":                {[]*networkv1.HostSubnet{host(1, "192.0.2.2"), host(2)}, []*networkv1.NetNamespace{project("shop", 10, "192.0.2.2")}, "", "dropped", `is the address of node "host2"`},
 		"joined projects":                  {both, []*networkv1.NetNamespace{project("shop", 10, one), project("bank", 10)}, "", "dropped", "shares its network"},
+		"IPv6 only":                        {dual, []*networkv1.NetNamespace{project("shop", 10, six)}, "", "none, " + six + " at host1", ""},
+		"each family has its own host":     {dual, []*networkv1.NetNamespace{project("shop", 10, two, six)}, "", two + " at host2, " + six + " at host1", ""},
+		"the next one in each family":      {dual, []*networkv1.NetNamespace{project("shop", 10, one, six, seven, two)}, "host1", two + " at host2, " + seven + " at host2", ""},
+		"one automatic in each family":     {[]*networkv1.HostSubnet{automatic}, []*networkv1.NetNamespace{project("shop", 10, one, six)}, "", "dropped", "no HostSubnet has egress IP " + six},
+		"no host for IPv6":                 {both, []*networkv1.NetNamespace{project("shop", 10, one, six)}, "", one + " at host1", "all external IPv6 traffic of project \"shop\" is dropped"},
+		"no host for IPv4":                 {dual, []*networkv1.NetNamespace{project("shop", 10, "192.0.2.103", six)}, "", "none, " + six + " at host1", "all external IPv4 traffic"},
+		"other form of an address":         {dual, []*networkv1.NetNamespace{project("shop", 10, "2001:DB8:0::6")}, "", "none, " + six + " at host1", ""},
+		"IPv6 address of a node":           {[]*networkv1.HostSubnet{node}, []*networkv1.NetNamespace{project("shop", 10, "2001:db8::2")}, "", "dropped", `is the address of node "host2"`},
+		"link-local address":               {[]*networkv1.HostSubnet{host(1, "fe80::6")}, []*networkv1.NetNamespace{project("shop", 10, "fe80::6")}, "", "dropped", "all external traffic"},
 		"global project":                   {both, []*networkv1.NetNamespace{project("shop", 0, one)}, "", "dropped", "shares its network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exit, exists := Assign(tt.hosts, tt.projects, func(host string) bool { return !strings.Contains(tt.lost, host) })["shop"]
 			got := "none"
-			switch {
-			case exists && exit.Address.IsValid():
-				got = fmt.Sprintf("%s at %s", exit.Address, exit.Host)
-			case exists:
-				got = "dropped"
+			if exists {
+				got = paths(exit)
 			}
 			if got != tt.want || !strings.Contains(exit.Problem, tt.problem) || tt.problem == "" && exit.Problem != "" {
 				t.Errorf("got %s, %q, want %s, %q", got, exit.Problem, tt.want, tt.problem)
 			}
 		})
 	}
+}
+
+// paths describes a project's paths. It omits a missing IPv6 path.
+func paths(exit Exit) string {
+	var texts []string
+	for _, path := range exit.Paths {
+		if path.Address.IsValid() {
+			texts = append(texts, fmt.Sprintf("%s at %s", path.Address, path.Host))
+		} else {
+			texts = append(texts, "none")
+		}
+	}
+	return cmp.Or(strings.TrimSuffix(strings.TrimSuffix(strings.Join(texts, ", "), ", none"), "none"), "dropped")
 }
 
 func TestMarksAreUniqueAndAvoidBitOfKubeProxy(t *testing.T) {

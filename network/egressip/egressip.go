@@ -6,6 +6,9 @@
 //	         │                                                  │
 //	    Assign: which host                                source address
 //
+// Each IP family has its own path. If a project has egress addresses in only one family, its packets
+// in the other family are dropped.
+//
 // The package decides which address a project uses (Assign), keeps this host's egress addresses on
 // its device (Hold), and determines which hosts respond (Monitor). Package network/policy contains
 // the packet rules, and package network/vxlan implements the path between hosts.
@@ -22,42 +25,51 @@ import (
 
 	networkv1 "github.com/openshift/api/network/v1"
 
+	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Exit is the path that a project's packets take to addresses outside of the cluster.
+// Exit describes how a project's packets leave the cluster.
 type Exit struct {
 	// VNI is the project's network ID.
 	VNI uint32
-	// Address is the source address. It is invalid if all packets are dropped.
-	Address netip.Addr
-	// Host and HostAddress are the name and address of the host to which the source address is
-	// assigned.
-	Host        string
-	HostAddress netip.Addr
+	// Paths contains the paths to addresses outside of the cluster, by ipfamily.Family.
+	Paths [2]Path
 	// Held lists the project's usable addresses by host, in the order of the project's list.
 	Held map[string][]netip.Addr
 	// Problem lists the addresses that cannot be used, with the reasons.
 	Problem string
 }
 
+// Path is the path that a project's packets in one IP family take to addresses outside of the
+// cluster.
+type Path struct {
+	// Address is the source address. It is invalid if all packets are dropped.
+	Address netip.Addr
+	// Host is the name of the host to which the source address is assigned, and HostAddress is the
+	// host's IPv4 address.
+	Host        string
+	HostAddress netip.Addr
+}
+
 // Assign returns the exits of all projects with egress addresses. alive reports whether a host
-// responds. A project uses the first of its usable addresses whose host responds, or its first
-// usable address if no host responds. If a project has no usable address, its packets are dropped,
-// so that they never have another source address.
+// responds. In each IP family, a project uses the first of its usable addresses whose host responds,
+// or its first usable address if no host responds. If a project has no usable address in a family,
+// its packets in this family are dropped, so that they never have another source address.
 func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
 	a := assignment{hosts: hosts, owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
 	for _, host := range hosts {
-		if address, err := netip.ParseAddr(host.HostIP); err == nil {
+		for _, address := range HostAddresses(host) {
 			a.nodes[address] = host.Name
 		}
-		for _, address := range addresses(host.EgressIPs) {
+		for _, address := range Addresses(host.EgressIPs) {
 			a.owners[address] = append(a.owners[address], host)
 		}
 	}
 	for _, project := range projects {
 		a.networks[project.NetID] = append(a.networks[project.NetID], project.Name)
-		for _, address := range addresses(project.EgressIPs) {
+		for _, address := range Addresses(project.EgressIPs) {
 			a.users[address] = append(a.users[address], project.Name)
 		}
 	}
@@ -87,8 +99,10 @@ func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string
 		return exit
 	}
 	var problems []string
-	isAlive := false
-	for _, address := range addresses(project.EgressIPs) {
+	var requested, isAlive [2]bool
+	for _, address := range Addresses(project.EgressIPs) {
+		family := ipfamily.Of(address)
+		requested[family] = true
 		if problem := a.problem(address, project); problem != "" {
 			problems = append(problems, problem)
 			continue
@@ -99,14 +113,20 @@ func (a assignment) exit(project *networkv1.NetNamespace, alive func(host string
 			continue
 		}
 		exit.Held[owner.Name] = append(exit.Held[owner.Name], address)
-		if responds := alive(owner.Name); !exit.Address.IsValid() || responds && !isAlive {
-			exit.Address, exit.Host, exit.HostAddress, isAlive = address, owner.Name, hostAddress, responds
+		if responds := alive(owner.Name); !exit.Paths[family].Address.IsValid() || responds && !isAlive[family] {
+			exit.Paths[family], isAlive[family] = Path{address, owner.Name, hostAddress}, responds
 		}
 	}
-	exit.Problem = strings.Join(problems, "; ")
-	if !exit.Address.IsValid() {
-		exit.Problem += fmt.Sprintf("; all external traffic of project %q is dropped", project.Name)
+	ipv4, ipv6 := exit.Paths[ipfamily.IPv4].Address.IsValid(), exit.Paths[ipfamily.IPv6].Address.IsValid()
+	switch {
+	case !ipv4 && !ipv6:
+		problems = append(problems, fmt.Sprintf("all external traffic of project %q is dropped", project.Name))
+	case requested[ipfamily.IPv4] && !ipv4:
+		problems = append(problems, fmt.Sprintf("all external IPv4 traffic of project %q is dropped", project.Name))
+	case requested[ipfamily.IPv6] && !ipv6:
+		problems = append(problems, fmt.Sprintf("all external IPv6 traffic of project %q is dropped", project.Name))
 	}
+	exit.Problem = strings.Join(problems, "; ")
 	return exit
 }
 
@@ -121,8 +141,8 @@ func (a assignment) problem(address netip.Addr, project *networkv1.NetNamespace)
 	}
 	switch len(owners) {
 	case 0:
-		if len(project.EgressIPs) > 1 && a.isAutomatic(address) {
-			return fmt.Sprintf("egress IP %s is in the egressCIDRs of hosts, which assign it only to a project with a single egress IP", address)
+		if len(InFamily(project.EgressIPs, ipfamily.Of(address))) > 1 && a.isAutomatic(address) {
+			return fmt.Sprintf("egress IP %s is in the egressCIDRs of hosts, which assign it only to a project with a single egress IP in its IP family", address)
 		}
 		return fmt.Sprintf("no HostSubnet has egress IP %s", address)
 	case 1:
@@ -147,15 +167,32 @@ func (a assignment) isAutomatic(address netip.Addr) bool {
 	return false
 }
 
-// addresses returns the distinct IPv4 addresses in a list.
-func addresses[T ~string](texts []T) (list []netip.Addr) {
+// Addresses returns the distinct addresses in a list. It omits texts that are not the address of a
+// host, such as link-local IPv6 addresses.
+func Addresses[T ~string](texts []T) (list []netip.Addr) {
 	for _, text := range texts {
 		address, err := netip.ParseAddr(string(text))
-		if err == nil && address.Is4() && !slices.Contains(list, address) {
+		if err == nil && isHostAddress(address) && !slices.Contains(list, address) {
 			list = append(list, address)
 		}
 	}
 	return list
+}
+
+// isHostAddress reports whether an address is an IPv4 address, or an IPv6 address that is valid on
+// more than one link and is not an IPv4 address in another form.
+func isHostAddress(address netip.Addr) bool {
+	return address.Is4() || address.IsGlobalUnicast() && !address.Is4In6() && address.Zone() == ""
+}
+
+// InFamily returns the distinct addresses in a list that have the given IP family.
+func InFamily[T ~string](texts []T, family ipfamily.Family) []netip.Addr {
+	return slices.DeleteFunc(Addresses(texts), func(a netip.Addr) bool { return ipfamily.Of(a) != family })
+}
+
+// HostAddresses returns the addresses at which other hosts reach a host.
+func HostAddresses(host *networkv1.HostSubnet) []netip.Addr {
+	return Addresses([]string{host.HostIP, host.Annotations[dualstack.HostAnnotation]})
 }
 
 func names(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ", ") }

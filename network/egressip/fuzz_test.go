@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	networkv1 "github.com/openshift/api/network/v1"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // FuzzAssign verifies that a project never gets an address that another project, a node or no host
@@ -12,6 +14,7 @@ import (
 func FuzzAssign(f *testing.F) {
 	f.Add("192.0.2.100", "192.0.2.101", "192.0.2.100", "192.0.2.1", "192.0.2.96/28", uint32(10), uint32(11), true)
 	f.Add("192.0.2.100", "192.0.2.100", "192.0.2.1", "", "::/0", uint32(0), uint32(0), false)
+	f.Add("2001:db8::6", "192.0.2.101", "2001:DB8::6", "192.0.2.1", "2001:db8::/64", uint32(10), uint32(11), true)
 	f.Add("::ffff:192.0.2.100", "fe80::1%eth0", "192.0.2.100", "x", "192.0.2.96", uint32(10), uint32(10), true)
 	f.Fuzz(func(t *testing.T, first, second, held, hostIP, cidr string, shopID, bankID uint32, isAlive bool) {
 		one, two := host(1, held, second), host(2, second)
@@ -25,23 +28,25 @@ func FuzzAssign(f *testing.F) {
 				t.Errorf("project %s has no exit, so its packets leave with any address", p.Name)
 				continue
 			}
-			if !exit.Address.IsValid() {
-				if exit.Problem == "" {
-					t.Errorf("the packets of project %s are dropped without a reason", p.Name)
+			for number, path := range exit.Paths {
+				family, address := ipfamily.Family(number), path.Address
+				if !address.IsValid() {
+					if exit.Problem == "" && len(InFamily(p.EgressIPs, family)) > 0 {
+						t.Errorf("the packets of project %s are dropped without a reason", p.Name)
+					}
+					continue
 				}
-				continue
+				if !slices.Contains(InFamily(p.EgressIPs, family), address) || address.String() == one.HostIP || address.String() == two.HostIP {
+					t.Errorf("project %s has the address %s", p.Name, address)
+				}
+				owner := map[string]*networkv1.HostSubnet{"host1": one, "host2": two}[path.Host]
+				if owner == nil || !slices.Contains(Addresses(owner.EgressIPs), address) {
+					t.Errorf("host %q of project %s does not have the address %s", path.Host, p.Name, address)
+				}
+				if address == exits["shop"].Paths[family].Address && address == exits["bank"].Paths[family].Address {
+					t.Errorf("both projects have the address %s", address)
+				}
 			}
-			text := exit.Address.String()
-			if !slices.Contains(p.EgressIPs, networkv1.NetNamespaceEgressIP(text)) || text == one.HostIP || text == two.HostIP {
-				t.Errorf("project %s has the address %s", p.Name, text)
-			}
-			owner := map[string]*networkv1.HostSubnet{"host1": one, "host2": two}[exit.Host]
-			if owner == nil || !slices.Contains(owner.EgressIPs, networkv1.HostSubnetEgressIP(text)) {
-				t.Errorf("host %q of project %s does not have the address %s", exit.Host, p.Name, text)
-			}
-		}
-		if a, b := exits["shop"], exits["bank"]; a.Address.IsValid() && a.Address == b.Address {
-			t.Errorf("both projects have the address %s", a.Address)
 		}
 	})
 }

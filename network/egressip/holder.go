@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"net/netip"
 	"slices"
@@ -15,15 +16,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // announceDelay is the delay before the second announcement, for switches that lost the first one.
 const announceDelay = 2 * time.Second
 
+// Marks of IPv6 egress addresses. The kernel derives the scope of an IPv6 address from the address,
+// so the scope cannot mark it. The preferred lifetime is 0, so that the host does not use the
+// address for its own connections.
+const (
+	markFlag = unix.IFA_F_HOMEADDRESS
+	forever  = math.MaxUint32 // lifetime in seconds
+)
+
 // Hold assigns exactly the given egress addresses to a host's device, in addition to the device's
-// own addresses. node is the node's address on this device. Other hosts on the network segment
-// learn new addresses from gratuitous ARP messages. Hold returns an error that lists each address
-// that the device cannot have.
+// own addresses. node is the node's IPv4 address on this device. Other hosts on the network segment
+// learn new addresses from gratuitous ARP messages and neighbor advertisements. Hold returns an
+// error that lists each address that the device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -32,7 +42,7 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 	var errs []error
 	isOnDevice := false
 	for _, link := range links {
-		present, err := netlinksafe.AddrList(link, netlink.FAMILY_V4)
+		present, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
 		if err != nil {
 			return fmt.Errorf("list addresses of device %q: %w", link.Attrs().Name, err)
 		}
@@ -40,7 +50,7 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 		if at := slices.IndexFunc(present, func(a netlink.Addr) bool { return addressOf(a) == node }); at >= 0 && !isOnDevice {
 			isOnDevice = true
 			for _, address := range desired {
-				if err := check(address, present[at]); err != nil {
+				if err := check(address, link, present[at]); err != nil {
 					errs = append(errs, err)
 					continue
 				}
@@ -56,19 +66,43 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 }
 
 // check returns an error if an address is not in the node's network segment, or is already in use
-// there.
-func check(address netip.Addr, node netlink.Addr) error {
+// there. node is the node's IPv4 address on the device.
+func check(address netip.Addr, link netlink.Link, node netlink.Addr) error {
+	// The route to a documentation address (RFC 5737, RFC 3849) is the default route.
+	outside := [...]net.IP{ipfamily.IPv4: net.IPv4(192, 0, 2, 1), ipfamily.IPv6: {0x20, 0x01, 0x0d, 0xb8, 15: 1}}
+	routes, err := netlink.RouteGet(outside[ipfamily.Of(address)])
+	if err == nil && len(routes) > 0 && routes[0].Gw.Equal(address.AsSlice()) {
+		return fmt.Errorf("egress IP %s is the gateway of the node", address)
+	}
+	if address.Is6() {
+		return checkIPv6(address, link)
+	}
 	bits, _ := node.Mask.Size()
 	prefix := netip.PrefixFrom(addressOf(node), bits).Masked()
 	broadcast, _ := netip.AddrFromSlice(node.Broadcast.To4())
 	if !prefix.Contains(address) || address == prefix.Addr() || address == broadcast {
 		return fmt.Errorf("egress IP %s is not in the subnet %s of the node", address, prefix)
 	}
-	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1))
-	if err == nil && len(routes) > 0 && routes[0].Gw.Equal(address.AsSlice()) {
-		return fmt.Errorf("egress IP %s is the gateway of the node", address)
-	}
 	return nil
+}
+
+// checkIPv6 returns an error if no route leads to an address on the device without a gateway. The
+// prefix length of the node's own address is not sufficient, because addresses from DHCP have none.
+func checkIPv6(address netip.Addr, link netlink.Link) error {
+	filter := &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_MAIN}
+	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V6, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+	if err != nil {
+		return fmt.Errorf("list routes of device %q: %w", link.Attrs().Name, err)
+	}
+	for _, route := range routes {
+		if route.Dst == nil || len(route.Gw) > 0 || len(route.MultiPath) > 0 || !route.Dst.Contains(address.AsSlice()) {
+			continue
+		}
+		if bits, _ := route.Dst.Mask.Size(); bits > 0 && bits < address.BitLen() && !route.Dst.IP.Equal(address.AsSlice()) {
+			return nil
+		}
+	}
+	return fmt.Errorf("egress IP %s is not in an IPv6 subnet of the node's device %q", address, link.Attrs().Name)
 }
 
 // hold assigns exactly the given egress addresses to a device.
@@ -77,7 +111,7 @@ func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error
 	var errs []error
 	for _, existing := range present {
 		address := addressOf(existing)
-		if existing.Scope != hostaddr.EgressScope {
+		if !isEgress(existing) {
 			// An administrator has assigned this address to the device.
 			desired = slices.DeleteFunc(desired, func(a netip.Addr) bool { return a == address })
 			continue
@@ -93,11 +127,7 @@ func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error
 		slog.Info("removed egress IP", "address", address, "device", name)
 	}
 	for _, address := range desired {
-		entry := &netlink.Addr{IPNet: netlink.NewIPNet(address.AsSlice()), Scope: hostaddr.EgressScope}
-		if label := name + ":eip"; len(label) < unix.IFNAMSIZ {
-			entry.Label = label
-		}
-		if err := netlink.AddrReplace(link, entry); err != nil {
+		if err := netlink.AddrReplace(link, entryOf(address, name)); err != nil {
 			errs = append(errs, fmt.Errorf("add egress IP %s to device %q: %w", address, name, err))
 			continue
 		}
@@ -107,13 +137,37 @@ func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error
 	return errors.Join(errs...)
 }
 
-// announce sends a gratuitous ARP message immediately, and again after announceDelay.
+// isEgress reports whether Hold has assigned an address.
+func isEgress(a netlink.Addr) bool {
+	if addressOf(a).Is4() {
+		return a.Scope == hostaddr.EgressScope
+	}
+	return a.Flags&markFlag != 0 && a.Flags&unix.IFA_F_DEPRECATED != 0
+}
+
+// entryOf returns an egress address as Hold assigns it to a device.
+func entryOf(address netip.Addr, device string) *netlink.Addr {
+	if address.Is6() {
+		return &netlink.Addr{IPNet: netlink.NewIPNet(address.AsSlice()), Flags: markFlag | unix.IFA_F_NODAD, ValidLft: forever}
+	}
+	entry := &netlink.Addr{IPNet: netlink.NewIPNet(address.AsSlice()), Scope: hostaddr.EgressScope}
+	if label := device + ":eip"; len(label) < unix.IFNAMSIZ {
+		entry.Label = label
+	}
+	return entry
+}
+
+// announce sends a message with a new address immediately, and again after announceDelay.
 func announce(link netlink.Link, address netip.Addr) {
 	if len(link.Attrs().HardwareAddr) != 6 {
 		return
 	}
+	message := sendARP
+	if address.Is6() {
+		message = sendAdvertisement
+	}
 	send := func() {
-		if err := sendARP(link.Attrs().Index, link.Attrs().HardwareAddr, address); err != nil {
+		if err := message(link.Attrs().Index, link.Attrs().HardwareAddr, address); err != nil {
 			slog.Warn("cannot announce egress IP", "address", address, "error", err)
 		}
 	}
@@ -138,6 +192,32 @@ func sendARP(device int, mac net.HardwareAddr, address netip.Addr) error {
 	}
 	if err := unix.Sendto(socket, message, 0, to); err != nil {
 		return fmt.Errorf("send ARP message: %w", err)
+	}
+	return nil
+}
+
+// sendAdvertisement sends an unsolicited neighbor advertisement to all nodes (RFC 4861, 7.2.6). The
+// kernel adds the checksum.
+func sendAdvertisement(device int, mac net.HardwareAddr, address netip.Addr) error {
+	const advertisement, override, targetLinkLayerAddress, hopLimit = 136, 0x20, 2, 255
+	socket, err := unix.Socket(unix.AF_INET6, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_ICMPV6)
+	if err != nil {
+		return fmt.Errorf("open ICMPv6 socket: %w", err)
+	}
+	defer unix.Close(socket)
+	err = errors.Join(
+		unix.SetsockoptInt(socket, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_HOPS, hopLimit),
+		unix.SetsockoptInt(socket, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, device),
+		unix.Bind(socket, &unix.SockaddrInet6{Addr: address.As16()}),
+	)
+	if err != nil {
+		return fmt.Errorf("set up ICMPv6 socket: %w", err)
+	}
+	message := append([]byte{advertisement, 0, 0, 0, override, 0, 0, 0}, address.AsSlice()...)
+	message = append(append(message, targetLinkLayerAddress, 1), mac...)
+	allNodes := netip.IPv6LinkLocalAllNodes().As16()
+	if err := unix.Sendto(socket, message, 0, &unix.SockaddrInet6{Addr: allNodes, ZoneId: uint32(device)}); err != nil {
+		return fmt.Errorf("send neighbor advertisement: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Table is the routing table for packets that leave the cluster through another host. rulePriority
@@ -16,27 +18,28 @@ const (
 )
 
 // rule returns the rule for packets with MarkRemote.
-func rule() *netlink.Rule {
+func rule(family ipfamily.Family) *netlink.Rule {
 	rule := netlink.NewRule()
-	rule.Family, rule.Priority, rule.Table = netlink.FAMILY_V4, rulePriority, Table
+	rule.Family, rule.Priority, rule.Table = family.Netlink(), rulePriority, Table
 	mask := MarkMask
 	rule.Mark, rule.Mask = MarkRemote, &mask
 	return rule
 }
 
-// EnsureRule adds the rule that selects Table. Any rule makes each route lookup on the host slower,
-// even after its removal, so EnsureRule is only called when a project has egress addresses.
-func EnsureRule() error {
-	if err := netlink.RuleAdd(rule()); err != nil && !errors.Is(err, unix.EEXIST) {
+// EnsureRule adds the rule that selects Table for packets in an IP family. Any rule makes each route
+// lookup on the host slower, even after its removal, so EnsureRule is only called when a project has
+// egress addresses in the family.
+func EnsureRule(family ipfamily.Family) error {
+	if err := netlink.RuleAdd(rule(family)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add rule of routes to the outside: %w", err)
 	}
 	return nil
 }
 
 // RemoveRule removes the rule. The kernel removes the table's routes with their device.
-func RemoveRule() error {
+func RemoveRule(family ipfamily.Family) error {
 	for {
-		err := netlink.RuleDel(rule())
+		err := netlink.RuleDel(rule(family))
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EAFNOSUPPORT) {
 			return nil
 		}

@@ -38,7 +38,7 @@ func exitSets(f ipfamily.Family) map[string]set {
 }
 
 // addExits marks the packets of projects with egress addresses. The mark determines the path on
-// which they leave the cluster. The addresses are IPv4 addresses, so these projects' IPv6 packets
+// which they leave the cluster. If a project has no egress address in the IP family, its packets
 // cannot leave the cluster.
 func (c *compiler) addExits() {
 	if len(c.exits) == 0 {
@@ -68,10 +68,10 @@ func (c *compiler) addExits() {
 
 // markOf returns the mark for packets that leave the cluster from this node.
 func (s snapshot) markOf(exit egressip.Exit) uint32 {
-	switch {
-	case !exit.Address.IsValid() || ipfamily.Of(exit.Address) != s.family:
+	switch path := exit.Paths[s.family]; {
+	case !path.Address.IsValid():
 		return egressip.MarkDrop
-	case exit.Host == s.node:
+	case path.Host == s.node:
 		return egressip.Mark(exit.VNI)
 	}
 	return egressip.MarkRemote
@@ -159,29 +159,45 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 		}
 	}
 	for _, pod := range local {
-		if exit, exists := exits[pod.Namespace]; exists && exit.Address.IsValid() && exit.Host != e.NodeName {
-			networks.Exits[pod.Address] = vxlan.Exit{Host: exit.HostAddress, VNI: exit.VNI}
+		exit := exits[pod.Namespace]
+		for _, address := range pod.Addresses() {
+			if path := exit.Paths[ipfamily.Of(address)]; path.Address.IsValid() && path.Host != e.NodeName {
+				networks.Exits[address] = vxlan.Exit{Host: path.HostAddress, VNI: exit.VNI}
+			}
 		}
 	}
 }
 
-// release removes the routing rule if no project has egress addresses. Call it when no packets have
-// the rule's mark anymore.
-func release(exits map[string]egressip.Exit) {
-	if len(exits) > 0 {
-		return
+// release removes the routing rule of each IP family in which no project has egress addresses. Call
+// it when no packets have the rule's mark anymore.
+func (s *enforcement) release(exits map[string]egressip.Exit) {
+	for _, t := range s.tables {
+		if family := t.networks.family(); !leaves(exits, family) {
+			if err := egressip.RemoveRule(family); err != nil {
+				slog.Error("route lookups remain slower", "error", err)
+			}
+		}
 	}
-	if err := egressip.RemoveRule(); err != nil {
-		slog.Error("route lookups remain slower", "error", err)
+}
+
+// leaves reports whether any project has an egress address in an IP family.
+func leaves(exits map[string]egressip.Exit, family ipfamily.Family) bool {
+	for _, exit := range exits {
+		if exit.Paths[family].Address.IsValid() {
+			return true
+		}
 	}
+	return false
 }
 
 // hold assigns this host's egress addresses to its device, and makes the host route packets to the
 // hosts of other egress addresses.
 func (s *enforcement) hold(exits map[string]egressip.Exit) error {
-	if len(exits) > 0 {
-		if err := egressip.EnsureRule(); err != nil {
-			return err
+	for _, t := range s.tables {
+		if family := t.networks.family(); leaves(exits, family) {
+			if err := egressip.EnsureRule(family); err != nil {
+				return err
+			}
 		}
 	}
 	object, exists, err := s.objects.hostSubnets.GetStore().GetByKey(s.NodeName)
@@ -193,8 +209,10 @@ func (s *enforcement) hold(exits map[string]egressip.Exit) error {
 		return nil //nolint:nilerr // the API server accepts no such object
 	}
 	var addresses []netip.Addr
-	for _, exit := range exits {
-		addresses = append(addresses, exit.Held[s.NodeName]...)
+	for _, t := range s.tables {
+		for _, exit := range exits {
+			addresses = append(addresses, inFamily(t.networks.family(), exit.Held[s.NodeName])...)
+		}
 	}
 	return egressip.Hold(node, addresses)
 }

@@ -2,12 +2,14 @@ package policy
 
 import (
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	networkv1 "github.com/openshift/api/network/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
@@ -117,6 +119,12 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 // exitTable is the routing table for packets that leave the cluster through another host.
 var exitTable = strconv.Itoa(egressip.Table)
 
+// hasEvent reports whether an event in the project default contains a text.
+func (f *fixture) hasEvent(text string) bool {
+	events, err := f.client.CoreV1().Events(metav1.NamespaceDefault).List(f.Context(), metav1.ListOptions{})
+	return err == nil && slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return strings.Contains(e.Message, text) })
+}
+
 func TestEgressAddressesThatCannotBeUsedAreReported(t *testing.T) {
 	f := newFixture(t)
 	f.newOutside()
@@ -127,11 +135,7 @@ func TestEgressAddressesThatCannotBeUsedAreReported(t *testing.T) {
 	})
 	f.egress([]string{"192.0.2.9"}, []string{"192.0.2.9"})
 	f.start()
-	eventually.Equal(t, "event", func() string {
-		events, err := f.client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
-		if err != nil || len(events.Items) != 1 {
-			return ""
-		}
-		return events.Items[0].InvolvedObject.Kind + " " + events.Items[0].Message
-	}, "HostSubnet egress IP 192.0.2.9 is not in the subnet 198.51.100.0/24 of the node")
+	eventually.True(t, "event", func() bool {
+		return f.hasEvent("egress IP 192.0.2.9 is not in the subnet 198.51.100.0/24 of the node")
+	})
 }

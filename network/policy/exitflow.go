@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // forgetFlows makes the kernel forget connections to outside addresses whose source address is
@@ -25,44 +26,60 @@ func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Po
 	if reflect.DeepEqual(exits, s.exits) || len(exits)+len(s.exits) == 0 {
 		return nil
 	}
-	addresses, err := netlinksafe.AddrList(nil, unix.AF_INET)
+	addresses, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("list addresses of the host: %w", err)
 	}
-	filter := staleFlows{networks: s.Networks, sources: map[netip.Addr]netip.Addr{}, kept: map[netip.Addr]bool{}}
+	kept := map[netip.Addr]bool{}
 	for _, address := range addresses {
-		filter.kept[fromIP(address.IP)] = true
+		kept[fromIP(address.IP)] = true
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
 	for _, service := range snapshot.platform {
-		filter.kept[service] = true
+		kept[service] = true
 	}
+	sources := s.sources(exits, snapshot)
+	err = s.each(func(t *table) error {
+		family := netlink.InetFamily(t.networks.family().Netlink())
+		_, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, family, staleFlows{t.networks, sources, kept})
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("delete conntrack entries of projects with egress IPs: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	s.exits = exits
+	return nil
+}
+
+// sources maps the pods of projects that have or had egress addresses to the addresses to which this
+// host translates them.
+func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot) map[netip.Addr]netip.Addr {
 	projects := maps.Clone(s.exits)
 	if projects == nil {
 		projects = map[string]egressip.Exit{}
 	}
 	maps.Copy(projects, exits)
+	sources := map[netip.Addr]netip.Addr{}
 	for _, p := range snapshot.pods {
-		if _, isAffected := projects[p.namespace]; !isAffected || !p.address.Is4() {
+		if _, isAffected := projects[p.namespace]; !isAffected {
 			continue
 		}
 		// Without an exit, all connections have a wrong address.
-		filter.sources[p.address] = netip.Addr{}
+		sources[p.address] = netip.Addr{}
 		exit, exists := exits[p.namespace]
-		held := exit.Held[s.NodeName]
+		family := ipfamily.Of(p.address)
+		held := inFamily(family, exit.Held[s.NodeName])
 		switch {
-		case exists && len(held) > 0 && (exit.Host == s.NodeName || !p.local):
-			filter.sources[p.address] = held[0]
+		case exists && len(held) > 0 && (exit.Paths[family].Host == s.NodeName || !p.local):
+			sources[p.address] = held[0]
 		case exists:
-			filter.sources[p.address] = p.address // the host with the address translates it
+			sources[p.address] = p.address // the host with the address translates it
 		}
 	}
-	_, err = netlink.ConntrackDeleteFilters(netlink.ConntrackTable, unix.AF_INET, filter)
-	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("delete conntrack entries of projects with egress IPs: %w", err)
-	}
-	s.exits = exits
-	return nil
+	return sources
 }
 
 // staleFlows matches the conntrack entries of connections whose source address is wrong. It

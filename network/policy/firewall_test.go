@@ -217,7 +217,7 @@ func TestProjectWithEgressAddressSendsNoIPv6(t *testing.T) {
 	s.node = "one"
 	s.pods = append(s.pods, pod{namespace: "shop", address: address, local: true})
 	held := netip.MustParseAddr("192.0.2.201")
-	s.exits = map[string]egressip.Exit{"shop": {Address: held, Host: "one", VNI: 12, Held: map[string][]netip.Addr{"one": {held}}}}
+	s.exits = map[string]egressip.Exit{"shop": {Paths: [2]egressip.Path{{Address: held, Host: "one"}}, VNI: 12, Held: map[string][]netip.Addr{"one": {held}}}}
 	sets := compile(s.of(ipfamily.IPv6)).sets
 	if got, want := sortedKeys(sets[exitMarks].elements), []string{"fd01::2 : " + markText(egressip.MarkDrop)}; !slices.Equal(got, want) {
 		t.Errorf("marks %q, want %q", got, want)

@@ -309,7 +309,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		}
 		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
 		s.forget(exits, local)
-		release(exits)
+		s.release(exits)
 		return nil
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
@@ -337,7 +337,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	s.Names.confirm(snapshot.names)
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
-	release(exits)
+	s.release(exits)
 	return nil
 }
 

@@ -55,7 +55,7 @@ func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %q up: %w", d.Name, err)
 	}
-	return setNeighbors(link, peers)
+	return d.setNeighbors(link, peers)
 }
 
 // create returns the device. It creates the device if necessary, and replaces a device that has
@@ -174,13 +174,17 @@ func looseFilter() string {
 
 // setNeighbors sets the MAC addresses of other nodes, which derive their MAC addresses as this node
 // does. Hosts that are not nodes respond to ARP requests.
-func setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
+func (d Device) setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return fmt.Errorf("list neighbors of device %q: %w", link.Attrs().Name, err)
 	}
 	// desired maps each address to the IPv4 address from which its MAC address is derived.
-	desired := map[netip.Addr]netip.Addr{NextHop(): NextHop()}
+	placeholder := NextHop(ipfamily.IPv4)
+	desired := map[netip.Addr]netip.Addr{placeholder: placeholder}
+	if d.SecondSubnet.IsValid() {
+		desired[NextHop(ipfamily.IPv6)] = placeholder
+	}
 	for subnet, peer := range peers {
 		switch node := gateway(subnet); {
 		case peer.External:

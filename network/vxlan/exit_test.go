@@ -1,6 +1,7 @@
 package vxlan
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -11,30 +12,47 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // TestPacketsLeaveAtTheHostWithTheAddress sends packets from a pod on one host through another host
 // to a machine outside of the cluster. A routing rule for the packets' mark leads to the device.
 func TestPacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
 	one, two := newHosts(t)
-	one.networks.Exits = map[netip.Addr]Exit{one.pod("web"): {Host: two.address, VNI: 12}}
+	leave(t, one, two, ipfamily.IPv4, one.pod("web"), netip.MustParseAddr("203.0.113.1"))
+}
+
+func TestIPv6PacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
+	one, two := newHosts(t)
+	one.enableIPv6(two)
+	two.enableIPv6(one)
+	leave(t, one, two, ipfamily.IPv6, one.second("web"), netip.MustParseAddr("2001:db8::1"))
+}
+
+func leave(t *testing.T, one, two *host, family ipfamily.Family, pod, machine netip.Addr) {
+	t.Helper()
+	one.networks.Exits = map[netip.Addr]Exit{pod: {Host: two.address, VNI: 12}}
 	two.networks.Gates = map[uint32]uint32{12: 0x2000000c}
-	one.run("ip", "route", "add", "default", "via", NextHop().String(), "dev", device, "onlink", "table", "83")
-	one.run("ip", "rule", "add", "fwmark", "0x10000000/0x70000000", "lookup", "83")
+	option := [...]string{"-4", "-6"}[family]
+	one.run("ip", option, "route", "add", "default", "via", NextHop(family).String(), "dev", device, "onlink", "table", "83")
+	one.run("ip", option, "rule", "add", "fwmark", "0x10000000/0x70000000", "lookup", "83")
 	two.run("sysctl", "-w", "net.ipv4.ip_forward=1")
-	two.run("nft", `table ip test {
+	if family == ipfamily.IPv6 {
+		two.run("ip", "-6", "route", "add", "default", "dev", "eth0") // as for IPv4
+	}
+	two.run("nft", fmt.Sprintf(`table %[1]s test {
 		counter arrivals {}
 		chain forward { type filter hook forward priority 0;
-			ip saddr `+one.pod("web").String()+` ip daddr 203.0.113.1 meta mark 0x2000000c counter name arrivals drop
+			%[1]s saddr %[2]s %[1]s daddr %[3]s meta mark 0x2000000c counter name arrivals drop
 		}
-	}`)
-	send := func(pod string) {
-		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: one.pod(pod).AsSlice()}, Control: func(_, _ string, conn syscall.RawConn) (err error) {
+	}`, family.Header(), pod, machine))
+	send := func() {
+		dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: pod.AsSlice()}, Control: func(_, _ string, conn syscall.RawConn) (err error) {
 			_ = conn.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_MARK, 0x10000000) })
 			return err
 		}}
 		one.Do(t, func() error {
-			conn, err := dialer.Dial("udp4", "203.0.113.1:80")
+			conn, err := dialer.Dial("udp", netip.AddrPortFrom(machine, 80).String())
 			if err == nil {
 				defer conn.Close()
 				_, err = conn.Write([]byte("x"))
@@ -43,10 +61,10 @@ func TestPacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
 		})
 	}
 	arrived := func() bool {
-		send("web")
+		send()
 		return !strings.Contains(two.run("nft", "list", "counters"), "packets 0 ")
 	}
-	send("web")
+	send()
 	if strings.Contains(two.run("nft", "list", "counters"), "packets 1 ") {
 		t.Error("a packet of a project without an address leaves the cluster")
 	}

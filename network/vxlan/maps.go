@@ -216,7 +216,7 @@ func (p *programs) setSettings(d Device, flags uint32) error {
 		value := make([]byte, settingsSize) // not enabled
 		if subnet.IsValid() {
 			if number == settings6 {
-				flags &^= flagGate | flagMulticast // egress addresses and multicast exist only for IPv4
+				flags &^= flagMulticast // multicast exists only for IPv4
 			}
 			value = p.encodeSettings(d, subnet, flags|flagEnabled)
 		}

@@ -89,7 +89,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.Ja.Label("send"),
 			// The destination is outside of the cluster.
-			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("exit"),
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop").WithSymbol("exit"),
 		},
 		lookup(m.exits.FD(), stackSource),
 		asm.Instructions{
@@ -205,7 +205,10 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 func gate(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
-			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("gate"),
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop").WithSymbol("gate"),
+			// IPv6 multicast addresses start with ff, and IPv4 addresses with ::.
+			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Byte),
+			asm.JEq.Imm(asm.R1, 0xff, "drop"),
 		},
 		lookup(m.gates.FD(), stackTunnelKey+keyVNI),
 		asm.Instructions{
@@ -223,7 +226,7 @@ func gate(m *kernelMaps) asm.Instructions {
 func response(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
-			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "drop").WithSymbol("response"),
+			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop").WithSymbol("response"),
 		},
 		isOutside(m),
 		lookup(m.owners.FD(), stackTunnelKey+keyRemote),

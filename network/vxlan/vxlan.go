@@ -43,15 +43,21 @@ import (
 	"sync"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Port is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
 const Port = 4789
 
 // NextHop returns the gateway of the routes through the device to outside addresses: the dummy
-// address of RFC 7600. The address is only a placeholder, because the device's program determines
-// the host.
-func NextHop() netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 0, 8}) }
+// address of RFC 7600, or an address in the discard-only prefix of RFC 6666. The address is only a
+// placeholder, because the device's program determines the host.
+func NextHop(family ipfamily.Family) netip.Addr {
+	if family == ipfamily.IPv6 {
+		return netip.AddrFrom16([16]byte{0: 1, 15: 8})
+	}
+	return netip.AddrFrom4([4]byte{192, 0, 0, 8})
+}
 
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50

@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	networkv1 "github.com/openshift/api/network/v1"
+
+	"github.com/slipway-platform/slipway/network/egressip"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // host is a host with automatically assigned addresses.
@@ -55,27 +58,27 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return result
 }
 
-// requests returns the requested addresses, in order. It includes only projects with a single
-// address. It excludes addresses that belong to a node and addresses that an administrator has
+// requests returns the requested addresses, in order. It includes a project's address only if it is
+// the project's single address in its IP family. It excludes addresses that belong to a node and addresses that an administrator has
 // assigned.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
 	taken, requested := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
-		if address, err := netip.ParseAddr(subnet.HostIP); err == nil {
+		for _, address := range egressip.HostAddresses(subnet) {
 			taken[address] = true
 		}
-		for _, text := range subnet.EgressIPs {
-			if address, err := netip.ParseAddr(string(text)); err == nil && len(subnet.EgressCIDRs) == 0 && subnet.Annotations[automaticAnnotation] == "" {
-				taken[address] = true
-			}
+		if len(subnet.EgressCIDRs) > 0 || subnet.Annotations[automaticAnnotation] != "" {
+			continue
+		}
+		for _, address := range egressip.Addresses(subnet.EgressIPs) {
+			taken[address] = true
 		}
 	}
 	for _, project := range projects {
-		if len(project.EgressIPs) != 1 {
-			continue
-		}
-		if address, err := netip.ParseAddr(string(project.EgressIPs[0])); err == nil && address.Is4() && !taken[address] {
-			requested[address] = true
+		for _, family := range []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6} {
+			if own := egressip.InFamily(project.EgressIPs, family); len(own) == 1 && !taken[own[0]] {
+				requested[own[0]] = true
+			}
 		}
 	}
 	return slices.SortedFunc(maps.Keys(requested), netip.Addr.Compare)
@@ -90,16 +93,15 @@ func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive fu
 	for _, subnet := range slices.SortedFunc(slices.Values(subnets), func(a, b *networkv1.HostSubnet) int { return strings.Compare(a.Name, b.Name) }) {
 		h := &host{name: subnet.Name, lost: !alive(subnet.Name)}
 		for _, text := range subnet.EgressCIDRs {
-			if cidr, err := netip.ParsePrefix(string(text)); err == nil && cidr.Addr().Is4() {
+			if cidr, err := netip.ParsePrefix(string(text)); err == nil {
 				h.cidrs = append(h.cidrs, cidr)
 			}
 		}
 		if len(h.cidrs) == 0 {
 			continue
 		}
-		for _, text := range subnet.EgressIPs {
-			address, err := netip.ParseAddr(string(text))
-			if err == nil && !held[address] && h.includes(address) && slices.Contains(requested, address) {
+		for _, address := range egressip.Addresses(subnet.EgressIPs) {
+			if !held[address] && h.includes(address) && slices.Contains(requested, address) {
 				held[address] = true
 				h.addresses = append(h.addresses, address)
 			}

@@ -63,8 +63,14 @@ func TestAllocate(t *testing.T) {
 		"returned host": {
 			[]string{"a" + all, "b" + all + " 192.0.2.100 192.0.2.101"}, []string{"192.0.2.100", "192.0.2.101"}, "", "a=101 b=100",
 		},
-		"no other host":                {[]string{"a 192.0.2.100/32 192.0.2.100", "b 192.0.2.101/32"}, []string{"192.0.2.100"}, "a", "a=100 b="},
-		"all hosts are lost":           {[]string{"a" + all + " 192.0.2.100", "b" + all}, []string{"192.0.2.100", "192.0.2.101"}, "ab", "a=100 b=101"},
+		"no other host":      {[]string{"a 192.0.2.100/32 192.0.2.100", "b 192.0.2.101/32"}, []string{"192.0.2.100"}, "a", "a=100 b="},
+		"all hosts are lost": {[]string{"a" + all + " 192.0.2.100", "b" + all}, []string{"192.0.2.100", "192.0.2.101"}, "ab", "a=100 b=101"},
+		"one address in each family": {
+			[]string{"a" + all, "b 2001:db8::/64"}, []string{"192.0.2.100,2001:db8::65"}, "", "a=100 b=101",
+		},
+		"IPv6 on a lost host": {
+			[]string{"a 2001:db8::/64 2001:db8::64", "b 2001:db8::/64"}, []string{"2001:db8::64", "2001:db8::65,2001:db8::66"}, "a", "a= b=100",
+		},
 		"two addresses":                {[]string{"a" + all}, []string{"192.0.2.100,192.0.2.101"}, "", "a="},
 		"address of a node":            {[]string{"a" + all, "b -"}, []string{"192.0.2.2"}, "", "a="},
 		"assigned by an administrator": {[]string{"a" + all + " 192.0.2.100", "b - 192.0.2.100"}, []string{"192.0.2.100"}, "", "a="},
@@ -84,7 +90,7 @@ func TestAllocate(t *testing.T) {
 			for name, addresses := range allocate(hosts, projects, func(host string) bool { return !strings.Contains(tt.lost, host) }) {
 				var last []string
 				for _, address := range addresses {
-					last = append(last, fmt.Sprint(address.As4()[3]))
+					last = append(last, fmt.Sprint(address.As16()[15]))
 				}
 				texts = append(texts, name+"="+strings.Join(last, ","))
 			}

@@ -85,6 +85,21 @@ func (n Namespace) Serve(t *testing.T, port int) {
 	})
 }
 
+// ServeIPv6 works like Serve, for TCP connections over IPv6. Serve cannot accept them, because Go
+// checks for IPv6 when the test program starts, and the device lo is not up yet.
+func (n Namespace) ServeIPv6(t *testing.T, port int) {
+	t.Helper()
+	n.Do(t, func() error {
+		listener, err := net.Listen("tcp6", fmt.Sprintf("[::]:%d", port))
+		if err != nil {
+			return err
+		}
+		t.Cleanup(func() { listener.Close() })
+		go serveStream(listener, n.Name)
+		return nil
+	})
+}
+
 func serveStream(listener net.Listener, name string) {
 	for {
 		conn, err := listener.Accept()
