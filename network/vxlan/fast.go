@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"maps"
 	"net/netip"
 
@@ -75,6 +74,7 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	if t.programs == nil {
 		return nil
 	}
+	defer t.programs.finishCopy()
 	return t.programs.setLocals(t.locals)
 }
 
@@ -96,47 +96,6 @@ func (t *Tunnel) Restrict(device string, pods map[netip.Addr]Local) error {
 		return restrictFormer(device, pods)
 	}
 	return t.programs.restrict(pods)
-}
-
-// restrictFormer removes rights from the programs of a previous process.
-func restrictFormer(device string, pods map[netip.Addr]Local) error {
-	locals, err := formerMap(device, "locals")
-	if err != nil || locals == nil {
-		return err
-	}
-	defer locals.Close()
-	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
-	var key, value []byte
-	entries := locals.Iterate()
-	for entries.Next(&key, &value) {
-		address, ok := netip.AddrFromSlice(key)
-		if !ok || len(value) < localRights+4 {
-			continue
-		}
-		pod, exists := pods[address]
-		if !exists {
-			changed[address] = nil
-			continue
-		}
-		rights := binary.NativeEndian.Uint32(value[localRights:])
-		if restricted := rights & uint32(pod.Rights); restricted != rights {
-			changed[address] = append([]byte(nil), value...)
-			binary.NativeEndian.PutUint32(changed[address][localRights:], restricted)
-		}
-	}
-	errs := []error{entries.Err()}
-	for address, value := range changed {
-		var err error
-		if value == nil {
-			err = locals.Delete(address.AsSlice())
-		} else {
-			err = locals.Put(address.AsSlice(), value)
-		}
-		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			errs = append(errs, fmt.Errorf("restrict pod %s: %w", address, err))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // restrict removes rights, including the rights of the previous process's pods.
@@ -367,128 +326,4 @@ func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// adopt continues to use the connections and the pods of a previous process's programs. Without
-// this state, an open connection would take the path through the stack, and the stack would not
-// know which side opened the connection.
-func (p *programs) adopt(device string) error {
-	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
-	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.shares, &p.clock} {
-		if *own == nil {
-			return nil // createMaps has failed
-		}
-		name, err := nameOf(*own)
-		if err != nil {
-			return err
-		}
-		former, err := formerMap(device, name)
-		if err != nil {
-			return err
-		}
-		if former == nil {
-			continue
-		}
-		if former.KeySize() != (*own).KeySize() || former.ValueSize() != (*own).ValueSize() {
-			if own == &p.locals {
-				if err := copyLocals(p.locals, former); err != nil {
-					slog.Warn("open connections of pods with policies might end", "error", err)
-				}
-			}
-			_ = former.Close()
-			continue
-		}
-		_ = (*own).Close()
-		*own = former
-	}
-	now, err := uptime()
-	if err != nil {
-		return err
-	}
-	if err := p.clock.Put(uint32(0), now); err != nil {
-		return fmt.Errorf("set clock of connections: %w", err)
-	}
-	var key, value []byte
-	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
-		if address, ok := netip.AddrFromSlice(key); ok {
-			// The program is attached to a device without a name again.
-			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
-			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
-		}
-	}
-	return nil
-}
-
-// copyLocals copies the pods of an earlier version, whose values have no share. These pods keep
-// their open connections. Their new connections pass the stack until putLocal sets the share.
-func copyLocals(locals, former *ebpf.Map) error {
-	var key, value []byte
-	entries := former.Iterate()
-	for entries.Next(&key, &value) {
-		if len(value) >= localSize {
-			return nil // a later version
-		}
-		if err := locals.Put(key, append(value, make([]byte, localSize-len(value))...)); err != nil {
-			return fmt.Errorf("copy rights of pods: %w", err)
-		}
-	}
-	if err := entries.Err(); err != nil {
-		return fmt.Errorf("list pods of the former program: %w", err)
-	}
-	return nil
-}
-
-func nameOf(m *ebpf.Map) (string, error) {
-	info, err := m.Info()
-	if err != nil {
-		return "", fmt.Errorf("read information about eBPF map: %w", err)
-	}
-	return info.Name, nil
-}
-
-// formerMap returns a map of the program that is attached to the device, or nil if there is none.
-func formerMap(device, name string) (*ebpf.Map, error) {
-	link, err := find(device)
-	if err != nil || link == nil {
-		return nil, err
-	}
-	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
-	if err != nil {
-		return nil, fmt.Errorf("list programs of device %q: %w", device, err)
-	}
-	for _, filter := range filters {
-		program, isProgram := filter.(*netlink.BpfFilter)
-		if !isProgram {
-			continue
-		}
-		if m, err := mapOf(ebpf.ProgramID(program.Id), name); err != nil || m != nil {
-			return m, err
-		}
-	}
-	return nil, nil
-}
-
-// mapOf returns a program's map, or nil if the program has no such map.
-func mapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
-	program, err := ebpf.NewProgramFromID(id)
-	if err != nil {
-		return nil, fmt.Errorf("open eBPF program %d: %w", id, err)
-	}
-	defer program.Close()
-	info, err := program.Info()
-	if err != nil {
-		return nil, fmt.Errorf("read information about eBPF program %d: %w", id, err)
-	}
-	ids, _ := info.MapIDs()
-	for _, id := range ids {
-		m, err := ebpf.NewMapFromID(id)
-		if err != nil {
-			return nil, fmt.Errorf("open eBPF map %d: %w", id, err)
-		}
-		if present, err := nameOf(m); err == nil && present == name {
-			return m, nil
-		}
-		_ = m.Close()
-	}
-	return nil, nil
 }

@@ -106,6 +106,7 @@ type programs struct {
 	// the first call, isAged is false, and pods of a previous process can have been removed too.
 	former       map[netip.Addr]bool
 	isAged       bool
+	copied       []copiedMap
 	remotesOf    map[netip.Addr]uint32
 	deviceIndex  int // of the VXLAN device; 0 before it exists
 	peersOf      map[netip.Prefix]Peer
@@ -124,25 +125,32 @@ func load(device string) (*programs, error) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
 	}
-	p := &programs{
-		peersOf: map[netip.Prefix]Peer{}, networksOf: map[netip.Prefix]bool{}, podsOf: map[netip.Addr]uint32{},
-		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
-		remotesOf: map[netip.Addr]uint32{},
-	}
-	if err := errors.Join(p.createMaps(), p.adopt(device), p.loadPrograms()); err != nil {
+	p := newPrograms()
+	if err := errors.Join(p.createMaps(p.specs()), p.adopt(device), p.loadPrograms()); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
 }
 
-func (p *programs) createMaps() error {
+func newPrograms() *programs {
+	return &programs{
+		peersOf: map[netip.Prefix]Peer{}, networksOf: map[netip.Prefix]bool{}, podsOf: map[netip.Addr]uint32{},
+		exitsOf: map[netip.Addr]Exit{}, gatesOf: map[uint32]uint32{}, ownersOf: map[netip.Addr]bool{},
+		remotesOf: map[netip.Addr]uint32{},
+	}
+}
+
+// mapSpec describes one of the maps.
+type mapSpec struct {
+	target **ebpf.Map
+	spec   ebpf.MapSpec
+}
+
+// specs returns the maps of this version. See adopt.go for changes of their layouts.
+func (p *programs) specs() []mapSpec {
 	const dynamic = 1 // BPF_F_NO_PREALLOC
-	var errs []error
-	for _, m := range []struct {
-		target **ebpf.Map
-		spec   ebpf.MapSpec
-	}{
+	return []mapSpec{
 		{&p.settings, ebpf.MapSpec{Name: "settings", Type: ebpf.Array, KeySize: 4, ValueSize: settingsSize, MaxEntries: settingsCount}},
 		{&p.peers, ebpf.MapSpec{Name: "peers", Type: ebpf.LPMTrie, KeySize: 4 + addressSize, ValueSize: peerSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.networks, ebpf.MapSpec{Name: "networks", Type: ebpf.LPMTrie, KeySize: 4 + addressSize, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
@@ -151,13 +159,18 @@ func (p *programs) createMaps() error {
 		{&p.gates, ebpf.MapSpec{Name: "gates", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
-		{&p.locals, ebpf.MapSpec{Name: "locals", Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
+		{&p.locals, ebpf.MapSpec{Name: localsMap, Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
 		{&p.shares, ebpf.MapSpec{Name: "shares", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.clock, ebpf.MapSpec{Name: "clock", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}},
 		{&p.remotes, ebpf.MapSpec{Name: "remotes", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxRemotes, Flags: dynamic}},
 		{&p.pairs, ebpf.MapSpec{Name: "pairs", Type: ebpf.LRUHash, KeySize: flowSize, ValueSize: 8, MaxEntries: maxPairs}},
-	} {
+	}
+}
+
+func (p *programs) createMaps(specs []mapSpec) error {
+	var errs []error
+	for _, m := range specs {
 		created, err := ebpf.NewMap(&m.spec)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("create eBPF map %q: %w", m.spec.Name, err))
@@ -199,6 +212,7 @@ func (p *programs) maps() []*ebpf.Map {
 // close closes the file descriptors of the programs and maps. Programs that are attached to a
 // device remain attached.
 func (p *programs) close() {
+	p.closeCopied()
 	for _, m := range p.maps() {
 		if m != nil {
 			_ = m.Close()

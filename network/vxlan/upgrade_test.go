@@ -1,35 +1,150 @@
 package vxlan
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
+	"net/netip"
 	"testing"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/rlimit"
+
+	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-func TestPodsOfEarlierVersionAreKept(t *testing.T) {
-	if err := rlimit.RemoveMemlock(); err != nil {
-		t.Fatal(err)
+// TestLayoutsHaveNames fails if a field moves. Then give the map another name, as adopt.go
+// describes, unless the field was appended to the value.
+func TestLayoutsHaveNames(t *testing.T) {
+	fields := map[string]string{
+		"locals": fmt.Sprint("device ", localDevice, " rights ", localRights, " share ", localShare, ": ", RightOpen, RightKeepOpened, RightAccept, RightKeepAccepted, MoveOpened, MoveAccepted),
+		"flows": fmt.Sprint("local ", flowLocal, " remote ", flowRemote, " ports ", flowRemotePort, flowLocalPort, " state ", flowState, " time ", flowTime,
+			": ", openedHere, openedThere, viaStack, stateMask, closedHere, closedThere, closedReset, answered),
+		"pairs": "time", "shares": "connections", "clock": "time",
 	}
-	create := func(size uint32) *ebpf.Map {
-		m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 4, ValueSize: size, MaxEntries: 2})
-		if err != nil {
-			t.Fatal(err)
+	got := map[string]string{}
+	for _, m := range newPrograms().specs() {
+		if text, isAdopted := fields[kindOf(m.spec.Name)]; isAdopted {
+			got[m.spec.Name] = fmt.Sprintf("%d %d %s", m.spec.KeySize, m.spec.ValueSize, text)
 		}
-		t.Cleanup(func() { _ = m.Close() })
-		return m
 	}
-	former, locals := create(localShare), create(localSize)
-	key, value := []byte{10, 128, 0, 2}, []byte{7, 0, 0, 0, 15, 0, 0, 0}
-	if err := former.Put(key, value); err != nil {
-		t.Fatal(err)
+	for name, want := range map[string]string{
+		"locals": "4 12 device 0 rights 4 share 8: 1 2 4 8 16 32",
+		"flows":  "12 8 local 0 remote 4 ports 8 10 state 0 time 4: 1 2 3 255 256 512 1024 2048",
+		"pairs":  "12 8 time", "shares": "4 4 connections", "clock": "4 4 time",
+	} {
+		if got[name] != want {
+			t.Errorf("map %q is %q, want %q", name, got[name], want)
+		}
 	}
-	if err := copyLocals(locals, former); err != nil {
-		t.Fatal(err)
+}
+
+// replaceFormer makes a host use the programs of another version. change changes their maps.
+func (p podHost) replaceFormer(change func(m *mapSpec)) {
+	p.t.Helper()
+	former := newPrograms()
+	former.localsOf, former.former = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}
+	specs := former.specs()
+	for i := range specs {
+		change(&specs[i])
 	}
-	var got []byte
-	if err := locals.Lookup(key, &got); err != nil || !bytes.Equal(got, append(value, 0, 0, 0, 0)) {
-		t.Errorf("the pod is %v, %v", got, err)
+	if err := errors.Join(rlimit.RemoveMemlock(), former.createMaps(specs), former.loadPrograms()); err != nil {
+		p.t.Fatal(err)
+	}
+	p.tunnel.programs.close()
+	p.tunnel = &Tunnel{programs: former}
+	p.follow()
+	p.ensure()
+	p.connect(AllRights)
+}
+
+// upgrade replaces the process with one of this version.
+func (p podHost) upgrade() {
+	p.t.Helper()
+	p.tunnel.programs.close()
+	*p.tunnel = Tunnel{}
+	p.follow()
+	p.ensure()
+}
+
+// TestConnectionsSurviveOtherSizesOfMaps upgrades from versions whose values have fewer or more
+// fields.
+func TestConnectionsSurviveOtherSizesOfMaps(t *testing.T) {
+	for name, change := range map[string]func(m *mapSpec){
+		"rights of a later version": func(m *mapSpec) {
+			if m.spec.Name == localsMap {
+				m.spec.ValueSize += 4
+			}
+		},
+		"connections of a later version": func(m *mapSpec) {
+			if m.spec.Name == "flows" {
+				m.spec.ValueSize += 8
+			}
+		},
+		"all of a later version": func(m *mapSpec) {
+			if kind := m.spec.Name; kind == localsMap || kind == "flows" || kind == "pairs" || kind == "shares" {
+				m.spec.ValueSize += 8
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := newPodHosts(t)
+			one.replaceFormer(change)
+			two.replaceFormer(change)
+			conn, err := one.dial(two.podAddress)
+			if err != nil || !echoes(conn) {
+				t.Fatal(err)
+			}
+			for _, h := range []podHost{one, two} {
+				h.upgrade()
+				if !echoes(conn) {
+					t.Errorf("host %s: the connection ends when the process starts", h.Name)
+				}
+				h.connect(AllRights)
+				if !echoes(conn) {
+					t.Errorf("host %s: the connection ends when its pod is connected again", h.Name)
+				}
+			}
+			if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
+				t.Errorf("a new connection: %v", err)
+			}
+		})
+	}
+}
+
+// TestRightsOfOtherLayoutsAreRevoked upgrades from a version whose maps a new process cannot read.
+// The hosts' rules drop all packets that pass the network stack.
+func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
+	rename := func(m *mapSpec) {
+		if name := m.spec.Name; name == localsMap || name == "flows" {
+			m.spec.Name += "_0"
+		}
+	}
+	for name, restart := range map[string]func(p podHost){
+		"before the process has programs": func(p podHost) {
+			p.tunnel = &Tunnel{}
+			p.Do(p.t, func() error {
+				return p.tunnel.Restrict(device, map[netip.Addr]Local{p.podAddress: {Device: podDevice, Rights: AllRights}})
+			})
+		},
+		"when the process has programs": func(p podHost) { p.upgrade() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := newPodHosts(t)
+			two.replaceFormer(rename)
+			conn, err := one.dial(two.podAddress)
+			if err != nil || !echoes(conn) {
+				t.Fatal(err)
+			}
+			restart(two)
+			if echoes(conn) {
+				t.Error("the connection bypasses the rules although nobody can restrict it")
+			}
+			two.follow()
+			two.ensure()
+			two.connect(AllRights)
+			eventually.True(t, "a new connection", func() bool {
+				conn, err := one.dial(two.podAddress)
+				return err == nil && echoes(conn)
+			})
+		})
 	}
 }

@@ -194,6 +194,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	}
 	if t.locals != nil { // otherwise, the pods of the previous process remain
 		_ = current.setLocals(t.locals) // Connect reports the error
+		current.finishCopy()
 	}
 	return nil
 }

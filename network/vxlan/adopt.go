@@ -1,0 +1,282 @@
+package vxlan
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/vishvananda/netlink"
+)
+
+// The maps of a previous process belong to the programs that it attached, which can be of another
+// version. The name of a map identifies its layout:
+//
+//   - Maps with the same name have the same fields at the same offsets. A later version can append
+//     fields to the value. The value 0 of such a field means what the earlier version does. If only
+//     the size differs, a new process copies the entries.
+//   - If a version moves a field or changes its meaning, it renames the map, for example from flows
+//     to flows_2. The rights in such a map are revoked before a new process uses its own map. Then
+//     all packets pass the network stack, with its rules, until the pods have rights again.
+
+// localsMap is the name of the map with the rights of pods.
+const localsMap = "locals"
+
+// kindOf returns the part of a map's name that all layouts have in common.
+func kindOf(name string) string {
+	kind, _, _ := strings.Cut(name, "_")
+	return kind
+}
+
+// copiedMap is a map whose entries are copied, because its values have another size in the previous
+// process.
+type copiedMap struct {
+	own, former *ebpf.Map
+	isRights    bool
+}
+
+// adopt continues to use the connections and the pods of a previous process's programs. Without
+// this state, an open connection would take the path through the stack, and the stack would not
+// know which side opened the connection.
+func (p *programs) adopt(device string) error {
+	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
+	if err := revokeOtherLayouts(device); err != nil {
+		return err
+	}
+	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.shares, &p.clock} {
+		if *own == nil {
+			return nil // createMaps has failed
+		}
+		name, err := nameOf(*own)
+		if err != nil {
+			return err
+		}
+		former, err := formerMap(device, name)
+		switch {
+		case err != nil:
+			return err
+		case former == nil:
+		case former.KeySize() == (*own).KeySize() && former.ValueSize() == (*own).ValueSize():
+			_ = (*own).Close()
+			*own = former
+		default:
+			p.copied = append(p.copied, copiedMap{*own, former, own == &p.locals})
+		}
+	}
+	if err := p.copyEntries(true); err != nil {
+		slog.Warn("open connections of pods with policies might end", "error", err)
+	}
+	now, err := uptime()
+	if err != nil {
+		return err
+	}
+	if err := p.clock.Put(uint32(0), now); err != nil {
+		return fmt.Errorf("set clock of connections: %w", err)
+	}
+	var key, value []byte
+	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
+		if address, ok := netip.AddrFromSlice(key); ok {
+			// The program is attached to a device without a name again.
+			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
+			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
+		}
+	}
+	return nil
+}
+
+// copyEntries copies the entries of the previous process's maps that do not exist yet. Only the
+// first call, in which isFirst is true, copies rights.
+func (p *programs) copyEntries(isFirst bool) error {
+	var errs []error
+	for _, m := range p.copied {
+		if isFirst || !m.isRights {
+			errs = append(errs, copyMap(m.own, m.former))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// finishCopy copies the connections that the previous process's programs recorded until they were
+// replaced.
+func (p *programs) finishCopy() {
+	if err := p.copyEntries(false); err != nil {
+		slog.Warn("open connections of pods with policies might end", "error", err)
+	}
+	p.closeCopied()
+}
+
+func (p *programs) closeCopied() {
+	for _, m := range p.copied {
+		_ = m.former.Close()
+	}
+	p.copied = nil
+}
+
+// copyMap copies the entries of a map whose values have another size. It keeps existing entries.
+func copyMap(own, former *ebpf.Map) error {
+	if own.KeySize() != former.KeySize() {
+		return fmt.Errorf("copy entries of eBPF map %s: the keys have another size", own)
+	}
+	var key, value []byte
+	entries := former.Iterate()
+	for entries.Next(&key, &value) {
+		resized := make([]byte, own.ValueSize())
+		copy(resized, value)
+		if err := own.Update(key, resized, ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
+			return fmt.Errorf("copy entries of eBPF map %s: %w", own, err)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("list entries of eBPF map %s: %w", former, err)
+	}
+	return nil
+}
+
+// restrictFormer removes rights from the programs of a previous process.
+func restrictFormer(device string, pods map[netip.Addr]Local) error {
+	if err := revokeOtherLayouts(device); err != nil {
+		return err
+	}
+	locals, err := formerMap(device, localsMap)
+	if err != nil || locals == nil {
+		return err
+	}
+	defer locals.Close()
+	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
+	var key, value []byte
+	entries := locals.Iterate()
+	for entries.Next(&key, &value) {
+		address, ok := netip.AddrFromSlice(key)
+		if !ok {
+			continue
+		}
+		pod, exists := pods[address]
+		if !exists || len(value) < localRights+4 {
+			changed[address] = nil
+			continue
+		}
+		rights := binary.NativeEndian.Uint32(value[localRights:])
+		if restricted := rights & uint32(pod.Rights); restricted != rights {
+			changed[address] = append([]byte(nil), value...)
+			binary.NativeEndian.PutUint32(changed[address][localRights:], restricted)
+		}
+	}
+	errs := []error{entries.Err()}
+	for address, value := range changed {
+		var err error
+		if value == nil {
+			err = locals.Delete(address.AsSlice())
+		} else {
+			err = locals.Put(address.AsSlice(), value)
+		}
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("restrict pod %s: %w", address, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// revokeOtherLayouts removes all rights from the programs of a previous process whose rights have
+// another layout. Without rights, the programs pass all packets to the stack.
+func revokeOtherLayouts(device string) error {
+	return eachFormerMap(device, func(name string, m *ebpf.Map) (bool, error) {
+		if name == localsMap || kindOf(name) != localsMap {
+			return false, nil
+		}
+		var keys [][]byte
+		var key, value []byte
+		entries := m.Iterate()
+		for entries.Next(&key, &value) {
+			keys = append(keys, append([]byte(nil), key...))
+		}
+		errs := []error{entries.Err()}
+		for _, key := range keys {
+			if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+				errs = append(errs, err)
+			}
+		}
+		if err := errors.Join(errs...); err != nil {
+			return false, fmt.Errorf("revoke rights in eBPF map %q: %w", name, err)
+		}
+		return false, nil
+	})
+}
+
+// formerMap returns a map of the program that is attached to the device, or nil if there is none.
+func formerMap(device, name string) (former *ebpf.Map, err error) {
+	err = eachFormerMap(device, func(present string, m *ebpf.Map) (bool, error) {
+		if present == name && former == nil {
+			former = m
+			return true, nil
+		}
+		return false, nil
+	})
+	return former, err
+}
+
+// eachFormerMap calls a function with each map of the programs that are attached to the device. It
+// closes the map, unless the function returns true.
+func eachFormerMap(device string, f func(name string, m *ebpf.Map) (keep bool, err error)) error {
+	link, err := find(device)
+	if err != nil || link == nil {
+		return err
+	}
+	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+	if err != nil {
+		return fmt.Errorf("list programs of device %q: %w", device, err)
+	}
+	for _, filter := range filters {
+		program, isProgram := filter.(*netlink.BpfFilter)
+		if !isProgram {
+			continue
+		}
+		ids, err := mapsOf(ebpf.ProgramID(program.Id))
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			m, err := ebpf.NewMapFromID(id)
+			if err != nil {
+				return fmt.Errorf("open eBPF map %d: %w", id, err)
+			}
+			keep := false
+			name, err := nameOf(m)
+			if err == nil {
+				keep, err = f(name, m)
+			}
+			if !keep {
+				_ = m.Close()
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mapsOf returns the IDs of a program's maps.
+func mapsOf(id ebpf.ProgramID) ([]ebpf.MapID, error) {
+	program, err := ebpf.NewProgramFromID(id)
+	if err != nil {
+		return nil, fmt.Errorf("open eBPF program %d: %w", id, err)
+	}
+	defer program.Close()
+	info, err := program.Info()
+	if err != nil {
+		return nil, fmt.Errorf("read information about eBPF program %d: %w", id, err)
+	}
+	ids, _ := info.MapIDs()
+	return ids, nil
+}
+
+func nameOf(m *ebpf.Map) (string, error) {
+	info, err := m.Info()
+	if err != nil {
+		return "", fmt.Errorf("read information about eBPF map: %w", err)
+	}
+	return info.Name, nil
+}
