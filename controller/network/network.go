@@ -16,19 +16,25 @@ package network
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/netip"
 	"slices"
+	"sync"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
+	networklisters "github.com/openshift/client-go/network/listers/network/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/internal/nodeaddress"
 )
 
 // Controllers is the component that maintains the pod network objects. Only one instance may run in
@@ -42,6 +48,45 @@ type Controllers struct {
 	Network networkv1.ClusterNetwork
 	// DualStack contains the pod networks, in the order in which nodes get subnets.
 	DualStack dualstack.Networks
+
+	hosts networklisters.HostSubnetLister
+
+	mu      sync.Mutex
+	note    func(text string)
+	ready   bool
+	problem string // why the configured networks are rejected, or ""
+}
+
+// Notes sets the function that reports why the configured networks are rejected.
+func (c *Controllers) Notes(note func(text string)) { c.note = note }
+
+// report sets the problem. A component has no notes before it is ready.
+func (c *Controllers) report(problem string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if problem != "" && problem != c.problem {
+		slog.Error("rejected the pod networks of the configuration", "error", problem)
+	}
+	c.problem = problem
+	if c.note != nil && c.ready {
+		c.note(problem)
+	}
+}
+
+func (c *Controllers) rejected() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.problem
+}
+
+// begin marks the component as ready.
+func (c *Controllers) begin() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ready = true
+	if c.note != nil {
+		c.note(c.problem)
+	}
 }
 
 // Name returns the component's name.
@@ -51,9 +96,10 @@ func (*Controllers) Name() string { return "pod-network" }
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	factory := networkinformers.NewSharedInformerFactory(c.Client, 0)
 	objects := factory.Network().V1()
+	c.hosts = objects.HostSubnets().Lister()
 	nodes, namespaces := c.Deps.Informers.Core().V1().Nodes(), c.Deps.Informers.Core().V1().Namespaces()
 	hosts := &hostSubnets{
-		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), networks: c.DualStack,
+		kube: c.Deps.Kube, client: c.Client.NetworkV1().HostSubnets(), nodes: nodes.Lister(), networks: c.DualStack, rejected: c.rejected,
 	}
 	ids := &netIDs{
 		client: c.Client.NetworkV1().NetNamespaces(), cached: objects.NetNamespaces().Lister(),
@@ -66,6 +112,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 			// Every cluster has this namespace, so its event creates the ClusterNetwork if it does
 			// not exist.
 			{Informer: namespaces.Informer(), Keys: onlyDefault},
+			// If the networks are rejected, the removal of a host can change that.
+			{Informer: objects.HostSubnets().Informer(), Keys: always, Changed: subnetChanged},
 		}},
 		// Use one worker each, because allocations are not locked.
 		{Name: "host subnets", Workers: 1, Reconcile: hosts.reconcile, Watches: []controller.Watch{
@@ -77,7 +125,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	}
 	c.Deps.Start()
 	defer controller.Start(ctx, factory)()
-	return manager.Run(ctx, ready)
+	return manager.Run(ctx, func() { ready(); c.begin() })
 }
 
 // onlyDefault returns the key of the ClusterNetwork "default" if the object is the namespace
@@ -89,14 +137,23 @@ func onlyDefault(object any) []controller.Key {
 	return nil
 }
 
+// always returns the key of the ClusterNetwork "default".
+func always(any) []controller.Key { return []controller.Key{{Name: networkv1.ClusterNetworkDefault}} }
+
+func subnetChanged(old, new any) bool {
+	return old.(*networkv1.HostSubnet).Subnet != new.(*networkv1.HostSubnet).Subnet
+}
+
 // nodeChanged reports whether a Node change can require a HostSubnet change. Most changes are
 // status updates, which occur every few seconds and require none.
 func nodeChanged(old, new any) bool {
 	before, after := old.(*corev1.Node), new.(*corev1.Node)
-	return before.Spec.PodCIDR != after.Spec.PodCIDR || before.UID != after.UID || addressOf(before) != addressOf(after)
+	return before.Spec.PodCIDR != after.Spec.PodCIDR || before.UID != after.UID || addressOf(before) != addressOf(after) ||
+		nodeaddress.Internal(before, netip.Addr.Is6) != nodeaddress.Internal(after, netip.Addr.Is6)
 }
 
-// reconcileNetwork creates or updates the ClusterNetwork "default".
+// reconcileNetwork creates or updates the ClusterNetwork "default". If hosts need the current
+// networks, it keeps them, and so do the nodes (see InForce).
 func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) error {
 	if key.Name != networkv1.ClusterNetworkDefault {
 		return nil
@@ -111,6 +168,14 @@ func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) 
 	}
 	if err != nil {
 		return wrap(err, "get ClusterNetwork %q", key.Name)
+	}
+	hosts, err := c.hosts.List(labels.Everything())
+	if err != nil {
+		return wrap(err, "list HostSubnets")
+	}
+	problem := c.rejection(existing, hosts)
+	if c.report(problem); problem != "" {
+		return nil
 	}
 	desired := existing.DeepCopy()
 	desired.Network, desired.HostSubnetLength = c.Network.Network, c.Network.HostSubnetLength

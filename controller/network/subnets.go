@@ -36,6 +36,8 @@ type hostSubnets struct {
 	nodes  corelisters.NodeLister
 
 	networks dualstack.Networks
+	// rejected returns the reason why the cluster does not use these networks, or "".
+	rejected func() string
 }
 
 // reconcile makes a HostSubnet match its node's subnet.
@@ -66,6 +68,9 @@ func (h *hostSubnets) reconcile(ctx context.Context, key controller.Key) error {
 
 // allocate assigns a subnet to a node that has no subnet. It returns the current Node.
 func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, error) {
+	if problem := h.rejected(); problem != "" {
+		return nil, fmt.Errorf("allocate subnet for node %q: %s", name, problem)
+	}
 	// Read from the API server, because the cache might not contain a previous allocation yet.
 	nodes, err := h.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -35,6 +35,11 @@ type Network struct {
 	HostBits int
 }
 
+// Valid reports whether the network has at least one subnet.
+func (n Network) Valid() bool {
+	return n.IsValid() && n.HostBits >= 0 && n.HostBits <= n.Addr().BitLen()-n.Bits()
+}
+
 // Subnets returns the number of subnets in the network.
 func (n Network) Subnets() *big.Int {
 	return new(big.Int).Lsh(big.NewInt(1), uint(max(0, n.Addr().BitLen()-n.Bits()-n.HostBits)))
@@ -60,7 +65,8 @@ func (n Networks) Prefixes() []netip.Prefix {
 }
 
 // Subnet returns the IPv6 subnet of the node with the given IPv4 subnet. It returns an invalid
-// prefix if IPv6 is disabled, or if the IPv4 subnet cannot be a node's subnet.
+// prefix if IPv6 is disabled, if the IPv4 subnet cannot be a node's subnet, or if the IPv6 network
+// has too few subnets.
 func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
 	if !n.Enabled() {
 		return netip.Prefix{}
@@ -75,6 +81,9 @@ func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
 			return netip.Prefix{}
 		}
 		number.Add(number, new(big.Int).Rsh(offset(network.Prefix, subnet.Addr()), uint(network.HostBits)))
+		if number.Cmp(n.IPv6.Subnets()) >= 0 {
+			return netip.Prefix{}
+		}
 		return netip.PrefixFrom(at(n.IPv6.Prefix, number.Lsh(number, uint(n.IPv6.HostBits))), 128-n.IPv6.HostBits)
 	}
 	return netip.Prefix{}

@@ -176,6 +176,11 @@ func (a *Agent) prepare() error {
 
 // apply creates or repairs everything. It is idempotent.
 func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster) error {
+	if !a.isPod(subnet.Addr()) {
+		// The rules of the previous process remain in effect.
+		return fmt.Errorf("no network in networkConfig.clusterNetworks of master-config.yaml contains the subnet %s of this node: "+
+			"restore the network on all masters, or remove the node and let it join again", subnet)
+	}
 	if err := a.ensureDevices(subnet); err != nil {
 		return err
 	}

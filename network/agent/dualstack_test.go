@@ -110,3 +110,16 @@ func TestMTUTooSmallForIPv6IsRejected(t *testing.T) {
 func singleNetwork() dualstack.Networks {
 	return dualstack.Networks{IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}}}
 }
+
+// TestNodeOutsideOfNetworksIsRejected starts an agent whose configuration has lost the network of
+// the node's subnet.
+func TestNodeOutsideOfNetworksIsRejected(t *testing.T) {
+	a := newAgent(t, node("10.64.2.0/24"))
+	err := a.Run(t.Context(), func() { t.Error("ready") })
+	if err == nil || !strings.Contains(err.Error(), "contains the subnet 10.64.2.0/24 of this node: restore the network") {
+		t.Errorf("got %v", err)
+	}
+	if got := addresses("slipway0"); got != "" {
+		t.Errorf("the bridge has the addresses %s", got)
+	}
+}

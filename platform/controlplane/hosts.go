@@ -1,15 +1,20 @@
 package controlplane
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
 	"slices"
 	"strconv"
+	"time"
+
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/hosts"
+	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/nodegroup"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/supervisor/component"
@@ -52,8 +57,9 @@ func (h *Host) joinResponse() (join.Response, error) {
 		return join.Response{}, fmt.Errorf("read authority of services: %w", err)
 	}
 	_, port := h.Master.APIAddress()
+	differ := h.settings != nil && h.settings.Differ()
 	response := join.Response{
-		Settings: settings, SettingsDiffer: h.settings != nil && h.settings.Differ(), ServiceCA: string(services),
+		Settings: settings, SettingsDiffer: differ || !h.networksInForce(), ServiceCA: string(services),
 		Masters: []string{net.JoinHostPort(h.Address.String(), strconv.Itoa(port))},
 	}
 	if h.Master.Slipway.Registry.Disabled {
@@ -76,4 +82,18 @@ func (h *Host) nodeGroups() (component.Component, error) {
 func checkGroup(content []byte) error {
 	_, err := config.DecodeGroup(content)
 	return err
+}
+
+// networksInForce reports whether the cluster uses the pod networks in this master's configuration.
+// The control plane rejects networks that omit the subnet of a host.
+func (h *Host) networksInForce() bool {
+	const timeout = 5 * time.Second
+	client, err := networkclient.NewForConfig(h.deps.Config)
+	if err != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	inForce, err := networkcontroller.InForce(ctx, client, h.Master.NetworkObject())
+	return err == nil && inForce
 }
