@@ -11,10 +11,11 @@
 //
 // In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to 1
 // and never resets it, because other software might depend on it when Cleanup runs. If pods have
-// IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1 and never resets it. It
-// changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards packets
-// would lose the routes that its routers announce. Three more sysctls belong to the bridge and are
-// removed with it.
+// IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and changes accept_ra of
+// the host's devices from 1 to 2. Otherwise, a host that forwards packets would lose the routes that
+// its routers announce. Cleanup restores these two settings, because a host that forwards IPv6
+// packets does not configure itself as other hosts do. Three more sysctls belong to the bridge and
+// are removed with it.
 //
 // A host's firewall that drops packets by default gets rules that accept pod traffic (package
 // hostfirewall).
@@ -67,6 +68,9 @@ type Agent struct {
 	ConfDir           string // directory of the runtime's CNI configuration
 	BinDir            string // directory of CNI plugins; must contain slipway-cni
 	StateDir          string // directory of the plugin's address leases
+	// SysctlRecord is the path of the record of the sysctls that Cleanup restores. It must not
+	// survive a reboot; optional.
+	SysctlRecord string
 	// PolicySocket is the path of package policy's socket; optional.
 	PolicySocket string
 	// MTU is the MTU of the pod network, in bytes. The default is the MTU of the default route's

@@ -31,13 +31,15 @@ type CleanupConfig struct {
 	Tables   []string // tables of other components, in the same families
 	// AdminRules means that Cleanup also removes the administrators' rules (package adminchain).
 	AdminRules bool
-	NetnsDir   string // directory of the container runtime's network namespaces, cni-*
+	// SysctlRecord is Agent.SysctlRecord.
+	SysctlRecord string
+	NetnsDir     string // directory of the container runtime's network namespaces, cni-*
 }
 
 // Cleanup removes the complete network from the host: the pods' network namespaces, the devices,
-// and the nftables tables of the agent and of kube-proxy. It is idempotent: it ignores missing
-// objects. Call it after the pods, the agent and the service proxy have stopped. It continues after
-// errors and returns all of them.
+// the nftables tables of the agent and of kube-proxy, and the changes of IPv6 sysctls. It is
+// idempotent: it ignores missing objects. Call it after the pods, the agent and the service proxy
+// have stopped. It continues after errors and returns all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {
@@ -51,7 +53,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}
-	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...), hostfirewall.Remove(ctx), adminchain.Remove(ctx, l.AdminRules))
+	errs = append(errs, shaping.RemoveOrphans(), nat.Delete(ctx, tables...), restoreSysctls(l.SysctlRecord), hostfirewall.Remove(ctx), adminchain.Remove(ctx, l.AdminRules))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("clean up network: %w", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -170,7 +169,7 @@ func (a *Agent) setSysctls() error {
 			return errors.New("networkConfig.clusterNetworks of master-config.yaml has an IPv6 network, but the kernel of this host has no IPv6: " +
 				"enable IPv6 (boot option ipv6.disable=0), or remove the network")
 		}
-		if err := keepAnnouncedRoutes(); err != nil {
+		if err := a.forwardIPv6(); err != nil {
 			return err
 		}
 	}
@@ -179,59 +178,12 @@ func (a *Agent) setSysctls() error {
 		"net/ipv4/conf/" + a.Bridge + "/forwarding",
 		"net/ipv4/conf/" + a.Bridge + "/route_localnet",
 	}
-	if a.DualStack.Enabled() {
-		names = append(names, "net/ipv6/conf/all/forwarding")
-	}
 	for _, name := range names {
 		if err := setSysctl(filepath.Join("/proc/sys", name), "1"); err != nil {
 			return err
 		}
 	}
 	return cni.SetIPv6(a.Bridge, a.DualStack.Enabled())
-}
-
-// ipv6Settings is the directory of per-device IPv6 settings.
-const ipv6Settings = "/proc/sys/net/ipv6/conf"
-
-// keepAnnouncedRoutes makes devices that accept router advertisements accept them even if the host
-// forwards packets.
-func keepAnnouncedRoutes() error {
-	const whileHost, always = "1", "2"
-	paths, err := filepath.Glob(filepath.Join(ipv6Settings, "*", "accept_ra"))
-	if err != nil {
-		return err
-	}
-	if forwards, err := os.ReadFile(filepath.Join(ipv6Settings, "all", "forwarding")); err == nil && string(bytes.TrimSpace(forwards)) == "1" {
-		return nil // a device that ignores announcements already continues to ignore them
-	}
-	for _, path := range paths {
-		value, err := os.ReadFile(path)
-		if err != nil || string(bytes.TrimSpace(value)) != whileHost {
-			continue // the device is gone
-		}
-		if device := filepath.Base(filepath.Dir(path)); device == "all" || device == "default" {
-			continue
-		}
-		own, err := os.ReadFile(filepath.Join(filepath.Dir(path), "forwarding"))
-		if err != nil || string(bytes.TrimSpace(own)) == "1" {
-			continue // the device ignores announcements already
-		}
-		if err := setSysctl(path, always); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-func setSysctl(path, value string) error {
-	present, err := os.ReadFile(path)
-	if err == nil && string(bytes.TrimSpace(present)) != value {
-		err = os.WriteFile(path, []byte(value), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("set sysctl: %w", err)
-	}
-	return nil
 }
 
 // findDevice returns a device, or nil if the device does not exist.

@@ -29,6 +29,9 @@ func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock"
 // EtcdSocket returns the path of the socket at which this host's etcd member serves clients.
 func (h *Host) EtcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
+// SysctlRecord returns the path of the record of changed kernel settings.
+func (h *Host) SysctlRecord() string { return filepath.Join(h.RunDir(), "sysctls.json") }
+
 // ContainerdState returns the directory for containerd's state, which is valid only until the next
 // boot.
 func (h *Host) ContainerdState() string { return filepath.Join(h.RunDir(), "containerd") }

@@ -50,6 +50,7 @@ func (h *Host) network() (component.Component, error) {
 		ConfDir:      h.CNIConfDir(),
 		BinDir:       programs.Dir,
 		StateDir:     h.CNIStateDir(),
+		SysctlRecord: h.SysctlRecord(),
 		PolicySocket: h.PolicySocket(),
 		MTU:          int(h.Node.NetworkConfig.MTU),
 		Transport:    h.Node.Slipway.PodTransport,

@@ -209,8 +209,8 @@ func (h teardownHost) removeNetwork(ctx context.Context, purge bool) error {
 		Devices:    []string{h.Node.Slipway.DNSDevice, h.Node.Slipway.VXLANDevice, host.OfflineDevice},
 		NFTTable:   h.Node.Slipway.NFTTable,
 		Tables:     []string{h.IdleTable(), h.PolicyTable()},
-		AdminRules: purge,
-		NetnsDir:   filepath.Join(h.ContainerdState(), "netns"),
+		AdminRules: purge, SysctlRecord: h.SysctlRecord(),
+		NetnsDir: filepath.Join(h.ContainerdState(), "netns"),
 	})
 }
 

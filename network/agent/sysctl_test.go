@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestIPv6SettingsAreRestored starts and stops the network of a host with an uplink that accepts
+// router advertisements, and with a device that an administrator has configured to forward packets.
+func TestIPv6SettingsAreRestored(t *testing.T) {
+	for _, device := range []string{"uplink6", "router6"} {
+		output(t, "ip", "link", "add", device, "type", "bridge")
+		t.Cleanup(func() { output(t, "ip", "link", "delete", device) })
+	}
+	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0", "net.ipv6.conf.uplink6.accept_ra=1", "net.ipv6.conf.router6.forwarding=1")
+	settings := func() string {
+		return strings.Join(strings.Fields(output(t, "sysctl", "-n",
+			"net.ipv6.conf.all.forwarding", "net.ipv6.conf.uplink6.forwarding", "net.ipv6.conf.router6.forwarding", "net.ipv6.conf.uplink6.accept_ra")), " ")
+	}
+	before := settings()
+	a := newAgent(t, node("10.128.2.0/23"))
+	a.DualStack, a.SysctlRecord = testNetworks, filepath.Join(t.TempDir(), "sysctls.json")
+	for range 2 { // the second start finds changed settings
+		agent := serve(t, a)
+		if got := settings(); got != "1 1 1 2" {
+			t.Errorf("the settings are %s", got)
+		}
+		agent.Stop()
+	}
+	config := leftovers
+	config.SysctlRecord = a.SysctlRecord
+	clean := func() {
+		t.Helper()
+		if err := Cleanup(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clean()
+	if got := settings(); got != before || before != "0 0 1 1" {
+		t.Errorf("after the removal of the network, the settings are %s instead of %s", got, before)
+	}
+	if _, err := os.Stat(a.SysctlRecord); !os.IsNotExist(err) {
+		t.Errorf("the record remains: %v", err)
+	}
+
+	// A host that already forwards packets continues to do so.
+	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=1")
+	serve(t, a).Stop()
+	clean()
+	if got := settings(); !strings.HasPrefix(got, "1 1 1") {
+		t.Errorf("the settings of the administrator are now %s", got)
+	}
+	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0")
+}
