@@ -210,7 +210,7 @@ func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string
 // TestForgedFramesReachNoOtherHost sends forged frames from a pod to pods of another project on
 // each host. Only an honest datagram, which follows them, arrives.
 func TestForgedFramesReachNoOtherHost(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	for _, target := range pods() {
 		own, gateway, _, err := s.red.device("near")
 		if err != nil {
@@ -271,7 +271,7 @@ spec:
 // TestNewPodIsIsolatedFromItsFirstPacket starts pods on all hosts, and kills the process that
 // writes their rules at the same time.
 func TestNewPodIsIsolatedFromItsFirstPacket(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	var addresses []string
 	for _, pod := range pods() {
 		addresses = append(addresses, s.blue.address(pod).String())

@@ -21,9 +21,10 @@ func (s tenants) automatic(first, other int) {
 }
 
 func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
 	one, two, other := s.inSegment(204), s.inSegment(205), s.inSegment(206)
+	server6, six := outside6(t, s.Cluster), s.secondInSegment(204)
 	t.Cleanup(func() {
 		for _, host := range []string{first, second} {
 			s.setEgress("hostsubnet", host, "egressCIDRs")
@@ -33,7 +34,7 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two)
 	s.waitForSource(s.blue, server, "", "near") // no host has the address
 	for _, host := range []string{first, second} {
-		s.setEgress("hostsubnet", host, "egressCIDRs", s.inSegment(204)+"/30")
+		s.setEgress("hostsubnet", host, "egressCIDRs", s.inSegment(204)+"/30", six+"/128")
 	}
 	leave := func() {
 		t.Helper()
@@ -57,12 +58,13 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitReady(second)
 
-	// A project can have only one automatic address. If two are set, it has none.
-	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other)
+	// A project can have only one automatic address of each family. If two are set, it has none.
+	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other, six)
 	s.waitForSource(s.red, server, "", "near")
+	s.waitForSource(s.red, server6, six, "near")
 	s.WaitFor("event", func(context.Context) error {
 		events, err := s.TryOC("get", "events", "-n", "default")
-		if err == nil && !strings.Contains(events, "only to a project with a single egress IP") {
+		if err == nil && !strings.Contains(events, "only to a project with a single egress IP in its IP family") {
 			err = fmt.Errorf("the events are\n%s", events)
 		}
 		return err

@@ -143,7 +143,7 @@ func (s tenants) hold(t *testing.T, name string, limit, least float64, receivers
 // TestBandwidthIsLimitedOnEveryPath counts the bytes that a pod with limits exchanges with pods on
 // its own host, on a host of the same network segment, and on a distant host, in both directions.
 func TestBandwidthIsLimitedOnEveryPath(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	s.createLimited(t)
 	// Each flood is twice the limit. The device counts the header of a large TCP segment once.
 	for peer, place := range map[string]string{"far": "on its own host", "near": "on the same segment", distant: "in VXLAN"} {

@@ -19,7 +19,7 @@ func networkCheck(t *testing.T, c *kit.Cluster, flags ...string) {
 }
 
 func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	outside, err := net.Listen("tcp4", net.JoinHostPort(s.Distant.String(), "0"))
 	if err != nil {
 		t.Fatal(err)

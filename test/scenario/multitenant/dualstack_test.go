@@ -76,7 +76,7 @@ func (s tenants) expect(r request, want bool) {
 
 // TestPodsAndServicesHaveIPv6Addresses checks the addresses that other tests also use.
 func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	s.reach(s.blue, s.blue, true)
 	for _, pod := range pods() {
 		if addresses := s.blue.addresses(pod, ""); len(addresses) != 5 {
@@ -152,27 +152,36 @@ func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	return conn
 }
 
-// claim adds an address that the platform did not allocate to a pod's device.
-func (t tenant) claim(pod string, address netip.Addr) error {
-	return t.inPod(pod, func() error {
-		link, err := netlink.LinkByName("eth0")
+// claim adds an address that the platform did not allocate to a pod's device, until the test ends.
+func (t tenant) claim(test *testing.T, pod string, address netip.Addr) {
+	test.Helper()
+	change := func(f func(netlink.Link, *netlink.Addr) error) {
+		err := t.inPod(pod, func() error {
+			link, err := netlink.LinkByName("eth0")
+			if err != nil {
+				return err
+			}
+			ip := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(64, 128)}
+			return f(link, &netlink.Addr{IPNet: ip, Flags: unix.IFA_F_NODAD})
+		})
 		if err != nil {
-			return err
+			test.Fatal(err)
 		}
-		ip := &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(64, 128)}
-		return netlink.AddrAdd(link, &netlink.Addr{IPNet: ip, Flags: unix.IFA_F_NODAD})
-	})
+	}
+	change(netlink.AddrAdd)
+	test.Cleanup(func() { change(netlink.AddrDel) })
 }
 
 // TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from a pod in another project with
 // source addresses that are not the pod's own: link-local addresses, and addresses of other pods.
 func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	receiver := s.blue.listen6(t, "near")
 	link, mine := netip.MustParseAddr("fe80::b"), netip.MustParseAddr("fe80::a")
-	if err := errors.Join(s.blue.claim("near", link), s.red.claim("near", mine), s.red.claim("near", s.blue.second6("far")), s.blue.claim("far", netip.MustParseAddr("fe80::c"))); err != nil {
-		t.Fatal(err)
-	}
+	s.blue.claim(t, "near", link)
+	s.blue.claim(t, "far", netip.MustParseAddr("fe80::c"))
+	s.red.claim(t, "near", mine)
+	s.red.claim(t, "near", s.blue.second6("far"))
 	send := func(from tenant, pod string, source, target netip.Addr, text string) error {
 		return from.inPod(pod, func() error {
 			link, err := netlink.LinkByName("eth0")
@@ -272,7 +281,7 @@ spec:
 `
 
 func TestPoliciesApplyToIPv6(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	far := func(client string) request {
 		return request{s.blue, client, join(s.blue.second6("far"), 8080), "I am " + s.blue.marker("far")}
 	}
@@ -302,7 +311,7 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	}
 	s.OC("delete", "egressnetworkpolicy", "default")
 
-	// A project with an egress address cannot send IPv6 packets outside the cluster.
+	// A project with only an IPv4 egress address cannot send IPv6 packets outside the cluster.
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", s.inSegment(209))
 	s.expect(leave, false)
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")

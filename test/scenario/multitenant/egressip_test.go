@@ -33,18 +33,24 @@ func outside(t *testing.T, c *kit.Cluster) string {
 // waitForSource waits until requests from all given pods of a tenant have the given source address
 // outside the cluster. If the address is empty, it waits until the pods cannot connect.
 func (s tenants) waitForSource(from tenant, server, want string, pods ...string) {
-	for _, pod := range pods {
-		s.WaitFor(fmt.Sprintf("pod %s of %s with the address %q", pod, from.Namespace, want), func(context.Context) error {
-			err := request{from, pod, server, "caller " + want + ":"}.send()
-			if want == "" && err == nil {
-				return fmt.Errorf("the pod is connected")
-			}
-			if want == "" && !strings.Contains(err.Error(), "response") {
-				return nil
-			}
-			return err
-		})
+	content := "caller " + want + ":"
+	if strings.Contains(want, ":") {
+		content = "caller [" + want + "]:"
 	}
+	var all []request
+	for _, pod := range pods {
+		all = append(all, request{from, pod, server, content})
+	}
+	s.WaitFor(fmt.Sprintf("pods %v of %s with the address %q", pods, from.Namespace, want), func(context.Context) error {
+		for i, err := range sendAll(all) {
+			isBlocked := err != nil && !strings.Contains(err.Error(), "response")
+			if want == "" && isBlocked || want != "" && err == nil {
+				continue
+			}
+			return fmt.Errorf("pod %s: %v", pods[i], err)
+		}
+		return nil
+	})
 }
 
 // setEgress sets a host's or a project's egress addresses as the guide does.
@@ -56,6 +62,13 @@ func (s tenants) setEgress(kind, name, field string, values ...string) {
 	s.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
 }
 
+// secondInSegment returns an IPv6 address in the network segment of the first two hosts.
+func (s tenants) secondInSegment(last byte) string {
+	octets := s.Second.As16()
+	octets[14], octets[15] = 0xe, last
+	return netip.AddrFrom16(octets).String()
+}
+
 // inSegment returns an address in the network segment of the first two hosts.
 func (s tenants) inSegment(last byte) string {
 	octets := s.Address.As4()
@@ -64,7 +77,7 @@ func (s tenants) inSegment(last byte) string {
 }
 
 func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
 	one, two := s.inSegment(201), s.inSegment(202)
 	t.Cleanup(func() {
@@ -103,21 +116,34 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.podNetwork("isolate-projects", s.red.Namespace)
 	s.waitForSource(s.blue, server, one, "near")
 
-	// If the host with the first address is down, the next address is used.
-	s.setEgress("hostsubnet", first, "egressIPs", two)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two)
+	// A project with only an IPv6 address has no IPv4 traffic.
+	server6, six, seven := outside6(t, s.Cluster), s.secondInSegment(201), s.secondInSegment(202)
+	s.waitForSource(s.blue, server6, "", pods()...)
+	s.setEgress("hostsubnet", second, "egressIPs", one, six)
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", six)
+	s.waitForSource(s.blue, server6, six, pods()...)
+	s.waitForSource(s.blue, server, "", pods()...)
+	s.waitForSource(s.red, server6, s.Second.String(), "near")
+
+	// If the host with the first address is down, the next address of each family is used.
+	s.setEgress("hostsubnet", first, "egressIPs", two, seven)
+	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two, six, seven)
 	s.waitForSource(s.blue, server, one, "near", "distant")
+	s.waitForSource(s.blue, server6, six, "near", "distant")
 	if err := s.second.SetConnected(false); err != nil {
 		t.Fatal(err)
 	}
 	s.waitForSource(s.blue, server, two, "near", "distant")
+	s.waitForSource(s.blue, server6, seven, "near", "distant")
 	if err := s.second.SetConnected(true); err != nil {
 		t.Fatal(err)
 	}
 	s.waitForSource(s.blue, server, one, pods()...)
+	s.waitForSource(s.blue, server6, six, pods()...)
 	s.waitReady(second)
 
 	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
 	s.waitForSource(s.blue, server, s.Address.String(), "near")
+	s.waitForSource(s.blue, server6, s.Second.String(), "near")
 	others()
 }

@@ -64,7 +64,7 @@ spec:
 // newMatrix creates the third project and the services, and starts the servers.
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	s := newTenants(t)
+	s := sharedTenants(t)
 	green := tenant{s.Cluster.In(s.Namespace + "-green"), map[string]string{}}
 	s.createProject(t, green.Namespace)
 	s.createPods(t, green)

@@ -59,7 +59,7 @@ func (s tenants) denyAll(t *testing.T) string {
 }
 
 func TestModeChangesOnARunningCluster(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	s.reach(s.blue, s.red, false)
 
 	s.setPlugin(t, networkplugin.Multitenant, networkplugin.Subnet)

@@ -111,7 +111,7 @@ func (t tenant) multicast(enabled bool) {
 }
 
 func TestMulticastStaysInTheNetwork(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	members := append(s.blue.join(t), s.red.join(t)...)
 	blue, red := s.blue.Namespace, s.red.Namespace
 	s.exchange(members, nil) // multicast is disabled by default
@@ -141,7 +141,7 @@ func TestMulticastStaysInTheNetwork(t *testing.T) {
 }
 
 func TestMulticastIgnoresNetworkPolicies(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	s.setPlugin(t, networkplugin.Multitenant, networkplugin.NetworkPolicy)
 	t.Cleanup(func() { s.setPlugin(t, networkplugin.NetworkPolicy, networkplugin.Multitenant) })
 	members := append(s.blue.join(t), s.red.join(t)...)

@@ -58,15 +58,26 @@ type tenants struct {
 	blue, red tenant
 }
 
+// newTenants creates projects for a test that changes their pods or services.
 func newTenants(t *testing.T) tenants {
 	t.Helper()
+	s := tenantsOf(t, "")
+	s.createProject(t, s.red.Namespace)
+	s.createPods(t, s.blue, s.red)
+	return s
+}
+
+// tenantsOf returns the tenants with the given namespace, or with the test's namespace.
+func tenantsOf(t *testing.T, namespace string) tenants {
+	t.Helper()
 	c, host := kit.SharedHost(t)
+	if namespace != "" {
+		c = c.In(namespace)
+	}
 	s := tenants{c, host, c.SharedDistantHost(), tenant{c, map[string]string{}}, tenant{c.In(c.Namespace + "-red"), map[string]string{}}}
 	for _, node := range []string{second, distant} {
 		s.waitReady(node)
 	}
-	s.createProject(t, s.red.Namespace)
-	s.createPods(t, s.blue, s.red)
 	return s
 }
 
@@ -76,6 +87,12 @@ func (s tenants) createPods(t *testing.T, tenants ...tenant) {
 	for _, tenant := range tenants {
 		tenant.Apply(tenant.server("near", firstNode(s.Cluster)) + tenant.server("far", second) + tenant.server("distant", distant))
 	}
+	s.findPods(t, tenants...)
+}
+
+// findPods waits for the tenants' pods.
+func (s tenants) findPods(t *testing.T, tenants ...tenant) {
+	t.Helper()
 	for _, tenant := range tenants {
 		for _, pod := range pods() {
 			tenant.WaitPodRunning(pod)
@@ -103,12 +120,17 @@ func (s tenants) waitReady(name string) {
 // createProject creates a project that is deleted when the test ends.
 func (s tenants) createProject(t *testing.T, name string) {
 	t.Helper()
+	s.createNetwork(name)
+	t.Cleanup(func() { s.OC("delete", "namespace", name, "--wait=false") })
+}
+
+// createNetwork creates a project and waits for its network.
+func (s tenants) createNetwork(name string) {
 	// With -count, the namespace of the previous run can still be terminating.
 	s.WaitFor("project "+name, func(context.Context) error {
 		_, err := s.TryOC("create", "namespace", name)
 		return err
 	})
-	t.Cleanup(func() { s.OC("delete", "namespace", name, "--wait=false") })
 	s.WaitFor("network of project "+name, func(context.Context) error {
 		_, err := s.TryOC("get", "netnamespace", name)
 		return err
@@ -262,30 +284,36 @@ func requests(from, to tenant) (all []request) {
 // reach waits until all pods in two projects can reach each other or, if want is false, until none
 // of them can reach the other project.
 func (s tenants) reach(a, b tenant, want bool) {
-	for _, pair := range [][2]tenant{{a, b}, {b, a}} {
-		all := requests(pair[0], pair[1])
-		s.WaitFor(fmt.Sprintf("connections from %s to %s: %t", pair[0].Namespace, pair[1].Namespace, want), func(context.Context) error {
-			errs := make([]error, len(all))
-			var group errgroup.Group
-			for i, r := range all {
-				group.Go(func() error { errs[i] = r.send(); return nil })
-			}
-			_ = group.Wait() // the functions return no errors
-			for i, err := range errs {
-				if err != nil == want {
-					return fmt.Errorf("%s: %v", all[i], err)
-				}
-			}
-			return nil
-		})
+	all := requests(a, b)
+	if a.Namespace != b.Namespace {
+		all = append(all, requests(b, a)...)
 	}
+	s.WaitFor(fmt.Sprintf("connections between %s and %s: %t", a.Namespace, b.Namespace, want), func(context.Context) error {
+		for i, err := range sendAll(all) {
+			if err != nil == want {
+				return fmt.Errorf("%s: %v", all[i], err)
+			}
+		}
+		return nil
+	})
+}
+
+// sendAll sends requests at the same time and returns their errors.
+func sendAll(all []request) []error {
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	for i, r := range all {
+		group.Go(func() error { errs[i] = r.send(); return nil })
+	}
+	_ = group.Wait() // the functions return no errors
+	return errs
 }
 
 // podNetwork runs an `oc adm pod-network` command.
 func (s tenants) podNetwork(args ...string) { s.OC(append([]string{"adm", "pod-network"}, args...)...) }
 
 func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	network := s.OC("get", "clusternetwork", "default")
 	if !strings.Contains(network, "10.128.0.0/14:9") || !strings.Contains(network, "172.30.0.0/16") || !strings.Contains(network, networkplugin.Multitenant) {
 		t.Errorf("oc get clusternetwork:\n%s", network)
@@ -323,7 +351,7 @@ func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
 }
 
 func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	s.reach(s.blue, s.blue, true)
 	s.reach(s.red, s.red, true)
 	s.reach(s.blue, s.red, false)
@@ -372,7 +400,7 @@ func (s tenants) route(host string) (string, error) {
 }
 
 func TestPlatformReachesIsolatedProjects(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	for _, pod := range []string{"far", "distant"} {
 		host := pod + ".multitenant.example.com"
 		s.OC("expose", "service", pod, "--hostname="+host)

@@ -249,7 +249,7 @@ func (s *stream) isTracked() (bool, error) {
 // TestPacketsPassOnlyWhileProjectsAreJoined sends messages continuously while networks change:
 // datagrams, and TCP connections. The connection to the distant host bypasses the network stack.
 func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	same := newStream(t, s.red, "near", s.red, "far")
 	streams := map[string]*stream{
 		"near": newStream(t, s.red, "far", s.blue, "near"), "far": newStream(t, s.red, "near", s.blue, "far"),

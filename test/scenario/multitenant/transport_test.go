@@ -77,7 +77,7 @@ func (s tenants) waitInVXLAN(t *testing.T) {
 
 // TestTransportsCarryBothFamilies changes the transport for packets to other hosts while pods run.
 func TestTransportsCarryBothFamilies(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	foreign := request{s.red, "near", join(s.blue.second6("far"), 8080), ""}
 	t.Cleanup(func() {
 		s.setTransport(t, "auto")

@@ -48,7 +48,7 @@ func (s tenants) wireID(t *testing.T, from tenant, client string, to tenant) (th
 }
 
 func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	blue := s.blue.netID()
 	for _, client := range []string{"near", "far"} {
 		if there, back := s.wireID(t, s.blue, client, s.blue); there != blue || back != blue {
@@ -118,7 +118,7 @@ func (s tenants) receive(t *testing.T, to tenant) <-chan string {
 }
 
 func TestForgedVXLANIsDropped(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	texts := s.receive(t, s.blue)
 	target := s.blue.address(distant)
 	// node is a gateway address. Gateway addresses belong to nodes, and all projects accept packets
@@ -192,7 +192,7 @@ func nodeProcess(host *kit.Cluster) int {
 
 // TestDistantHostOutlivesFailures kills the processes at both ends of the VXLAN tunnel.
 func TestDistantHostOutlivesFailures(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	same, other := newStream(t, s.red, "near", s.red, distant), newStream(t, s.red, "near", s.blue, distant)
 	same.passes(s.red, true)
 	for _, host := range []*kit.Cluster{s.distant, s.Cluster} {

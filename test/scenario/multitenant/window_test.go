@@ -74,7 +74,7 @@ spec:
 // newWatched starts the streams. Some of them were open before a policy or a firewall denied them.
 func newWatched(t *testing.T) *watched {
 	t.Helper()
-	s := newTenants(t)
+	s := sharedTenants(t)
 	machine := func(address netip.Addr) end {
 		return end{"machine " + address.String(), func(f func() error) error { return f() }, address}
 	}
@@ -209,7 +209,7 @@ func TestChangesOpenNoWindow(t *testing.T) {
 // TestEgressAddressMovesWithoutLeak counts the source addresses of a project's datagrams outside
 // of the cluster while its address moves between hosts, and while the hosts' processes fail.
 func TestEgressAddressMovesWithoutLeak(t *testing.T) {
-	s := newTenants(t)
+	s := sharedTenants(t)
 	first, address := firstNode(s.Cluster), s.inSegment(207)
 	t.Cleanup(func() {
 		s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
