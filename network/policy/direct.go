@@ -3,8 +3,6 @@ package policy
 import (
 	"net/netip"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/vxlan"
@@ -16,9 +14,9 @@ import (
 // Egress firewalls and egress addresses do not matter, because they apply only to packets to other
 // machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
 //
-// find returns a pod's API object, or nil. If isEnabled is false, only existing connections are
+// find returns a pod in the cache, or nil. If isEnabled is false, only existing connections are
 // direct.
-func direct(local []cni.Pod, find func(cni.Pod) *corev1.Pod, rules *ruleset, isEnabled bool) map[netip.Addr]vxlan.Local {
+func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEnabled bool) map[netip.Addr]vxlan.Local {
 	pods := map[netip.Addr]vxlan.Local{}
 	for _, l := range local {
 		p := find(l)

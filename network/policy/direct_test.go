@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-platform/slipway/internal/podbandwidth"
@@ -58,11 +57,11 @@ func TestPodsHaveTheRightsThatNoPolicyRestricts(t *testing.T) {
 				t.Fatal(err)
 			}
 			local.Device = tt.device
-			find := func(cni.Pod) *corev1.Pod {
+			find := func(cni.Pod) *cachedPod {
 				if tt.missing {
 					return nil
 				}
-				return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}}
+				return &cachedPod{ObjectMeta: metav1.ObjectMeta{Annotations: tt.annotations}}
 			}
 			if diff := cmp.Diff(tt.want, direct([]cni.Pod{local}, find, rules, !tt.disabled), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
 				t.Errorf("pods (-want +got):\n%s", diff)

@@ -2,11 +2,9 @@ package policy
 
 import (
 	"context"
-	"net/netip"
 	"strconv"
 
 	networkv1 "github.com/openshift/api/network/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/network/cni"
@@ -75,13 +73,9 @@ func (o *objects) multicastPods(groups map[string]string, node string, local []c
 		pods[group].Local = append(pods[group].Local, multicast.Pod{Device: pod.Device, Address: pod.Address})
 	}
 	for _, object := range o.pods.GetStore().List() {
-		pod := object.(*corev1.Pod)
-		group := pods[groups[pod.Namespace]]
-		if group == nil || pod.Spec.HostNetwork || pod.Spec.NodeName == node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		if address, err := netip.ParseAddr(pod.Status.PodIP); err == nil {
-			group.Remote = append(group.Remote, address)
+		pod := object.(*cachedPod)
+		if group := pods[groups[pod.Namespace]]; group != nil && pod.isRemote(node) && pod.address.IsValid() {
+			group.Remote = append(group.Remote, pod.address)
 		}
 	}
 	for _, group := range pods {

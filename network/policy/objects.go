@@ -13,7 +13,6 @@ import (
 	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/dualstack"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
-	"github.com/slipway-platform/slipway/internal/podbandwidth"
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
@@ -155,20 +153,15 @@ func (o *objects) watch() (<-chan struct{}, error) {
 // affect the rules, because they change only fields that the cache does not keep, such as
 // conditions.
 func relevant(old, new any) bool {
-	before, isPod := old.(*corev1.Pod)
-	if !isPod {
-		return true
-	}
-	before = before.DeepCopy()
-	before.ResourceVersion = new.(*corev1.Pod).ResourceVersion
-	return !equality.Semantic.DeepEqual(before, new)
+	before, isPod := old.(*cachedPod)
+	return !isPod || !before.equals(new.(*cachedPod))
 }
 
 // trim removes fields that policies do not depend on, so that the caches stay small.
 func trim(object any) (any, error) {
 	switch object := object.(type) {
 	case *corev1.Pod:
-		return trimPod(object), nil
+		return cachePod(object), nil
 	case *corev1.Namespace:
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 			Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion, Labels: object.Labels,
@@ -185,37 +178,15 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-func trimPod(p *corev1.Pod) *corev1.Pod {
-	small := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion, Labels: p.Labels},
-		Spec:       corev1.PodSpec{NodeName: p.Spec.NodeName, HostNetwork: p.Spec.HostNetwork},
-		Status:     corev1.PodStatus{Phase: p.Status.Phase, PodIP: p.Status.PodIP},
-	}
-	if len(p.Status.PodIPs) > 1 {
-		small.Status.PodIPs = p.Status.PodIPs
-	}
-	for _, name := range []string{corev1.MirrorPodAnnotationKey, podbandwidth.Ingress, podbandwidth.Egress} {
-		if value, exists := p.Annotations[name]; exists {
-			metav1.SetMetaDataAnnotation(&small.ObjectMeta, name, value)
-		}
-	}
-	for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-		if len(container.Ports) > 0 {
-			small.Spec.Containers = append(small.Spec.Containers, corev1.Container{Ports: container.Ports})
-		}
-	}
-	return small
-}
-
-// find returns the API object of a pod on this node, or nil if the cache does not contain it. A
+// find returns a pod on this node, or nil if the cache does not contain it. A
 // static pod has another UID in the API: the UID of its mirror pod, whose annotation contains the
 // UID of the static pod.
-func (o *objects) find(local cni.Pod) *corev1.Pod {
+func (o *objects) find(local cni.Pod) *cachedPod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
 		return nil
 	}
-	p := existing.(*corev1.Pod)
+	p := existing.(*cachedPod)
 	if string(p.UID) != local.UID && p.Annotations[corev1.MirrorPodAnnotationKey] != local.UID {
 		return nil
 	}
@@ -236,25 +207,23 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	}
 	o.addFirewalls(&s)
 	s.hosts = o.hostAddresses()
-	unnamed := map[string]bool{} // addresses of pods without a name
+	unnamed := map[netip.Addr]bool{} // addresses of pods without a name
 	for _, l := range local {
 		if l.Name == "" {
-			unnamed[l.Address.String()] = true
+			unnamed[l.Address] = true
 			continue
 		}
 		entry := pod{namespace: l.Namespace, local: true, unknown: true}
 		if p := o.find(l); p != nil {
-			entry = describePod(p, true)
+			entry = p.describe(true)
 		}
 		s.pods = append(s.pods, entry.withAddresses(l.Addresses())...)
 	}
 	for _, object := range o.pods.GetStore().List() {
-		p := object.(*corev1.Pod)
-		if p.Spec.HostNetwork || p.Spec.NodeName == node && !unnamed[p.Status.PodIP] {
-			continue
-		}
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			s.pods = append(s.pods, describePod(p, p.Spec.NodeName == node).withAddresses(addressesOf(p))...)
+		p := object.(*cachedPod)
+		isLocal := p.node == node && !p.hostNetwork && !p.ended
+		if p.isRemote(node) || isLocal && unnamed[p.address] {
+			s.pods = append(s.pods, p.describe(isLocal).withAddresses(p.addresses())...)
 		}
 	}
 	return s
@@ -310,11 +279,6 @@ func (o *objects) addFirewalls(s *snapshot) {
 	}
 }
 
-// describePod returns a pod without addresses.
-func describePod(p *corev1.Pod, local bool) pod {
-	return pod{namespace: p.Namespace, labels: p.Labels, ports: namedPorts(p.Spec.Containers), local: local}
-}
-
 // withAddresses returns a copy of the pod for each of its addresses.
 func (p pod) withAddresses(addresses []netip.Addr) (pods []pod) {
 	for _, address := range addresses {
@@ -322,20 +286,4 @@ func (p pod) withAddresses(addresses []netip.Addr) (pods []pod) {
 		pods = append(pods, p)
 	}
 	return pods
-}
-
-// addressesOf returns the addresses in a pod's status. The first entry of podIPs is podIP.
-func addressesOf(p *corev1.Pod) (addresses []netip.Addr) {
-	texts := []string{p.Status.PodIP}
-	for _, ip := range p.Status.PodIPs {
-		if ip.IP != p.Status.PodIP {
-			texts = append(texts, ip.IP)
-		}
-	}
-	for _, text := range texts {
-		if address, err := netip.ParseAddr(text); err == nil {
-			addresses = append(addresses, address)
-		}
-	}
-	return addresses
 }

@@ -115,13 +115,17 @@ func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 // namedPorts returns the number of each named port. As in Services, the first container that
 // defines the name takes precedence.
 func namedPorts(containers []corev1.Container) map[portName]int32 {
-	result := map[portName]int32{}
+	var result map[portName]int32
 	for _, container := range containers {
 		for _, port := range container.Ports {
 			name := portName{protocolOf(&port.Protocol), port.Name}
-			if _, exists := result[name]; !exists && port.Name != "" {
-				result[name] = port.ContainerPort
+			if _, exists := result[name]; exists || port.Name == "" {
+				continue
 			}
+			if result == nil {
+				result = map[portName]int32{}
+			}
+			result[name] = port.ContainerPort
 		}
 	}
 	return result

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/knftables"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
@@ -171,13 +170,9 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 func (o *objects) remotes(node string) map[netip.Addr]uint32 {
 	remotes := map[netip.Addr]uint32{}
 	for _, object := range o.pods.GetStore().List() {
-		p := object.(*corev1.Pod)
-		if p.Spec.HostNetwork || p.Spec.NodeName == node || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		address, err := netip.ParseAddr(p.Status.PodIP)
-		if id, exists := o.netID(p.Namespace); err == nil && exists && address.Is4() {
-			remotes[address] = id
+		p := object.(*cachedPod)
+		if id, known := o.netID(p.Namespace); known && p.isRemote(node) && p.address.Is4() {
+			remotes[p.address] = id
 		}
 	}
 	return remotes
