@@ -32,6 +32,7 @@ const namespace = "shop"
 type fixture struct {
 	t           *testing.T
 	timeout     time.Duration
+	server      *apitest.Server
 	deps        *controller.Deps
 	client      *catalogclient.Client
 	broker      *osbtest.Broker
@@ -43,7 +44,8 @@ type fixture struct {
 // that count requests.
 func newFixture(t *testing.T, timeout time.Duration) *fixture {
 	t.Helper()
-	deps, err := controller.NewDeps(apitest.Start(t).Config())
+	api := apitest.Start(t)
+	deps, err := controller.NewDeps(api.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func newFixture(t *testing.T, timeout time.Duration) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, timeout: timeout, deps: deps, client: client, broker: osbtest.New()}
+	f := &fixture{t: t, timeout: timeout, server: api, deps: deps, client: client, broker: osbtest.New()}
 	server := httptest.NewServer(f.broker)
 	t.Cleanup(server.Close)
 	f.url = server.URL
@@ -316,6 +318,24 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.waitBinding("late", "Ready")
+}
+
+// A list at the API server can wait for up to 100 ms until the server's cache is up to date.
+func TestOrderListsNoOffers(t *testing.T) {
+	f := newFixture(t, time.Minute)
+	f.register()
+	lists := func() int {
+		requests := f.server.Requests()
+		return requests["list clusterserviceclasses"] + requests["list clusterserviceplans"]
+	}
+	number := 0
+	eventually.True(t, "an order without a list", func() bool { // the first order can precede the cache
+		before, name := lists(), fmt.Sprintf("instance-%d", number)
+		number++
+		f.order(name, "db")
+		f.waitInstance(name, "Ready")
+		return lists() == before
+	})
 }
 
 // TestRemovedServiceIsDeletedWithLastInstance removes a service from a broker's catalog while an

@@ -4,8 +4,12 @@ import (
 	"context"
 	"fmt"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
 	"github.com/slipway-platform/slipway/controller"
@@ -151,26 +155,17 @@ func (r *reconciler) findClass(ctx context.Context, instance *v1beta1.ServiceIns
 	var by fields.Selector
 	if isClusterScoped(p) {
 		by = selector(p.ClusterServiceClassExternalName, p.ClusterServiceClassExternalID, p.ClusterServiceClassName)
-		list, err := r.client.ClusterClasses().List(ctx, metav1.ListOptions{FieldSelector: by.String()})
-		if err != nil {
-			return "", err
-		}
-		for _, class := range list.Items {
-			if by.Matches(fields.Set{"metadata.name": class.Name, "spec.externalName": class.Spec.ExternalName, "spec.externalID": class.Spec.ExternalID}) {
-				matches = append(matches, class.Name)
-			}
-		}
+		matches, err = find(ctx, r.clusterClasses, r.client.ClusterClasses(), "", by, func(class *v1beta1.ClusterServiceClass) bool {
+			return by.Matches(names(class, class.Spec.ExternalName, class.Spec.ExternalID))
+		})
 	} else {
 		by = selector(p.ServiceClassExternalName, p.ServiceClassExternalID, p.ServiceClassName)
-		list, err := r.client.Classes(instance.Namespace).List(ctx, metav1.ListOptions{FieldSelector: by.String()})
-		if err != nil {
-			return "", err
-		}
-		for _, class := range list.Items {
-			if by.Matches(fields.Set{"metadata.name": class.Name, "spec.externalName": class.Spec.ExternalName, "spec.externalID": class.Spec.ExternalID}) {
-				matches = append(matches, class.Name)
-			}
-		}
+		matches, err = find(ctx, r.classes, r.client.Classes(instance.Namespace), instance.Namespace, by, func(class *v1beta1.ServiceClass) bool {
+			return by.Matches(names(class, class.Spec.ExternalName, class.Spec.ExternalID))
+		})
+	}
+	if err != nil {
+		return "", err
 	}
 	return only(matches, "ReferencesNonexistentServiceClass", "class", by)
 }
@@ -181,30 +176,58 @@ func (r *reconciler) findPlan(ctx context.Context, instance *v1beta1.ServiceInst
 	var by fields.Selector
 	if isClusterScoped(p) {
 		by = selector(p.ClusterServicePlanExternalName, p.ClusterServicePlanExternalID, p.ClusterServicePlanName)
-		list, err := r.client.ClusterPlans().List(ctx, metav1.ListOptions{FieldSelector: by.String()})
-		if err != nil {
-			return "", err
-		}
-		for _, plan := range list.Items {
-			set := fields.Set{"metadata.name": plan.Name, "spec.externalName": plan.Spec.ExternalName, "spec.externalID": plan.Spec.ExternalID}
-			if plan.Spec.ClusterServiceClassRef.Name == class && by.Matches(set) {
-				matches = append(matches, plan.Name)
-			}
-		}
+		matches, err = find(ctx, r.clusterPlans, r.client.ClusterPlans(), "", by, func(plan *v1beta1.ClusterServicePlan) bool {
+			return plan.Spec.ClusterServiceClassRef.Name == class && by.Matches(names(plan, plan.Spec.ExternalName, plan.Spec.ExternalID))
+		})
 	} else {
 		by = selector(p.ServicePlanExternalName, p.ServicePlanExternalID, p.ServicePlanName)
-		list, err := r.client.Plans(instance.Namespace).List(ctx, metav1.ListOptions{FieldSelector: by.String()})
-		if err != nil {
-			return "", err
-		}
-		for _, plan := range list.Items {
-			set := fields.Set{"metadata.name": plan.Name, "spec.externalName": plan.Spec.ExternalName, "spec.externalID": plan.Spec.ExternalID}
-			if plan.Spec.ServiceClassRef.Name == class && by.Matches(set) {
-				matches = append(matches, plan.Name)
-			}
-		}
+		matches, err = find(ctx, r.plans, r.client.Plans(instance.Namespace), instance.Namespace, by, func(plan *v1beta1.ServicePlan) bool {
+			return plan.Spec.ServiceClassRef.Name == class && by.Matches(names(plan, plan.Spec.ExternalName, plan.Spec.ExternalID))
+		})
+	}
+	if err != nil {
+		return "", err
 	}
 	return only(matches, "ReferencesNonexistentServicePlan", "plan", by)
+}
+
+// names returns the fields that a selector of classes or plans can contain.
+func names(object metav1.Object, externalName, externalID string) fields.Set {
+	return fields.Set{"metadata.name": object.GetName(), "spec.externalName": externalName, "spec.externalID": externalID}
+}
+
+// find returns the names of the matching objects in a namespace, or of cluster-scoped objects. If
+// the informer contains exactly one match, find does not list the objects at the API server, which
+// can wait for up to 100 ms until its own cache is up to date.
+func find[T interface {
+	runtime.Object
+	metav1.Object
+}, L runtime.Object](ctx context.Context, informer cache.SharedIndexInformer, client *gentype.ClientWithList[T, L],
+	namespace string, by fields.Selector, match func(T) bool) (matches []string, err error) {
+	objects, err := informer.GetIndexer().ByIndex(cache.NamespaceIndex, namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range objects {
+		if typed := object.(T); match(typed) {
+			matches = append(matches, typed.GetName())
+		}
+	}
+	if len(matches) == 1 {
+		return matches, nil
+	}
+	matches = nil
+	list, err := client.List(ctx, metav1.ListOptions{FieldSelector: by.String()})
+	if err != nil {
+		return nil, err
+	}
+	err = apimeta.EachListItem(list, func(object runtime.Object) error {
+		if typed := any(object).(T); match(typed) {
+			matches = append(matches, typed.GetName())
+		}
+		return nil
+	})
+	return matches, err
 }
 
 // only returns the single match. It returns an error if there is no match or there are several
