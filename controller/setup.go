@@ -30,10 +30,14 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	}
 }
 
+// recentEvents is the number of events that a recorder compares with new events. Each event uses 600
+// bytes in several caches, which are never emptied. Equal events usually follow each other.
+const recentEvents = 128
+
 // Recorder returns an event recorder for a component and the object types in scheme. The caller
 // must call shutdown when the recorder is no longer used.
 func Recorder(ctx context.Context, client kubernetes.Interface, scheme *runtime.Scheme, component string) (recorder events.EventRecorder, shutdown func()) {
-	broadcaster := events.NewBroadcaster(events.WithContext(ctx))
+	broadcaster := events.NewBroadcaster(events.WithContext(ctx), events.WithCorrelatorOptions(events.CorrelatorOptions{LRUCacheSize: recentEvents}))
 	broadcaster.StartRecordingToSink(&coreclient.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	return broadcaster.NewRecorder(scheme, corev1.EventSource{Component: component}), broadcaster.Shutdown
 }
