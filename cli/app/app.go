@@ -101,7 +101,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	o.print.TemplatePrinterFlags = genericclioptions.NewKubeTemplatePrintFlags()
 	objects.AddOldPrintFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(o.print.TemplatePrinterFlags.AllowMissingKeys, "allow-missing-template-keys", false, "Ignore missing keys of jsonpath and templates of -o.")
+	flags.BoolVar(o.print.TemplatePrinterFlags.AllowMissingKeys, "allow-missing-template-keys", false, "Ignore missing keys in the jsonpath expressions and templates of -o.")
 	flags.StringSliceVar(&o.images, "docker-image", nil, "Image of a registry.")
 	addImageAlias(flags)
 	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream, with or without a tag.")

@@ -111,7 +111,7 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on. The default is any node.")
 	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root. With =false, run as any user except root.")
 	flags.Int64Var(&d.user, "as-user", -1, "UID to run as.")
-	flags.BoolVar(&d.withMyRights, "with-my-rights", false, "Run the copy even if the service account of the pod may not.")
+	flags.BoolVar(&d.withMyRights, "with-my-rights", false, "Run the copy even if the pod's service account is not allowed to.")
 	flags.BoolVar(&d.keepAnnotations, "keep-annotations", false, "Keep the pod's annotations.")
 	flags.BoolVar(&d.keepLiveness, "keep-liveness", false, "Keep the liveness and startup probes.")
 	flags.BoolVar(&d.keepReadiness, "keep-readiness", false, "Keep the readiness probes.")

@@ -76,9 +76,9 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Short: "Diagnose common cluster problems",
 		Long: `Check the client's configuration, the objects of the cluster and its network, and print problems with remedies.
 
-Without arguments it does all checks. slipway status reports the problems of the host. NetworkCheck creates two projects with pods on all
+Without arguments, the command runs all checks. slipway status reports the problems of the host. NetworkCheck creates two projects with pods on all
 nodes, and deletes them; the other checks change nothing. Each problem has an ID, such as node-not-ready, a reason and a remedy.`,
-		Example: `  # Do all checks, and change nothing
+		Example: `  # Run all checks, and change nothing
   oc adm diagnostics --prevent-modification
 
   # Check only the default cluster roles
@@ -93,7 +93,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
 	}
 	addFlags(command)
 	all := &cobra.Command{
-		Use: "all", Short: "Do all checks",
+		Use: "all", Short: "Run all checks",
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(start(command, factory, streams, args, checks()))
 		},

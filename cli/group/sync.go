@@ -52,7 +52,7 @@ func NewGroupsSync(factory util.Factory, streams genericiooptions.IOStreams) *co
 	o := &ldapGroups{IOStreams: streams, now: time.Now}
 	command := &cobra.Command{
 		Use: "sync [--type=TYPE] [WHITELIST] [--whitelist=WHITELIST-FILE] --sync-config=CONFIG-FILE [--confirm]", Short: "Sync groups with records from an external provider",
-		Long: `Sync groups with records from an external provider, an LDAP directory. The command creates groups in the cluster, and gives existing groups the users of the directory's groups.
+		Long: `Sync groups with records from an external provider, an LDAP directory. The command creates groups in the cluster, and updates the users of existing groups from the directory.
 
 Without --confirm, the command prints the resulting groups and changes nothing.`,
 		Example: `  # Sync all groups with an LDAP server

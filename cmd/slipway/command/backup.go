@@ -22,9 +22,9 @@ func backupCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup FILE|DIRECTORY",
 		Short: "Save a backup with which an empty host can replace this one",
-		Long: "Save a backup with which an empty host can replace this one, in an archive of mode 0600: the configuration, certificates, keys,\n" +
-			"the files that the configuration names, such as those of passwords, and on a master a snapshot of etcd, which must run.\n" +
-			"With --images, also the images of the registry. In a directory, the archive gets a name with host and time.\n\n" +
+		Long: "Save a backup with which an empty host can replace this one. The archive has mode 0600. It contains the configuration, the files\n" +
+			"that the configuration names, such as password files, the certificates and keys, and on a master a snapshot of etcd, which must\n" +
+			"run. With --images, it also contains the images of the registry. In a directory, the file's name contains the host and the time.\n\n" +
 			"The archive contains all keys and secrets of the cluster. It does not contain volumes.",
 		Example: "  slipway backup /backup\n  slipway backup --images /backup/master.tar.gz",
 		GroupID: "host",
@@ -96,9 +96,9 @@ func restoreCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup on an empty host",
-		Long: "Restore a backup of `slipway backup` on an empty host: with the same certificate authorities, keys, users and objects. The\n" +
-			"host needs the same name, and the version of Slipway of the backup or a newer one. Afterwards, run `slipway up`.\n" +
-			"After an interruption, repeat the command.",
+		Long: "Restore a backup of `slipway backup` on an empty host. The host gets the same certificate authorities, keys, users and\n" +
+			"objects. It must have the same name, and the same version of Slipway as the backup or a newer one. Afterwards, run\n" +
+			"`slipway up`. If the command is interrupted, repeat it.",
 		GroupID: "host",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

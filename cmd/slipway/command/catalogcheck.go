@@ -58,7 +58,7 @@ func catalogCheckCommand() *cobra.Command {
 	flags.StringVar(&check.passwordFile, "password-file", "", "file with the password of the user")
 	flags.StringVar(&check.tokenFile, "token-file", "", "file with a bearer token")
 	flags.StringVar(&check.caFile, "ca-file", "", "file with certificate authorities of the broker")
-	flags.StringVar(&check.Service, "service", "", "name of a service of which the check orders an instance")
+	flags.StringVar(&check.Service, "service", "", "name of the service to order an instance of")
 	flags.StringVar(&check.Plan, "plan", "", "name of a plan of the service (default: the first)")
 	flags.StringVar(&check.parameters, "parameters", "", "parameters of the order, as a JSON object")
 	flags.StringVar(&check.namespace, "namespace", "default", "project of the ordered instance")

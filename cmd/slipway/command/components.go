@@ -18,7 +18,7 @@ func componentsCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:     "components",
 		Aliases: []string{"parts"},
-		Short:   "Print the components of this host, with their processes, their order and their states",
+		Short:   "Print the components of this host, with their processes, start order and states",
 		GroupID: "look",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -53,7 +53,7 @@ func csiControllerCommand() *cobra.Command {
 	set := command.Flags()
 	flags.add(set)
 	hostname, _ := os.Hostname()
-	set.BoolVar(&elect, "leader-election", false, "with several instances, only the leader acts, which a Lease elects")
+	set.BoolVar(&elect, "leader-election", false, "elect a leader with a Lease; of several instances, only the leader acts")
 	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
 	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need a different name")
 	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
@@ -67,9 +67,9 @@ func csiControllerCommand() *cobra.Command {
 // driver does not support are not used.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
-	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with those that the driver lists")
+	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with the volumes that the driver lists as attached")
 	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "time for which a PersistentVolume keeps its finalizer after its last attachment")
-	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "maximum number of volumes that are created concurrently, and of volumes that are deleted")
+	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "maximum number of volumes that are created concurrently, and of volumes that are deleted concurrently")
 	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system for StorageClasses that set none; the default is the driver's choice")
 	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "pass the names of claim and PersistentVolume to the driver")
 	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "pass only the topology of the selected node to the driver")
@@ -79,7 +79,7 @@ func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "maximum number of snapshots that are processed concurrently")
 	set.DurationVar(&o.Snapshot.Poll, "snapshot-poll-interval", time.Second, "delay before the first check of a snapshot that is not ready")
 	set.IntVar(&o.Resize.Workers, "resize-workers", 10, "maximum number of volumes that are expanded concurrently")
-	set.IntVar(&o.Modify.Workers, "modify-workers", 10, "maximum number of volumes that get another VolumeAttributesClass concurrently")
+	set.IntVar(&o.Modify.Workers, "modify-workers", 10, "maximum number of volumes whose VolumeAttributesClass changes concurrently")
 	set.DurationVar(&o.Health.Interval, "health-interval", time.Minute, "time between checks of the volumes' health")
 }
 
@@ -87,8 +87,8 @@ func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 type csiRetry struct{ minBackoff, maxBackoff time.Duration }
 
 func (r *csiRetry) add(set *pflag.FlagSet) {
-	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation; it doubles after each further one")
-	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "maximum delay")
+	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation; it doubles after each further error")
+	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "maximum delay after an error")
 }
 
 func (r *csiRetry) apply(o *csi.Options) {

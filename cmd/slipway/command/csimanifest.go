@@ -54,7 +54,7 @@ func csiManifestCommand(opts *options) *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.StringVar(&c.Driver, "driver", "", "name of the driver, as it reports it")
+	set.StringVar(&c.Driver, "driver", "", "name of the driver, as the driver reports it")
 	set.StringVar(&c.Image, "image", "", "image of the driver")
 	set.StringSliceVar(&c.Arguments, "argument", nil, "argument of the driver's container; can be repeated")
 	set.StringVar(&c.SidecarImage, "helper-image", "localhost/slipway:current", "image of Slipway")
@@ -63,7 +63,7 @@ func csiManifestCommand(opts *options) *cobra.Command {
 	set.Int32Var(&c.Replicas, "replicas", 2, "number of controllers, of which one is the leader")
 	set.StringToStringVar(&c.NodeSelector, "node-selector", nil, "labels of the nodes for the controllers, such as infrastructure nodes")
 	set.StringSliceVar(&without, "without", nil, "unused features, whose permissions are omitted: attach, provision, resize, snapshot, secrets")
-	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the only namespace whose secrets are read; the default is all")
+	set.StringVar(&c.SecretsNamespace, "secrets-namespace", "", "the only namespace whose secrets are read; the default is all namespaces")
 	object.addFields(set)
 	return command
 }

@@ -24,10 +24,10 @@ func NewDescheduler() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "descheduler --policy-config-file FILE",
-		Short: "Evict pods that would be better on other nodes, once",
-		Long: "Evict pods that would be better on other nodes, by a DeschedulerPolicy of OpenShift 3.11 (descheduler/v1alpha1) or of Kubernetes\n" +
-			"(descheduler/v1alpha2), once. It runs in a pod of the image localhost/slipway-descheduler, or with a kubeconfig. To run it in\n" +
-			"intervals, set slipway.descheduler in master-config.yaml.",
+		Short: "Evict pods that fit better on other nodes, once",
+		Long: "Evict pods that fit better on other nodes, once. The policy is a DeschedulerPolicy of OpenShift 3.11 (descheduler/v1alpha1) or of\n" +
+			"Kubernetes (descheduler/v1alpha2). The command runs in a pod of the image localhost/slipway-descheduler, or with a kubeconfig. To\n" +
+			"evict pods regularly, set slipway.descheduler in master-config.yaml.",
 		GroupID:       "host",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -60,7 +60,7 @@ func NewDescheduler() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&policyFile, "policy-config-file", "", "file with the DeschedulerPolicy")
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
-	flags.BoolVar(&dryRun, "dry-run", false, "print which pods the policy would evict, and evict none")
+	flags.BoolVar(&dryRun, "dry-run", false, "print the pods that the policy would evict, without evicting them")
 	return command
 }
 

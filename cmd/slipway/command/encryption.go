@@ -22,16 +22,15 @@ func encryptionCommand(opts *options) *cobra.Command {
 		Use:   "rotate",
 		Short: "Add a key and use it for encryption",
 		Long: `Add a key and use it for encryption. The API server reads it within a minute. The control plane then stores all objects with secrets again, in the
-background. It is complete when both commands print the same:
+background. This is complete when both commands print the same checksum:
 
   slipway oc get configmap slipway-encryption -n kube-system -o jsonpath={.data.version}
   sha256sum <data>/pki/encryption.yaml
 
-The file still contains the old keys. Keep them as long as you have backups that need them. To revoke a stolen key, remove it from the file afterwards, on all
-masters.
+The file still contains the old keys. Keep them while you have backups that need them. To revoke a stolen key, then remove it from the file on all masters.
 
-With several masters, all of them must run. The command gives them the key, waits until their API servers decrypt with it, and then lets them encrypt with
-it. That takes about a minute.`,
+With several masters, all of them must run. The command copies the key to them, waits until their API servers can decrypt with it, and then lets them encrypt
+with it. This takes about a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.loadMaster()

@@ -17,7 +17,7 @@ func etcdAddCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "add NAME PEER-URL", Short: "Add a learner, and print the settings of its etcd", Args: cobra.ExactArgs(2),
 		Long: "Add a learner, and print the settings of its etcd, as `etcdctl member add` does. New masters do not need this command: `slipway up\n" +
-			"--join` adds their members. The learner gets a vote when it has caught up and the number of voters stays odd. If it does not start\n" +
+			"--join` adds their members. The learner gets a vote when it has caught up and the number of voters remains odd. If it does not start\n" +
 			"within a minute, it is removed.",
 		Example: "  slipway etcd add backup https://192.0.2.14:2380",
 		RunE: func(cmd *cobra.Command, args []string) error {

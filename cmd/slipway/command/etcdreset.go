@@ -25,10 +25,10 @@ func resetCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "reset",
 		Short: "Continue with the data of this master alone, after most masters are permanently lost",
-		Long: "Continue with the data of this master alone, after so many masters are permanently lost that etcd has no majority. Pods\n" +
-			"continue to run. This master removes all others from etcd, so that they can't come back with their data: run\n" +
+		Long: "Continue with the data of this master alone, if etcd has no majority because most masters are permanently lost. Pods\n" +
+			"continue to run. This master removes all others from etcd, so that they can't return with their old data: run\n" +
 			"`slipway down --purge` on them, delete their nodes, and let them join again as new masters.\n\n" +
-			"Writes that only a lost master has stored are lost. Never start two lost masters again that can't reach this one:\n" +
+			"Writes that only the lost masters stored are lost. If two lost masters can't reach this one, never start both again:\n" +
 			"together, they are a majority of the previous cluster.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

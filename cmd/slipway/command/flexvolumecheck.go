@@ -45,16 +45,16 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 		Short: "Check whether a driver works, and report its risks",
 		Long: "Check an installed driver, or a driver in a file. The check calls every documented sequence, repeats operations, uses\n" +
 			"several volumes at the same time and unusual option values, calls operations that the driver lacks, and kills calls.\n\n" +
-			"The verdict is one of three:\n" +
+			"The result is one of:\n" +
 			"  works                    the driver passes every check\n" +
 			"  works, with these risks  pods can use its volumes; the report lists what can go wrong\n" +
 			"  does not work            an ordinary pod cannot use its volumes\n\n" +
 			"The exit status is 1 if the driver does not work. With --fail-on risk, it is also 1 if there are risks. With\n" +
 			"--fail-on never, it is 0 after every complete check.\n\n" +
-			"The check requires root and no cluster. It mounts volumes in a temporary directory and removes the directory. What\n" +
-			"the driver keeps in its storage remains. Use test storage, because the check writes files into the volumes. In the\n" +
-			"values of options, {dir} is replaced with a temporary directory, {volume} with the name of the volume and {size}\n" +
-			"with its size in bytes. Use --option for a value that contains commas.\n\n" +
+			"The check requires root and no cluster. It mounts volumes in a temporary directory and removes the directory. The\n" +
+			"data that the driver keeps in its storage remains. Use test storage, because the check writes files into the\n" +
+			"volumes. In the values of options, {dir} is replaced with a temporary directory, {volume} with the name of the\n" +
+			"volume and {size} with its size in bytes. Use --option for a value that contains commas.\n\n" +
 			"Groups of checks: " + strings.Join(conformance.Groups(), ", ") + ".",
 		Example: "  slipway flexvolume check ./loop --options directory={dir},size={size} --size 20Mi\n" +
 			"  slipway flexvolume check ./nfs --option share=server:/export --option mountOptions=ro,vers=4\n" +

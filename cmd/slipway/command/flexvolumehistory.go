@@ -20,9 +20,9 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "history [DRIVER|VOLUME]",
 		Short: "Show the recent calls of a driver, or for a volume, with their results",
-		Long: "Show the recent calls of all drivers of this host, of one driver, or for one volume: the oldest first, then those that are\n" +
-			"running. A volume is the name of its PersistentVolume, its ID in the storage, or its directory. Each driver has the\n" +
-			"last few hundred calls.",
+		Long: "Show the recent calls of all drivers of this host, of one driver, or for one volume. The oldest call is first; running calls\n" +
+			"are last. Name a volume by its PersistentVolume, its ID in the storage, or its directory. The history contains the last few\n" +
+			"hundred calls of each driver.",
 		Example: "  slipway flexvolume history example.com/loop\n  slipway flexvolume history pv-data",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

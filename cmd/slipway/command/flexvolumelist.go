@@ -45,11 +45,11 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List the drivers: state, version, capabilities, volumes in use on this host, latency, errors",
-		Long: "List the drivers of this host. The command initializes each driver, as a node does at its start, so the list does\n" +
-			"not depend on whether Slipway runs. A removed driver is listed while volumes need its copy.\n" +
-			"If Slipway runs, the list contains the mean latency of the slowest operation since the start,\n" +
-			"and with -o json that of each operation. Below the list are the last failed call of each driver with the driver's\n" +
-			"message and the time, the calls that hang, and the reasons why drivers cannot be used.",
+		Long: "List the drivers of this host. The command initializes each driver, as a node does at its start, so it also works\n" +
+			"while Slipway is stopped. A removed driver is listed while volumes need its copy.\n" +
+			"If Slipway runs, the list contains the mean latency of the slowest operation since the start, and with -o json the\n" +
+			"latency of each operation. Below the list are the last failed call of each driver with the driver's message and the\n" +
+			"time, the calls that hang, and the reasons why drivers cannot be used.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := opts.load()

@@ -18,7 +18,7 @@ func htpasswdCommand(opts *options) *cobra.Command {
 		Long: `Manage the users and passwords in the file of an HTPasswd identity provider. With several masters, the commands change a file in the data
 directory on all of them.
 
-A change applies to the next login. It ends no session and revokes no token: to do this, delete the User and its Identity, too.`,
+A change applies to the next login. It does not end sessions or revoke tokens. To do this, also delete the User and its Identity.`,
 	}
 	command.PersistentFlags().StringVar(&file, "file", "", "the file; required if the configuration has no HTPasswd provider, or several")
 	withFile := func(do func(cmd *cobra.Command, path string, args []string) error) func(*cobra.Command, []string) error {

@@ -16,10 +16,11 @@ import (
 func installCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install",
-		Short: "Install Slipway as a service of systemd, with manual pages and completions",
-		Long: "Copy this program to /usr/local/bin, with the link oc, and install a service of systemd that starts the cluster with the machine.\n" +
-			"Manual pages and completions for bash and zsh come with it. Nothing starts yet: `slipway up` starts the service.\n\n" +
-			"`slipway uninstall` and `slipway down --purge` remove what this command installed. To upgrade, run it again with the new program.",
+		Short: "Install Slipway as a systemd service, with manual pages and completions",
+		Long: "Copy this program to /usr/local/bin, with the link oc, and install a systemd service that starts the cluster when the machine boots.\n" +
+			"Also install manual pages, and completions for bash and zsh. Nothing starts yet: `slipway up` starts the service.\n\n" +
+			"`slipway uninstall` and `slipway down --purge` remove everything that this command installed. To upgrade, run it again with the new\n" +
+			"program.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -67,7 +68,7 @@ func uninstallCommand(opts *options) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Stop everything, and remove the installation of slipway install",
 		Long: "Stop the cluster and its pods as `slipway down` does, and remove the service, the program, manual pages and completions that `slipway install`\n" +
-			"installed. The data remains. To remove it, too, use `slipway down --purge`.",
+			"installed. The data remains. To remove the data as well, use `slipway down --purge`.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,8 +18,8 @@ func ipfailoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ipfailover",
 		Short: "Share virtual addresses with other hosts",
-		Long: "Share virtual addresses with other hosts, with keepalived. Its configuration is in the environment variables of OpenShift 3, such as\n" +
-			"OPENSHIFT_HA_VIRTUAL_IPS, and runs in the pods of `oc adm ipfailover`, on the host network.",
+		Long: "Share virtual addresses with other hosts, with keepalived. The command runs in the pods of `oc adm ipfailover`, on the host network.\n" +
+			"The environment variables of OpenShift 3, such as OPENSHIFT_HA_VIRTUAL_IPS, configure it.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

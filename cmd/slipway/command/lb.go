@@ -40,10 +40,10 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "config",
 		Short: "Print the configuration of a separate HAProxy that balances over the masters",
-		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. The file does not follow the\n" +
-			"masters of the cluster; `slipway lb run` does. On a master, the command\n" +
-			"finds all masters of the cluster. Elsewhere, name them with --master. With --output, HAProxy checks the configuration before\n" +
-			"the file is replaced, and the command prints whether the file has changed.",
+		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. The file does not change when\n" +
+			"masters join or leave; `slipway lb run` follows these changes. On a master, the command finds all masters of the cluster.\n" +
+			"Elsewhere, name them with --master. With --output, HAProxy checks the configuration before the command replaces the file, and\n" +
+			"the command prints whether the file has changed.",
 		Example: "  slipway lb config >haproxy.cfg\n" +
 			"  slipway lb config --master master-1=192.0.2.11 --master master-2=192.0.2.12 --output /etc/haproxy/haproxy.cfg",
 		Args: cobra.NoArgs,

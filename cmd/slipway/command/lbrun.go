@@ -106,8 +106,8 @@ func lbInstallCommand(opts *options) *cobra.Command {
 	flags := balancerFlags{}
 	command := &cobra.Command{
 		Use:   "install",
-		Short: "Install the load balancer as a service of systemd",
-		Long: "Copy this program to /usr/local/bin, and install a service of systemd that runs `slipway lb run` with the machine. Start it with:\n" +
+		Short: "Install the load balancer as a systemd service",
+		Long: "Copy this program to /usr/local/bin, and install a systemd service that runs `slipway lb run` when the machine boots. Start it with:\n" +
 			"  systemctl start " + installation.LoadBalancer,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -26,9 +26,9 @@ func logsCommand(opts *options) *cobra.Command {
 		Use:   "logs [COMPONENT|PROCESS]",
 		Short: "Print the log of a component or process, or of all processes",
 		Long: "Print the log of a process, or the lines of a component from the log of its process.\n" +
-			"Without an argument, print the logs of all processes in the order of their times, each line with its process.\n\n" +
+			"Without an argument, print the logs of all processes in order of time, each line with its process.\n\n" +
 			"Prints the last 100 lines of each log. With --since, prints all lines since then. --tail -1 prints the complete log.\n" +
-			"--grep and --level select lines, of which --tail counts the last ones.",
+			"--grep and --level select lines; --tail counts only selected lines.",
 		Example: "  slipway logs kubelet -f\n" +
 			"  slipway logs --since 10m --level warning\n" +
 			"  slipway logs kubelet --grep 'volume.*web' --tail -1",
@@ -74,7 +74,7 @@ func logsCommand(opts *options) *cobra.Command {
 	flags.BoolVarP(&follow, "follow", "f", false, "print new lines as they are written")
 	flags.IntVarP(&tail, "tail", "n", 100, "number of last lines of each log; -1 prints all")
 	flags.DurationVar(&since, "since", 0, "print only lines that are at most this old, such as 30s, 10m or 2h")
-	flags.StringVar(&pattern, "grep", "", "print only lines that match this regular expression, in upper or lower case")
+	flags.StringVar(&pattern, "grep", "", "print only lines that match this regular expression, regardless of case")
 	flags.StringVar(&level, "level", "", "print only lines of this level or a higher one: info, warning or error")
 	return command
 }

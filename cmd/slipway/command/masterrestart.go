@@ -25,7 +25,7 @@ func masterRestartCommand(opts *options) *cobra.Command {
 		Use:   "master-restart api|controllers|scheduler|etcd",
 		Short: "Restart the control plane of this host, and wait until it is ready",
 		Long: "Restart the control plane of this host, and wait until it is ready. API server, controllers, scheduler and etcd are one process,\n" +
-			"so that each argument restarts all of them. Pods continue to run. If the program is called master-restart, it runs this command.",
+			"so every argument restarts all of them. Pods continue to run. If the program is called master-restart, it runs this command.",
 		GroupID: "host",
 		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 accepts the name of a container, too
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,8 +22,8 @@ func networkCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "network",
 		Short: "Capture and trace packets, and measure throughput, on this host or in a pod",
-		Long: "Capture and trace packets, and measure throughput, on this host or in the network of a pod that runs on this host. Pods need no tools\n" +
-			"and no permissions for it.",
+		Long: "Capture and trace packets, and measure throughput, on this host or in the network of a pod that runs on this host. The pods need no\n" +
+			"tools and no permissions.",
 		GroupID: "look",
 	}
 	command.AddCommand(networkCaptureCommand(opts), networkThroughputCommand(opts), networkTraceCommand(opts))

@@ -18,7 +18,7 @@ func networkThroughputCommand(opts *options) *cobra.Command {
 		Use:   "throughput",
 		Short: "Measure throughput and latency between hosts and pods",
 		Long: "Measure throughput and latency between hosts and pods. Start the server at one end, and measure from the other. Measure between\n" +
-			"pods first, then between their hosts: if hosts are as slow, the cause is below the pod network.",
+			"pods first, then between their hosts: if the hosts are as slow as the pods, the cause is below the pod network.",
 		Example: "  slipway network throughput serve --pod shop/web                 # on the host of web\n" +
 			"  slipway network throughput measure 10.129.0.3 --pod shop/client   # on the host of client",
 	}

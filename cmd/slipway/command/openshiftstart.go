@@ -26,7 +26,7 @@ func startCommand() *cobra.Command {
 		Use:   "start",
 		Short: "Start components of OpenShift: `slipway run`",
 		Long: "Start components of OpenShift, in the foreground, as `slipway run` does. The first start writes the settings of its flags to\n" +
-			"master-config.yaml. A host always runs all parts that its configuration contains, with or without `master` or `node`.",
+			"master-config.yaml. A host always runs all components that its configuration contains, with or without `master` or `node`.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("start %q: the argument must be master or node", args[0])
@@ -82,7 +82,7 @@ func startNetwork(file *string) *cobra.Command {
 	var enable, disable []string
 	command := &cobra.Command{
 		Use: "network", Short: "Start node network", Args: cobra.NoArgs,
-		Long: "Start node network. The network is a part of the node's process, with the kubelet, and does not start alone: use `openshift start node`.",
+		Long: "Start node network. The network is in the node's process, with the kubelet, and does not start alone: use `openshift start node`.",
 		RunE: func(*cobra.Command, []string) error {
 			if *file == "" {
 				return errors.New("you must specify a configuration file with --config")

@@ -24,8 +24,8 @@ func routerCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "router",
 		Short: "Serve routes with HAProxy or an F5 BIG-IP: an additional router, such as one for a shard",
-		Long: "Serve the routes of a cluster with HAProxy. Its configuration is in the environment variables of OpenShift 3's router, such as\n" +
-			"ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT, and runs in a pod on the host network or with a kubeconfig.\n" +
+		Long: "Serve the routes of a cluster with HAProxy. The command runs in a pod on the host network, or with a kubeconfig. The environment\n" +
+			"variables of OpenShift 3's router configure it, such as ROUTE_LABELS, ROUTER_SERVICE_NAME and ROUTER_SERVICE_HTTP_PORT.\n" +
 			"Routers on one machine need different ports: ROUTER_SERVICE_HTTP_PORT, ROUTER_SERVICE_HTTPS_PORT and ROUTER_LISTEN_ADDR.\n" +
 			"Custom templates also use ROUTER_SERVICE_SNI_PORT and ROUTER_SERVICE_NO_SNI_PORT.\n\n" +
 			"With --type=f5-router, configure the F5 BIG-IP appliance that the variables ROUTER_EXTERNAL_HOST_* describe. It serves the routes.",

@@ -19,7 +19,7 @@ func runCommand(opts *options) *cobra.Command {
 		Use:   "run",
 		Short: "Run the cluster in the foreground, for systemd or a container",
 		Long: "Run the cluster in the foreground until SIGTERM or SIGINT. Pods continue to run when it ends, and the\n" +
-			"next start adopts them. `slipway down` ends them, too. Notifies systemd when everything is ready.",
+			"next start adopts them. `slipway down` stops them, too. The command notifies systemd when everything is ready.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

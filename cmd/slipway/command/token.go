@@ -54,7 +54,7 @@ func createTokenCommand(opts *options) *cobra.Command {
 		Use:   "create",
 		Short: "Create a token and print it",
 		Long: "Create a token and print it. The cluster stores only its hash, so the token cannot be printed again. It contains the hash of\n" +
-			"the cluster's certificate authority, so that a host sends it to no other server.",
+			"the cluster's certificate authority, so that a host does not send the token to any other server.",
 		Example: "  slipway token create\n" +
 			"  slipway token create --uses 5 --ttl 1h --group infra\n" +
 			"  slipway token create --role master --ttl 1h\n" +
