@@ -17,7 +17,7 @@ func catalogTestCommand(opts *options) *cobra.Command {
 		Use:   "test BUNDLE",
 		Short: "Run the tests of an Ansible playbook bundle",
 		Long: "Run the playbook test of an Ansible playbook bundle in a new project, and delete the project. In the project, the\n" +
-			"bundle has the role ansibleServiceBrokerConfig.sandboxRole. The broker's white_list and black_list do not apply.\n\n" +
+			"bundle has the role ansibleServiceBrokerConfig.sandboxRole. The broker's whiteList and blackList do not apply.\n\n" +
 			"The exit status is 1 if the test fails, or if the bundle has no test.",
 		Example: "  slipway catalog test hello-world-apb\n" +
 			"  slipway catalog test postgresql-apb --plan prod --parameters '{\"postgresql_version\": \"15\"}'",
