@@ -114,7 +114,7 @@ func (r *Reloader) reload() {
 	switch {
 	case err != nil && r.rejected == previous: // the error was reported before
 	case err != nil:
-		slog.Error("changed configuration is rejected; the previous one stays in effect", "error", err)
+		slog.Error("changed configuration is rejected; the previous configuration remains in effect", "error", err)
 		r.report("the changed configuration is rejected, and the previous one stays in effect: " + err.Error())
 	case len(pending) > 0:
 		keys := strings.Join(pending, ", ")

@@ -36,9 +36,9 @@ func Limits() []Limit {
 	return []Limit{
 		{"fs.inotify.max_user_instances", 8192, kubeletExits},
 		{"fs.inotify.max_user_watches", 65536, kubeletExits},
-		{"fs.file-max", math.MaxInt64, "programs other than those of root open no files"},
+		{"fs.file-max", math.MaxInt64, "only the programs of root can open files"},
 		{"fs.aio-max-nr", 1 << 30, "databases that use asynchronous I/O do not start"},
-		{"kernel.pty.max", 1 << 20, "no command gets a terminal"},
+		{"kernel.pty.max", 1 << 20, "commands cannot get a terminal"},
 		{"net.ipv4.neigh.default.gc_thresh1", 8192, neighbors},
 		{"net.ipv4.neigh.default.gc_thresh2", 32768, neighbors},
 		{"net.ipv4.neigh.default.gc_thresh3", 65536, neighbors},

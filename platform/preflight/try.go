@@ -16,7 +16,7 @@ import (
 )
 
 // errNoDirectory is the error if no directory exists in which a mount can be tested.
-var errNoDirectory = errors.New("no directory exists in which it can be tried")
+var errNoDirectory = errors.New("no directory exists in which it can be tested")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a
 // temporary network namespace.

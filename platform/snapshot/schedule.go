@@ -62,7 +62,7 @@ func (s *Schedule) Run(ctx context.Context, ready func()) error {
 		}
 		next := s.delay(time.Now(), s.Interval)
 		if err != nil {
-			slog.Warn("a snapshot of etcd is missing", "error", err)
+			slog.Warn("cannot save or copy a snapshot of etcd", "error", err)
 			s.note(err.Error())
 			next = min(s.Interval, retryInterval)
 		} else {

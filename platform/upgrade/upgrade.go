@@ -177,7 +177,7 @@ func checkBudgets(budgets []policyv1.PodDisruptionBudget) (problems []preflight.
 		}
 		problems = append(problems, preflight.Problem{
 			Severity: preflight.Warning, Subject: "budget " + budget.Namespace + "/" + budget.Name,
-			Text:   "it permits no disruption, so that `oc adm drain` waits for its pods",
+			Text:   "it permits no disruption, so `oc adm drain` waits for its pods",
 			Remedy: "scale the application up, or upgrade without a drain: pods continue to run",
 		})
 	}
