@@ -14,8 +14,8 @@ import (
 	"net/netip"
 )
 
-// HostAnnotation is the annotation of a node's HostSubnet that contains the node's IPv6 address. The
-// field hostIP contains the node's IPv4 address.
+// HostAnnotation is the annotation of a node's HostSubnet that contains the node's IPv6 address.
+// The field hostIP contains the node's IPv4 address.
 const HostAnnotation = "slipway.openshift.io/host-ipv6"
 
 // Networks contains the pod networks. Without an IPv6 network, pods have only IPv4 addresses. The

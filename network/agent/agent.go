@@ -12,8 +12,8 @@
 // In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to 1
 // and never resets it, because other software might depend on it when Cleanup runs. If pods have
 // IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and changes accept_ra of
-// the host's devices from 1 to 2. Otherwise, a host that forwards packets would lose the routes that
-// its routers announce. Cleanup restores these two settings, because a host that forwards IPv6
+// the host's devices from 1 to 2. Otherwise, a host that forwards packets would lose the routes
+// that its routers announce. Cleanup restores these two settings, because a host that forwards IPv6
 // packets does not configure itself as other hosts do. Three more sysctls belong to the bridge and
 // are removed with it.
 //

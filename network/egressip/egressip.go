@@ -6,8 +6,8 @@
 //	         │                                                  │
 //	    Assign: which host                                source address
 //
-// Each IP family has its own path. If a project has egress addresses in only one family, its packets
-// in the other family are dropped.
+// Each IP family has its own path. If a project has egress addresses in only one family, its
+// packets in the other family are dropped.
 //
 // The package decides which address a project uses (Assign), keeps this host's egress addresses on
 // its device (Hold), and determines which hosts respond (Monitor). Package network/policy contains
@@ -54,9 +54,9 @@ type Path struct {
 }
 
 // Assign returns the exits of all projects with egress addresses. alive reports whether a host
-// responds. In each IP family, a project uses the first of its usable addresses whose host responds,
-// or its first usable address if no host responds. If a project has no usable address in a family,
-// its packets in this family are dropped, so that they never have another source address.
+// responds. In each IP family, a project uses the first of its usable addresses whose host
+// responds, or its first usable address if no host responds. If a project has no usable address in
+// a family, its packets in this family are dropped, so that they never have another source address.
 func Assign(hosts []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string]Exit {
 	a := assignment{hosts: hosts, owners: map[netip.Addr][]*networkv1.HostSubnet{}, users: map[netip.Addr][]string{}, nodes: map[netip.Addr]string{}, networks: map[uint32][]string{}}
 	for _, host := range hosts {

@@ -26,9 +26,9 @@ func rule(family ipfamily.Family) *netlink.Rule {
 	return rule
 }
 
-// EnsureRule adds the rule that selects Table for packets in an IP family. Any rule makes each route
-// lookup on the host slower, even after its removal, so EnsureRule is only called when a project has
-// egress addresses in the family.
+// EnsureRule adds the rule that selects Table for packets in an IP family. Any rule makes each
+// route lookup on the host slower, even after its removal, so EnsureRule is only called when a
+// project has egress addresses in the family.
 func EnsureRule(family ipfamily.Family) error {
 	if err := netlink.RuleAdd(rule(family)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add rule of routes to the outside: %w", err)

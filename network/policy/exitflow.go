@@ -54,8 +54,8 @@ func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Po
 	return nil
 }
 
-// sources maps the pods of projects that have or had egress addresses to the addresses to which this
-// host translates them.
+// sources maps the pods of projects that have or had egress addresses to the addresses to which
+// this host translates them.
 func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot) map[netip.Addr]netip.Addr {
 	projects := maps.Clone(s.exits)
 	if projects == nil {

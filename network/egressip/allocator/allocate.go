@@ -59,8 +59,8 @@ func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 }
 
 // requests returns the requested addresses, in order. It includes a project's address only if it is
-// the project's single address in its IP family. It excludes addresses that belong to a node and addresses that an administrator has
-// assigned.
+// the project's single address in its IP family. It excludes addresses that belong to a node and
+// addresses that an administrator has assigned.
 func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace) []netip.Addr {
 	taken, requested := map[netip.Addr]bool{}, map[netip.Addr]bool{}
 	for _, subnet := range subnets {
