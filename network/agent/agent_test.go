@@ -225,3 +225,18 @@ func TestCleanupRestoresHost(t *testing.T) {
 		t.Errorf("a namespace of another program is missing: %v", err)
 	}
 }
+
+// TestBridgeKeepsItsMTU adds and removes the only pod of a host. The next pod gets the MTU of the
+// bridge.
+func TestBridgeKeepsItsMTU(t *testing.T) {
+	t.Cleanup(func() { output(t, "ip", "link", "delete", "bridge9") })
+	if err := ensureBridge("bridge9", netip.MustParsePrefix("10.128.2.1/23"), 1450); err != nil {
+		t.Fatal(err)
+	}
+	output(t, "ip", "link", "add", "pod9", "mtu", "1450", "type", "veth", "peer", "name", "peer9")
+	output(t, "ip", "link", "set", "pod9", "master", "bridge9")
+	output(t, "ip", "link", "delete", "pod9")
+	if device, err := net.InterfaceByName("bridge9"); err != nil || device.MTU != 1450 {
+		t.Errorf("the bridge is %+v, %v", device, err)
+	}
+}

@@ -97,8 +97,10 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 		return err
 	}
 	if link == nil {
+		// The MTU is set below. With an MTU from its creation, the bridge would change its MTU when
+		// its last port is removed.
 		attrs := netlink.NewLinkAttrs()
-		attrs.Name, attrs.MTU, attrs.HardwareAddr = name, mtu, mac
+		attrs.Name, attrs.HardwareAddr = name, mac
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 			return fmt.Errorf("create bridge %q: %w", name, err)
 		}
