@@ -1,12 +1,15 @@
 package vxlan
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
 
 	"github.com/cilium/ebpf/rlimit"
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
@@ -53,7 +56,21 @@ func (p podHost) replaceFormer(change func(m *mapSpec)) {
 	p.tunnel = &Tunnel{programs: former}
 	p.follow()
 	p.ensure()
-	p.connect(AllRights)
+	p.Do(p.t, func() error { return former.connectFormer(p.podAddress) })
+}
+
+// connectFormer gives a pod all rights, in maps of any size.
+func (p *programs) connectFormer(pod netip.Addr) error {
+	link, err := netlinksafe.LinkByName(podDevice)
+	if err != nil {
+		return err
+	}
+	share := Local{}.share()
+	value := make([]byte, p.locals.ValueSize())
+	for offset, field := range map[int]uint32{localDevice: uint32(link.Attrs().Index), localRights: uint32(AllRights), localShare: share} {
+		binary.NativeEndian.PutUint32(value[offset:], field)
+	}
+	return errors.Join(p.shares.Put(share, make([]byte, p.shares.ValueSize())), p.locals.Put(pod.AsSlice(), value), attach(link, netlink.HANDLE_MIN_INGRESS, p.pod))
 }
 
 // upgrade replaces the process with one of this version.
