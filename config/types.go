@@ -229,9 +229,10 @@ type NodeExtension struct {
 	// all packets in VXLAN. `host-gw` sends all packets directly and cannot reach hosts on other
 	// segments. All hosts must use the same value.
 	PodTransport string `json:"podTransport"`
-	// PodConnections is the path of TCP packets in VXLAN on this host. With `direct`, the default,
-	// they bypass the host's network stack if no network policy restricts them. With `stack`, they
-	// pass it, so that rules of other programs at the forward hook apply to them.
+	// PodConnections is the path of TCP packets between this host's pods and pods on other hosts.
+	// With `direct`, the default, they bypass the host's network stack if no network policy
+	// restricts them. With `stack`, they pass it, so that rules of other programs at the forward
+	// hook apply to them.
 	PodConnections string `json:"podConnections"`
 	// BalancerAddress is the address at which a master's node connects to the API servers of all
 	// masters, if there are several masters. The default is `127.0.0.1:8442`. Other hosts do not

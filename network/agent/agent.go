@@ -78,7 +78,8 @@ type Agent struct {
 	MTU int
 	// Transport is one of the transport constants; optional if Tunnel is nil.
 	Transport string
-	// Tunnel is the VXLAN device; if nil, the transport is TransportHostGateway.
+	// Tunnel is the VXLAN device with the programs for direct connections; if nil, the transport is
+	// TransportHostGateway.
 	Tunnel *vxlan.Tunnel
 	// VXLANDevice is the name of the VXLAN device, such as vxlan_sys_4789.
 	VXLANDevice string

@@ -121,13 +121,14 @@ func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan
 func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	peers := a.peers(own, cluster)
 	for subnet, peer := range peers {
-		_, _, isDirect := directPath(subnet, peer)
-		peer.Routed = isDirect && a.prefersRoute(peer)
+		if _, index, isDirect := directPath(subnet, peer); isDirect && a.prefersRoute(peer) {
+			peer.Routed, peer.Device = true, index
+		}
 		peers[subnet] = peer
 	}
 	device, err := a.ensureTunnel(own, peers, cluster)
 	if err != nil {
-		slog.Error("cannot reach pods of hosts that need VXLAN", "error", err)
+		slog.Error("cannot set up VXLAN or direct connections to other hosts", "error", err)
 	}
 	routes := map[netip.Prefix]netlink.Route{}
 	for subnet, peer := range peers {
@@ -197,13 +198,14 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 	return cluster.objects.vxlanPort()
 }
 
-// ensureTunnel creates or repairs the VXLAN device and returns it. It returns nil if there are no
+// ensureTunnel creates or repairs the VXLAN device and the programs for direct connections. It
+// returns the device, or nil if packets to other hosts are not sent through VXLAN, if there are no
 // other hosts, or if the cache does not contain the cluster's settings yet.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil
 	}
-	if !a.usesVXLAN() || len(peers) == 0 {
+	if len(peers) == 0 {
 		return nil, a.Tunnel.Remove(a.VXLANDevice)
 	}
 	if !cluster.objects.synced() {
@@ -216,11 +218,11 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 	if a.MTU != 0 {
 		mtu = min(mtu, a.MTU)
 	}
-	device := vxlan.Device{Name: a.VXLANDevice, Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, SecondSubnet: a.DualStack.Subnet(own), Pods: a.DualStack.Prefixes()}
+	device := vxlan.Device{Name: a.VXLANDevice, Absent: !a.usesVXLAN(), Port: a.vxlanPort(cluster), MTU: mtu, Subnet: own, SecondSubnet: a.DualStack.Subnet(own), Pods: a.DualStack.Prefixes()}
 	if node, exists, err := cluster.nodes.GetByKey(a.NodeName); err == nil && exists {
 		device.Address = addressOf(node.(*corev1.Node), ipfamily.IPv4)
 	}
-	if err := a.Tunnel.Ensure(device, maps.Clone(peers)); err != nil {
+	if err := a.Tunnel.Ensure(device, maps.Clone(peers)); err != nil || device.Absent {
 		return nil, err
 	}
 	link, err := netlinksafe.LinkByName(a.VXLANDevice)

@@ -104,6 +104,9 @@ func TestTransportsReachOtherHosts(t *testing.T) {
 			}
 			eventually.Equal(t, "routes", func() string { return paths(t) }, want.routes)
 			eventually.Equal(t, "VXLAN device", func() string { return vxlanDetails(t) }, want.device)
+			if filters := output(t, "tc", "filter", "show", "dev", "uplink0", "ingress"); strings.Contains(filters, "slipway") != (transport != TransportVXLAN) {
+				t.Errorf("programs of the network segment:\n%s", filters)
+			}
 			if link := output(t, "ip", "link", "show", "slipway0"); !strings.Contains(link, "mtu "+want.mtu) {
 				t.Errorf("MTU of pods, want %s: %s", want.mtu, link)
 			}

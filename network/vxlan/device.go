@@ -35,7 +35,7 @@ func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, er
 // configure attaches the programs to the device and sets the device up.
 func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix]Peer) error {
 	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
-		if err := attach(link, parent, program); err != nil {
+		if err := attach(link, parent, devicePriority, program); err != nil {
 			return err
 		}
 	}
@@ -92,23 +92,30 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	return link, true, nil
 }
 
-// attach makes a program the only program at a tc hook of the device. It atomically replaces a
-// previous process's program.
-func attach(link netlink.Link, parent uint32, program *ebpf.Program) error {
+// attach makes a program the only program with a priority at a tc hook of the device. It atomically
+// replaces a previous process's program.
+func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Program) error {
 	index := link.Attrs().Index
 	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
 	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add tc hooks to device %q: %w", link.Attrs().Name, err)
 	}
 	filter := &netlink.BpfFilter{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: 1},
-		Fd:          program.FD(), Name: "slipway", DirectAction: true,
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: priority},
+		Fd:          program.FD(), Name: filterName, DirectAction: true,
 	}
 	if err := netlink.FilterReplace(filter); err != nil {
 		return fmt.Errorf("add program to device %q: %w", link.Attrs().Name, err)
 	}
 	return nil
 }
+
+// Priorities of filters. The programs on network segments follow the administrator's filters, whose
+// default priorities are at most 0xc000.
+const (
+	devicePriority  = 1
+	segmentPriority = 0xd000
+)
 
 // subnets returns the subnets of this node's pods.
 func (d Device) subnets() []netip.Prefix {

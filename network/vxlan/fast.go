@@ -98,6 +98,51 @@ func (t *Tunnel) Restrict(device string, pods map[netip.Addr]Local) error {
 	return t.programs.restrict(pods)
 }
 
+// restrictFormer removes rights from the programs of a previous process.
+func restrictFormer(device string, pods map[netip.Addr]Local) error {
+	links, err := formerLinks(device)
+	if err != nil {
+		return err
+	}
+	locals, err := formerMap(links, "locals")
+	if err != nil || locals == nil {
+		return err
+	}
+	defer locals.Close()
+	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
+	var key, value []byte
+	entries := locals.Iterate()
+	for entries.Next(&key, &value) {
+		address, ok := netip.AddrFromSlice(key)
+		if !ok || len(value) < localRights+4 {
+			continue
+		}
+		pod, exists := pods[address]
+		if !exists {
+			changed[address] = nil
+			continue
+		}
+		rights := binary.NativeEndian.Uint32(value[localRights:])
+		if restricted := rights & uint32(pod.Rights); restricted != rights {
+			changed[address] = append([]byte(nil), value...)
+			binary.NativeEndian.PutUint32(changed[address][localRights:], restricted)
+		}
+	}
+	errs := []error{entries.Err()}
+	for address, value := range changed {
+		var err error
+		if value == nil {
+			err = locals.Delete(address.AsSlice())
+		} else {
+			err = locals.Put(address.AsSlice(), value)
+		}
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, fmt.Errorf("restrict pod %s: %w", address, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // restrict removes rights, including the rights of the previous process's pods.
 func (p *programs) restrict(pods map[netip.Addr]Local) error {
 	var errs []error
@@ -176,7 +221,7 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 			}
 		}
 		index = link.Attrs().Index
-		if err := attach(link, netlink.HANDLE_MIN_INGRESS, p.pod); err != nil {
+		if err := attach(link, netlink.HANDLE_MIN_INGRESS, devicePriority, p.pod); err != nil {
 			return err
 		}
 	}
@@ -326,4 +371,77 @@ func (p *programs) eachFlow(ended func(key, value []byte) bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// adopt continues to use the connections and the pods of a previous process's programs. Without
+// this state, an open connection would take the path through the stack, and the stack would not
+// know which side opened the connection.
+func (p *programs) adopt(device string) error {
+	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
+	links, err := formerLinks(device)
+	if err != nil {
+		return err
+	}
+	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.shares, &p.clock} {
+		if *own == nil {
+			return nil // createMaps has failed
+		}
+		name, err := nameOf(*own)
+		if err != nil {
+			return err
+		}
+		former, err := formerMap(links, name)
+		if err != nil {
+			return err
+		}
+		if former == nil {
+			continue
+		}
+		if former.KeySize() != (*own).KeySize() || former.ValueSize() != (*own).ValueSize() {
+			if own == &p.locals {
+				if err := copyLocals(p.locals, former); err != nil {
+					slog.Warn("open connections of pods with policies might end", "error", err)
+				}
+			}
+			_ = former.Close()
+			continue
+		}
+		_ = (*own).Close()
+		*own = former
+	}
+	now, err := uptime()
+	if err != nil {
+		return err
+	}
+	if err := p.clock.Put(uint32(0), now); err != nil {
+		return fmt.Errorf("set clock of connections: %w", err)
+	}
+	var key, value []byte
+	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
+		if address, ok := netip.AddrFromSlice(key); ok {
+			// The program is attached to a device without a name again.
+			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
+			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
+		}
+	}
+	return nil
+}
+
+// copyLocals copies the pods of an earlier version, whose values have no share. These pods keep
+// their open connections. Their new connections pass the stack until putLocal sets the share.
+func copyLocals(locals, former *ebpf.Map) error {
+	var key, value []byte
+	entries := former.Iterate()
+	for entries.Next(&key, &value) {
+		if len(value) >= localSize {
+			return nil // a later version
+		}
+		if err := locals.Put(key, append(value, make([]byte, localSize-len(value))...)); err != nil {
+			return fmt.Errorf("copy rights of pods: %w", err)
+		}
+	}
+	if err := entries.Err(); err != nil {
+		return fmt.Errorf("list pods of the former program: %w", err)
+	}
+	return nil
 }

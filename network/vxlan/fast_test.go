@@ -1,149 +1,23 @@
 package vxlan
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
-	"github.com/slipway-platform/slipway/network/cni"
-	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-// podHost is a host with a pod that has its own network namespace.
-type podHost struct {
-	*host
-	namespace hosttest.Namespace
-	// podAddress is the pod's address.
-	podAddress netip.Addr
-}
-
-const podDevice = "pod0"
-
-// newPodHosts returns two hosts with a pod each, which echoes connections on port 80. Their rules
-// drop all TCP packets that pass the forward hook of the network stack.
-func newPodHosts(t *testing.T) (one, two podHost) {
-	t.Helper()
-	first, second := newHosts(t)
-	for _, h := range []*host{first, second} {
-		h.networks.Plugin = networkplugin.NetworkPolicy
-		h.refresh()
-	}
-	one, two = newPodHost(t, first), newPodHost(t, second)
-	for _, h := range []podHost{one, two} {
-		h.connect(AllRights)
-	}
-	return one, two
-}
-
-func newPodHost(t *testing.T, h *host) podHost {
-	t.Helper()
-	p := podHost{h, hosttest.NewNamespace(t, h.Name+"-pod"), h.pod("web")}
-	h.run("ip", "address", "del", p.podAddress.String()+"/24", "dev", "pods")
-	h.run("ip", "link", "set", "pods", "address", cni.HardwareAddress(gateway(h.subnet)).String())
-	h.run("ip", "link", "add", podDevice, "type", "veth", "peer", "name", "eth0", "netns", p.namespace.Name)
-	h.run("ip", "link", "set", podDevice, "master", "pods", "up")
-	h.run("ip", "neighbor", "replace", p.podAddress.String(), "lladdr", cni.HardwareAddress(p.podAddress).String(), "dev", "pods", "nud", "permanent")
-	p.inPod("ip", "link", "set", "lo", "up")
-	p.inPod("ip", "link", "set", "eth0", "address", cni.HardwareAddress(p.podAddress).String())
-	p.inPod("ip", "address", "add", p.podAddress.String()+"/32", "dev", "eth0")
-	p.inPod("ip", "link", "set", "eth0", "up")
-	p.inPod("ip", "route", "add", gateway(h.subnet).String(), "dev", "eth0")
-	p.inPod("ip", "route", "add", "default", "via", gateway(h.subnet).String())
-	p.inPod("ip", "neighbor", "replace", gateway(h.subnet).String(), "lladdr", cni.HardwareAddress(gateway(h.subnet)).String(), "dev", "eth0", "nud", "permanent")
-	p.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
-	p.namespace.Do(t, func() error {
-		listener, err := net.Listen("tcp4", ":80")
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { listener.Close() })
-		go func() {
-			for {
-				conn, err := listener.Accept()
-				if err != nil {
-					return
-				}
-				go func() { _, _ = io.Copy(conn, conn); conn.Close() }()
-			}
-		}()
-		return nil
-	})
-	return p
-}
-
-// rules replaces the host's rules.
-func (p podHost) rules(lines ...string) {
-	p.t.Helper()
-	p.Do(p.t, func() error {
-		command := exec.Command("nft", "-f", "-")
-		command.Stdin = strings.NewReader("add table ip test\ndelete table ip test\nadd table ip test\n" + strings.Join(lines, "\n") + "\n")
-		if output, err := command.CombinedOutput(); err != nil {
-			return fmt.Errorf("nft: %w: %s", err, output)
-		}
-		return nil
-	})
-}
-
-func (p podHost) inPod(command ...string) {
-	p.t.Helper()
-	p.namespace.Do(p.t, func() error {
-		if output, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
-			return fmt.Errorf("%v: %w: %s", command, err, output)
-		}
-		return nil
-	})
-}
-
-// connect gives the pod rights.
-func (p podHost) connect(rights Rights) {
-	p.t.Helper()
-	p.Do(p.t, func() error {
-		return p.tunnel.Connect(map[netip.Addr]Local{p.podAddress: {Device: podDevice, Rights: rights}})
-	})
-}
-
-// dial opens a connection from the pod.
-func (p podHost) dial(to netip.Addr) (conn net.Conn, err error) {
-	p.t.Helper()
-	err = p.namespace.Try(func() error {
-		conn, err = net.DialTimeout("tcp4", netip.AddrPortFrom(to, 80).String(), time.Second)
-		return err
-	})
-	if err == nil {
-		p.t.Cleanup(func() { conn.Close() })
-	}
-	return conn, err
-}
-
-// echoes reports whether the peer of a connection responds. It ignores responses to earlier calls.
-func echoes(conn net.Conn) bool {
-	_ = conn.SetDeadline(time.Now().Add(time.Second))
-	want := make([]byte, 8)
-	binary.NativeEndian.PutUint64(want, uint64(time.Now().UnixNano()))
-	_, err := conn.Write(want)
-	for got := make([]byte, len(want)); err == nil; {
-		if _, err = io.ReadFull(conn, got); bytes.Equal(got, want) {
-			return true
-		}
-	}
-	return false
-}
-
 func TestConnectionsBetweenHostsAreDirect(t *testing.T) {
-	one, two := newPodHosts(t)
+	onEachPath(t, connectionsBetweenHostsAreDirect)
+}
+
+func connectionsBetweenHostsAreDirect(t *testing.T, one, two podHost) {
 	for _, from := range []podHost{one, two} {
 		conn, err := from.dial(map[bool]podHost{true: two, false: one}[from.host == one.host].podAddress)
 		if err != nil || !echoes(conn) {
@@ -168,8 +42,9 @@ func TestConnectionsToRoutedHostsAreNotDirect(t *testing.T) {
 	}
 }
 
-func TestConnectionsNeedRights(t *testing.T) {
-	one, two := newPodHosts(t)
+func TestConnectionsNeedRights(t *testing.T) { onEachPath(t, connectionsNeedRights) }
+
+func connectionsNeedRights(t *testing.T, one, two podHost) {
 	for _, tt := range []struct {
 		name     string
 		one, two Rights
@@ -188,8 +63,9 @@ func TestConnectionsNeedRights(t *testing.T) {
 	}
 }
 
-func TestOpenConnectionsLoseTheirRights(t *testing.T) {
-	one, two := newPodHosts(t)
+func TestOpenConnectionsLoseTheirRights(t *testing.T) { onEachPath(t, openConnectionsLoseTheirRights) }
+
+func openConnectionsLoseTheirRights(t *testing.T, one, two podHost) {
 	conn, err := one.dial(two.podAddress)
 	if err != nil || !echoes(conn) {
 		t.Fatal(err)
@@ -221,7 +97,10 @@ func TestOpenConnectionsLoseTheirRights(t *testing.T) {
 // TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod. The host's rules
 // then see the packets in both directions.
 func TestConnectionsOfLimitedPodsMoveToTheStack(t *testing.T) {
-	one, two := newPodHosts(t)
+	onEachPath(t, connectionsOfLimitedPodsMoveToTheStack)
+}
+
+func connectionsOfLimitedPodsMoveToTheStack(t *testing.T, one, two podHost) {
 	for _, tt := range []struct {
 		limited, opener, other podHost
 		move                   Rights
@@ -303,7 +182,10 @@ func TestProjectHasShareOfConnections(t *testing.T) {
 // TestTranslatedConnectionsReturnThroughTheStack checks connections through a service. The host
 // that opened such a connection must translate the responses.
 func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {
-	one, two := newPodHosts(t)
+	onEachPath(t, translatedConnectionsReturnThroughTheStack)
+}
+
+func translatedConnectionsReturnThroughTheStack(t *testing.T, one, two podHost) {
 	two.rules()
 	one.rules("add chain ip test prerouting { type nat hook prerouting priority -100; ip daddr 172.30.0.1 dnat to " + two.podAddress.String() + "; }")
 	conn, err := one.dial(netip.MustParseAddr("172.30.0.1"))
@@ -319,7 +201,10 @@ func TestTranslatedConnectionsReturnThroughTheStack(t *testing.T) {
 }
 
 func TestRestartedProcessKeepsConnections(t *testing.T) {
-	one, two := newPodHosts(t)
+	onEachPath(t, restartedProcessKeepsConnections)
+}
+
+func restartedProcessKeepsConnections(t *testing.T, one, two podHost) {
 	conn, err := one.dial(two.podAddress)
 	if err != nil || !echoes(conn) {
 		t.Fatal(err)
@@ -378,8 +263,9 @@ func TestOtherFiltersSeePacketsOfPods(t *testing.T) {
 	}
 }
 
-func TestNewPodGetsNoRepliesOfFormerPod(t *testing.T) {
-	one, two := newPodHosts(t)
+func TestNewPodGetsNoRepliesOfFormerPod(t *testing.T) { onEachPath(t, newPodGetsNoRepliesOfFormerPod) }
+
+func newPodGetsNoRepliesOfFormerPod(t *testing.T, one, two podHost) {
 	conn, err := one.dial(two.podAddress)
 	if err != nil || !echoes(conn) {
 		t.Fatal(err)
@@ -446,7 +332,10 @@ func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
 }
 
 func TestDirectConnectionsStayInTheirNetwork(t *testing.T) {
-	one, two := newPodHosts(t)
+	onEachPath(t, directConnectionsStayInTheirNetwork)
+}
+
+func directConnectionsStayInTheirNetwork(t *testing.T, one, two podHost) {
 	for _, tt := range []struct {
 		name string
 		// one and two are the network IDs of the pods according to their own hosts. oneSeen and

@@ -23,8 +23,9 @@ const (
 	stackTime  = -208
 	stackPair  = -224 // a connection's key without the local port
 	stackZero  = -228 // key of the clock
-	stackPeer  = -232 // the other node's address in its subnet
+	stackPath  = -232 // index of the device for direct packets of the other node
 	stackShare = -236 // key of the project's share
+	stackHop   = -256 // struct bpf_redir_neigh
 	stackFlow  = -120 // a connection's key
 	frameSize  = 48   // Ethernet, IPv4, and TCP up to its flags
 )
@@ -80,7 +81,8 @@ const (
 const pairPeriod = 600e9
 
 // podProgram returns the program for packets that a pod sends. It sends packets to pods on other
-// nodes directly to the VXLAN device, if the pod's connection permits that. All other packets take
+// nodes directly to the VXLAN device, or to the device on the network segment that both nodes
+// share, if the pod's connection permits that. All other packets take
 // the path through the kernel's network stack. Package spoofcheck does not see the packets of
 // direct connections, so the program checks their source.
 func podProgram(m *kernelMaps) asm.Instructions {
@@ -119,9 +121,10 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		mapped(stackTarget, stackIP+ipTarget),
 		peerOf(m, stackTarget, "pass"),
 		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.R0, peerFlags, asm.Word), asm.JNE.Imm(asm.R1, 0, "pass"),
-			asm.LoadMem(asm.R1, asm.R0, peerGateway, asm.Word), asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.R0, peerDevice, asm.Word), asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.StoreMem(asm.RFP, stackPath, asm.R1, asm.Word),
 		},
+		nextHop(),
 		macs(asm.R0, peerGateway),
 		mapped(stackSource, stackIP+ipSource),
 		compatible(m, stackSource, stackIP+ipTarget),
@@ -152,15 +155,15 @@ func podProgram(m *kernelMaps) asm.Instructions {
 		},
 		keep(RightKeepOpened, MoveOpened),
 		asm.Instructions{
-			asm.LoadMem(asm.R1, asm.R8, settingsDevice, asm.Word).WithSymbol("redirect"),
-			asm.JEq.Imm(asm.R1, 0, "pass"),
+			asm.Mov.Imm(asm.R1, fastMark).WithSymbol("redirect"), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
+			asm.LoadMem(asm.R1, asm.RFP, stackHop, asm.Word), asm.JNE.Imm(asm.R1, 0, "segment"),
 		},
 		writeMACs(),
 		asm.Instructions{
-			asm.Mov.Imm(asm.R1, fastMark), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
-			asm.LoadMem(asm.R1, asm.R8, settingsDevice, asm.Word),
+			asm.LoadMem(asm.R1, asm.RFP, stackPath, asm.Word),
 			asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call(), asm.Return(),
 		},
+		toSegment(),
 		ending(verdictNext), // package shaping has a filter behind this program
 	)
 }
@@ -300,10 +303,21 @@ func deliver(m *kernelMaps) asm.Instructions {
 		asm.Instructions{
 			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word).WithSymbol("deliver"),
 			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "pass"),
-			asm.LoadMem(asm.R1, asm.RFP, stackPeer, asm.Word),
-			asm.JEq.Imm(asm.R1, 0, "pass"), // a host that is not a node
 		},
 		tcpFrame("pass"),
+		toPod(m),
+	)
+}
+
+// toPod sends packets of direct connections to the pod's end of its device, if they arrived through
+// the device for direct packets of the sender's node.
+func toPod(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.RFP, stackPath, asm.Word),
+			asm.LoadMem(asm.R2, asm.R6, skbDevice, asm.Word),
+			asm.JNE.Reg(asm.R1, asm.R2, "pass"),
+		},
 		lookup(m.locals.FD(), stackIP+ipTarget),
 		asm.Instructions{
 			asm.JEq.Imm(asm.R0, 0, "pass"),

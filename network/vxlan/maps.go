@@ -44,15 +44,15 @@ const (
 	// settingsReplicas is the offset of the field that contains the number of hosts that receive
 	// multicast packets.
 	settingsReplicas = settingsFlags + 4
-	// settingsDevice is the offset of the index of the device, or 0 before it exists.
-	settingsDevice = settingsReplicas + 4
-	settingsSize   = settingsDevice + 4 // a multiple of 8
+	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
-	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order. It
-	// is 0 for IPv6 subnets and for hosts that exchange no direct packets with this node.
-	peerAddress, peerFlags, peerVNI, peerGateway = 0, 4, 8, 12
+	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order.
+	// peerDevice is the offset of the index of the device for packets of direct connections. It is
+	// 0 if there are no direct connections to the subnet. peerHop is the offset of the node's
+	// address, in network byte order, if these packets are not in VXLAN. Otherwise, it is 0.
+	peerAddress, peerFlags, peerVNI, peerGateway, peerDevice, peerHop = 0, 4, 8, 12, 16, 20
 
-	peerSize = 16
+	peerSize = 24
 )
 
 // maxEntries is the maximum number of pods on a node, and of other hosts. The maps use memory only
@@ -101,7 +101,13 @@ type programs struct {
 	kernelMaps
 	egress, ingress *ebpf.Program // of the device
 	pod             *ebpf.Program // of pods' devices
-	localsOf        map[netip.Addr]attachedLocal
+	// segmentEgress and segmentIngress are the programs of devices on network segments. segments
+	// contains the indexes of the devices that have the programs. It is nil if a previous process's
+	// programs can be attached to other devices.
+	segmentEgress, segmentIngress *ebpf.Program
+	segments                      map[int]bool
+
+	localsOf map[netip.Addr]attachedLocal
 	// former contains the addresses of pods that were removed after the last call to Age. Before
 	// the first call, isAged is false, and pods of a previous process can have been removed too.
 	former       map[netip.Addr]bool
@@ -193,6 +199,8 @@ func (p *programs) loadPrograms() error {
 		{&p.egress, ebpf.ProgramSpec{Name: "vxlan_egress", Instructions: egressProgram(&p.kernelMaps)}},
 		{&p.ingress, ebpf.ProgramSpec{Name: "vxlan_ingress", Instructions: ingressProgram(&p.kernelMaps)}},
 		{&p.pod, ebpf.ProgramSpec{Name: "vxlan_pod", Instructions: podProgram(&p.kernelMaps)}},
+		{&p.segmentEgress, ebpf.ProgramSpec{Name: "segment_egress", Instructions: segmentEgressProgram(&p.kernelMaps)}},
+		{&p.segmentIngress, ebpf.ProgramSpec{Name: "segment_ingress", Instructions: segmentIngressProgram(&p.kernelMaps)}},
 	} {
 		program.spec.Type, program.spec.License = ebpf.SchedCLS, "Apache-2.0"
 		loaded, err := ebpf.NewProgram(&program.spec)
@@ -218,7 +226,7 @@ func (p *programs) close() {
 			_ = m.Close()
 		}
 	}
-	for _, program := range []*ebpf.Program{p.egress, p.ingress, p.pod} {
+	for _, program := range []*ebpf.Program{p.egress, p.ingress, p.pod, p.segmentEgress, p.segmentIngress} {
 		if program != nil {
 			_ = program.Close()
 		}
@@ -249,7 +257,6 @@ func (p *programs) encodeSettings(d Device, subnet netip.Prefix, flags uint32) [
 	binary.NativeEndian.PutUint32(value[settingsAddress:], number(d.Address))
 	binary.NativeEndian.PutUint32(value[settingsFlags:], flags)
 	binary.NativeEndian.PutUint32(value[settingsReplicas:], p.replicaCount)
-	binary.NativeEndian.PutUint32(value[settingsDevice:], uint32(p.deviceIndex))
 	return value
 }
 
@@ -265,7 +272,7 @@ func length(network netip.Prefix) int {
 }
 
 func (p *programs) setPeers(peers map[netip.Prefix]Peer) error {
-	return set(p.peers, p.peersOf, withGateways(peers), encodePrefix, func(peer Peer) any { return peer.encode() })
+	return set(p.peers, p.peersOf, p.withDevices(peers), encodePrefix, func(peer Peer) any { return peer.encode() })
 }
 
 func (p *programs) setNetworks(pods []netip.Prefix) error {
@@ -282,12 +289,21 @@ func encodePrefix(network netip.Prefix) any {
 	return append(key, encodeAddress(network.Masked().Addr())...)
 }
 
-// withGateways adds the nodes' addresses in their IPv4 subnets.
-func withGateways(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
+// withDevices adds the nodes' addresses in their IPv4 subnets, and sets the devices for packets of
+// direct connections.
+func (p *programs) withDevices(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
 	result := maps.Clone(peers)
 	for subnet, peer := range result {
-		peer.Gateway = netip.Addr{}
-		if !peer.External && !peer.FixedVNI && !peer.Routed && subnet.Addr().Is4() {
+		device := 0
+		switch {
+		case peer.External || peer.FixedVNI || !subnet.Addr().Is4():
+		case !peer.Routed:
+			device = p.deviceIndex
+		case p.segments[peer.Device]:
+			device = peer.Device
+		}
+		peer.Device, peer.Gateway = device, netip.Addr{}
+		if subnet.Addr().Is4() {
 			peer.Gateway = gateway(subnet)
 		}
 		result[subnet] = peer
@@ -304,6 +320,10 @@ func (p Peer) encode() []byte {
 	}
 	if p.Gateway.Is4() {
 		copy(value[peerGateway:], p.Gateway.AsSlice())
+	}
+	binary.NativeEndian.PutUint32(value[peerDevice:], uint32(p.Device))
+	if p.Routed && p.Address.Is4() {
+		copy(value[peerHop:], p.Address.AsSlice())
 	}
 	return value
 }

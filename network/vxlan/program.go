@@ -159,8 +159,8 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
 			asm.LoadMem(asm.R2, asm.RFP, stackTunnelKey+keyRemote, asm.Word),
 			asm.JNE.Reg(asm.R1, asm.R2, "drop"),
-			asm.LoadMem(asm.R1, asm.R0, peerGateway, asm.Word),
-			asm.StoreMem(asm.RFP, stackPeer, asm.R1, asm.Word),
+			asm.LoadMem(asm.R1, asm.R0, peerDevice, asm.Word),
+			asm.StoreMem(asm.RFP, stackPath, asm.R1, asm.Word),
 		},
 		// Package multicast delivers the packet.
 		isMulticast("multicast"),

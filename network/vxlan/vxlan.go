@@ -26,7 +26,8 @@
 //
 // The TCP packets of direct connections between pods (Local) bypass the kernel's network stack on
 // their nodes: a program at a pod's device sends them to this device, and the device's program
-// delivers them to the pod.
+// delivers them to the pod. Between hosts that share a network segment, they are not in VXLAN: the
+// program sends them to the host's device on the segment, which also has programs (segment.go).
 //
 // Each of the other nodes receives a copy of a pod's multicast packet, which package multicast
 // delivers there.
@@ -38,6 +39,7 @@ package vxlan
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/netip"
 	"sync"
@@ -65,8 +67,11 @@ const Overhead = 50
 // Device contains the settings of the device.
 type Device struct {
 	Name string
-	Port int
-	MTU  int
+	// Absent means that the node has no device, because it exchanges packets with other hosts only
+	// on network segments.
+	Absent bool
+	Port   int
+	MTU    int
 	// Subnet is the subnet of this node's pods. The device has the subnet's first address.
 	Subnet netip.Prefix
 	// SecondSubnet is the IPv6 subnet of this node's pods; optional.
@@ -85,8 +90,10 @@ type Peer struct {
 	SecondAddress netip.Addr
 	// Gateway is the host's address in its IPv4 subnet. It is optional for the IPv4 subnet itself.
 	Gateway netip.Addr
-	// Routed means that unicast packets to the host's pods do not pass through the device.
+	// Routed means that unicast packets to the host's pods do not pass through the VXLAN device,
+	// but through the device with the index Device. Both hosts share its network segment.
 	Routed bool
+	Device int
 	// External means that the host is not a node. It responds to ARP requests for its addresses.
 	External bool
 	// FixedVNI means that packets to the host have the network ID VNI, regardless of the sender's
@@ -148,7 +155,7 @@ func (t *Tunnel) Follow(source func() (Networks, error), created func()) {
 func (t *Tunnel) Active() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.programs != nil
+	return t.programs != nil && !t.device.Absent
 }
 
 // Refresh makes the programs use the current networks. It is a no-op if there is no device.
@@ -161,7 +168,8 @@ func (t *Tunnel) Refresh() error {
 	return t.refresh(t.programs)
 }
 
-// Ensure creates or repairs the device, which connects this node to the given hosts.
+// Ensure creates or repairs the device, which connects this node to the given hosts, and the
+// programs of the devices on network segments.
 func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,6 +181,9 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 		}
 	}
 	t.device, t.peers = device, maps.Clone(peers)
+	if err := current.setSegments(t.peers); err != nil {
+		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
+	}
 	if err := errors.Join(current.setPeers(t.peers), current.setReplicas(t.peers), t.refresh(current)); err != nil {
 		if t.programs == nil {
 			current.close()
@@ -182,14 +193,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	// After a restart, the process replaces the previous process's programs when its own programs
 	// are complete.
 	t.programs = current
-	isNew, err := device.ensure(current, t.peers)
-	if err != nil {
-		return fmt.Errorf("set up VXLAN: %w", err)
-	}
-	if isNew {
-		t.created()
-	}
-	if err := t.locate(current); err != nil {
+	if err := t.ensureDevice(current); err != nil {
 		return fmt.Errorf("set up VXLAN: %w", err)
 	}
 	if t.locals != nil { // otherwise, the pods of the previous process remain
@@ -199,14 +203,25 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	return nil
 }
 
-// locate makes the pods' program use the device.
-func (t *Tunnel) locate(p *programs) error {
+// ensureDevice creates or repairs the device, and makes the pods' program use it.
+func (t *Tunnel) ensureDevice(p *programs) error {
+	if t.device.Absent {
+		p.deviceIndex = 0
+		return removeDevice(t.device.Name)
+	}
+	isNew, err := t.device.ensure(p, t.peers)
+	if err != nil {
+		return err
+	}
+	if isNew {
+		t.created()
+	}
 	link, err := find(t.device.Name)
 	if err != nil || link == nil || p.deviceIndex == link.Attrs().Index {
 		return err
 	}
 	p.deviceIndex = link.Attrs().Index
-	return t.refresh(p)
+	return p.setPeers(t.peers)
 }
 
 // Remove removes the device with the given name, if it exists.
@@ -218,7 +233,7 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs = nil
 	}
 	// Without rights, the programs at the pods' devices pass all packets to the stack.
-	return errors.Join(restrictFormer(name, nil), removeDevice(name))
+	return errors.Join(restrictFormer(name, nil), RemoveSegments(), removeDevice(name))
 }
 
 // refresh writes the current networks to the programs' maps.

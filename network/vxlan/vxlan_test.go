@@ -33,7 +33,8 @@ type host struct {
 	peers    map[netip.Prefix]Peer
 	port     int
 
-	dualStack bool
+	// absent means that the host has no VXLAN device.
+	dualStack, absent bool
 }
 
 // newHost creates a host on its own network segment. Its pods are web, with network ID 12, till,
@@ -115,16 +116,19 @@ func (h *host) run(command ...string) string {
 func (h *host) ensure() {
 	h.t.Helper()
 	h.Do(h.t, func() error {
-		d := Device{Name: device, Port: h.port, MTU: 1450, Subnet: h.subnet, Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.64.0.0/16")}, Address: h.address}
+		d := Device{Name: device, Absent: h.absent, Port: h.port, MTU: 1450, Subnet: h.subnet, Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.64.0.0/16")}, Address: h.address}
 		if h.dualStack {
 			d.SecondSubnet, d.Pods = h.secondSubnet(), append(d.Pods, netip.MustParsePrefix("fd01::/48"))
 		}
 		return h.tunnel.Ensure(d, h.peers)
 	})
 	for subnet, peer := range h.peers {
-		if peer.External {
+		switch {
+		case peer.Device != 0:
+			h.run("ip", "route", "replace", subnet.String(), "via", peer.Address.String())
+		case peer.External:
 			h.run("ip", "route", "replace", subnet.String(), "dev", device)
-		} else {
+		default:
 			h.run("ip", "route", "replace", subnet.String(), "via", gateway(subnet).String(), "dev", device, "onlink")
 		}
 	}

@@ -1,0 +1,247 @@
+package vxlan
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// filterName is the name of all filters that contain the programs.
+const filterName = "slipway"
+
+// Field offsets in struct bpf_redir_neigh, and its size. The address is in network byte order.
+const (
+	hopFamily, hopAddress = 0, 4
+	hopSize               = 20
+)
+
+// skbType is the offset of the skb field that specifies to whom the frame is addressed.
+const skbType = 4
+
+// nextHop prepares the address to which a packet is sent on a network segment. The family is 0 if
+// the packet is sent in VXLAN. R0 points to the other node.
+func nextHop() asm.Instructions {
+	return asm.Instructions{
+		asm.Mov.Imm(asm.R1, 0),
+		asm.StoreMem(asm.RFP, stackHop+hopFamily, asm.R1, asm.Word),
+		asm.StoreMem(asm.RFP, stackHop+hopAddress+4, asm.R1, asm.DWord),
+		asm.StoreMem(asm.RFP, stackHop+hopAddress+12, asm.R1, asm.Word),
+		asm.LoadMem(asm.R1, asm.R0, peerHop, asm.Word),
+		asm.StoreMem(asm.RFP, stackHop+hopAddress, asm.R1, asm.Word),
+		asm.JEq.Imm(asm.R1, 0, "in VXLAN"),
+		asm.Mov.Imm(asm.R1, unix.AF_INET),
+		asm.StoreMem(asm.RFP, stackHop+hopFamily, asm.R1, asm.Word),
+		asm.Mov.Imm(asm.R1, 0).WithSymbol("in VXLAN"),
+	}
+}
+
+// toSegment sends packets to the next hop on a network segment. The kernel sets their MAC
+// addresses.
+func toSegment() asm.Instructions {
+	return join(
+		asm.Instructions{asm.LoadMem(asm.R1, asm.RFP, stackPath, asm.Word).WithSymbol("segment")},
+		stackPointer(asm.R2, stackHop),
+		asm.Instructions{
+			asm.Mov.Imm(asm.R3, hopSize), asm.Mov.Imm(asm.R4, 0), asm.FnRedirectNeigh.Call(), asm.Return(),
+		},
+	)
+}
+
+// segmentEgressProgram returns the program for packets that the host sends on a network segment. It
+// records connections that pods open through the stack.
+func segmentEgressProgram(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.Mov.Reg(asm.R6, asm.R1),
+			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
+		},
+		recordStack(m),
+		asm.Instructions{asm.Mov.Imm(asm.R0, verdictNext), asm.Return()},
+	)
+}
+
+// segmentIngressProgram returns the program for packets that arrive on a network segment. It
+// delivers packets of direct connections from pods on the hosts of the segment. All other packets
+// pass.
+func segmentIngressProgram(m *kernelMaps) asm.Instructions {
+	return join(
+		asm.Instructions{
+			asm.Mov.Reg(asm.R6, asm.R1),
+			asm.LoadMem(asm.R7, asm.R6, skbProtocol, asm.Word),
+			asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), "pass"),
+			asm.LoadMem(asm.R1, asm.R6, skbVLAN, asm.Word),
+			asm.JNE.Imm(asm.R1, 0, "pass"),
+			asm.LoadMem(asm.R1, asm.R6, skbType, asm.Word),
+			asm.JNE.Imm(asm.R1, unix.PACKET_HOST, "pass"),
+			asm.Mov.Imm(asm.R1, settings4), asm.StoreMem(asm.RFP, stackIndex, asm.R1, asm.Word),
+		},
+		lookup(m.settings.FD(), stackIndex),
+		asm.Instructions{asm.JEq.Imm(asm.R0, 0, "pass"), asm.Mov.Reg(asm.R8, asm.R0)},
+		tcpFrame("pass"),
+		mapped(stackTarget, stackIP+ipTarget),
+		isLocal(stackTarget, "pass"),
+		mapped(stackSource, stackIP+ipSource),
+		peerOf(m, stackSource, "pass"),
+		asm.Instructions{
+			asm.LoadMem(asm.R1, asm.R0, peerDevice, asm.Word),
+			asm.StoreMem(asm.RFP, stackPath, asm.R1, asm.Word),
+		},
+		toPod(m),
+		ending(verdictNext),
+	)
+}
+
+// setSegments attaches the programs to the devices on the network segments of the hosts, and
+// detaches them from all other devices.
+func (p *programs) setSegments(peers map[netip.Prefix]Peer) error {
+	desired := map[int]bool{}
+	for subnet, peer := range peers {
+		if peer.Routed && peer.Device != 0 && subnet.Addr().Is4() {
+			desired[peer.Device] = true
+		}
+	}
+	var errs []error
+	if p.segments == nil {
+		links, err := segmentLinks()
+		if err != nil {
+			return err
+		}
+		p.segments = map[int]bool{}
+		for _, link := range links {
+			p.segments[link.Attrs().Index] = true
+		}
+	}
+	for index := range p.segments {
+		if !desired[index] {
+			delete(p.segments, index)
+			errs = append(errs, detachSegment(index))
+		}
+	}
+	for index := range desired {
+		isAttached, err := p.attachSegment(index)
+		if err != nil || !isAttached {
+			delete(p.segments, index)
+			errs = append(errs, err)
+			continue
+		}
+		p.segments[index] = true
+	}
+	return errors.Join(errs...)
+}
+
+// attachSegment attaches the programs to a device, unless its frames have no Ethernet header.
+func (p *programs) attachSegment(index int) (isAttached bool, err error) {
+	link, err := netlink.LinkByIndex(index)
+	if err != nil {
+		return false, fmt.Errorf("find device %d: %w", index, err)
+	}
+	if link.Attrs().EncapType != "ether" {
+		return false, nil
+	}
+	for parent, program := range segmentHooks(p.segmentEgress, p.segmentIngress) {
+		if err := attach(link, parent, segmentPriority, program); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// segmentHooks returns the programs by their tc hook.
+func segmentHooks(egress, ingress *ebpf.Program) map[uint32]*ebpf.Program {
+	return map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: egress, netlink.HANDLE_MIN_INGRESS: ingress}
+}
+
+// segmentLinks returns the devices that have the programs for network segments.
+func segmentLinks() ([]netlink.Link, error) {
+	queues, err := netlink.QdiscList(nil)
+	if err != nil {
+		return nil, fmt.Errorf("list tc hooks: %w", err)
+	}
+	var links []netlink.Link
+	for _, queue := range queues {
+		if _, isHook := queue.(*netlink.Clsact); !isHook {
+			continue
+		}
+		link, err := netlink.LinkByIndex(queue.Attrs().LinkIndex)
+		if errors.As(err, &netlink.LinkNotFoundError{}) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find device %d: %w", queue.Attrs().LinkIndex, err)
+		}
+		filters, err := segmentFilters(link, netlink.HANDLE_MIN_INGRESS)
+		if err != nil {
+			return nil, err
+		}
+		if len(filters) > 0 {
+			links = append(links, link)
+		}
+	}
+	return links, nil
+}
+
+// segmentFilters returns the filters at a tc hook that contain programs for network segments.
+func segmentFilters(link netlink.Link, parent uint32) (own []netlink.Filter, err error) {
+	filters, err := netlink.FilterList(link, parent)
+	if err != nil {
+		return nil, fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
+	}
+	for _, filter := range filters {
+		if program, isProgram := filter.(*netlink.BpfFilter); isProgram && program.Name == filterName && program.Priority == segmentPriority {
+			own = append(own, filter)
+		}
+	}
+	return own, nil
+}
+
+// RemoveSegments detaches the programs from all devices on network segments.
+func RemoveSegments() error {
+	links, err := segmentLinks()
+	errs := []error{err}
+	for _, link := range links {
+		errs = append(errs, detachSegment(link.Attrs().Index))
+	}
+	return errors.Join(errs...)
+}
+
+// detachSegment detaches the programs from a device. It also removes the device's tc hooks if they
+// have no other filters.
+func detachSegment(index int) error {
+	link, err := netlink.LinkByIndex(index)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find device %d: %w", index, err)
+	}
+	others := 0
+	for parent := range segmentHooks(nil, nil) {
+		own, err := segmentFilters(link, parent)
+		if err != nil {
+			return err
+		}
+		for _, filter := range own {
+			if err := netlink.FilterDel(filter); err != nil && !errors.Is(err, unix.ENOENT) {
+				return fmt.Errorf("remove program from device %q: %w", link.Attrs().Name, err)
+			}
+		}
+		remaining, err := netlink.FilterList(link, parent)
+		if err != nil {
+			return fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
+		}
+		others += len(remaining)
+	}
+	if others > 0 {
+		return nil
+	}
+	hooks := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+	if err := netlink.QdiscDel(hooks); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+		return fmt.Errorf("remove tc hooks from device %q: %w", link.Attrs().Name, err)
+	}
+	return nil
+}
