@@ -200,7 +200,7 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 
 // ensureTunnel creates or repairs the VXLAN device and the programs for direct connections. It
 // returns the device, or nil if packets to other hosts are not sent through VXLAN, if there are no
-// other hosts, or if the cache does not contain the cluster's settings yet.
+// other hosts, or if the cache does not contain the VXLAN settings yet.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil
@@ -208,7 +208,7 @@ func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer
 	if len(peers) == 0 {
 		return nil, a.Tunnel.Remove(a.VXLANDevice)
 	}
-	if !cluster.objects.synced() {
+	if a.usesVXLAN() && !cluster.objects.synced() {
 		return findDevice(a.VXLANDevice)
 	}
 	mtu, err := a.pathMTU()

@@ -2,6 +2,8 @@ package vxlan
 
 import (
 	"errors"
+	"fmt"
+	"net"
 	"net/netip"
 	"regexp"
 	"strings"
@@ -110,9 +112,11 @@ func connectionsOfLimitedPodsMoveToTheStack(t *testing.T, one, two podHost) {
 		if err != nil || !echoes(conn) {
 			t.Fatal(err)
 		}
+		// The previous connection's packets can still pass the stack.
+		port := conn.LocalAddr().(*net.TCPAddr).Port
 		tt.limited.rules("add chain ip test forward { type filter hook forward priority 0; }",
-			"add rule ip test forward ip saddr "+one.podAddress.String()+" ip daddr "+two.podAddress.String()+" counter",
-			"add rule ip test forward ip saddr "+two.podAddress.String()+" ip daddr "+one.podAddress.String()+" counter")
+			fmt.Sprintf("add rule ip test forward ip saddr %s tcp sport %d counter", tt.opener.podAddress, port),
+			fmt.Sprintf("add rule ip test forward ip daddr %s tcp dport %d counter", tt.opener.podAddress, port))
 		seen := func() int {
 			chain := tt.limited.run("nft", "list", "chain", "ip", "test", "forward")
 			return strings.Count(chain, "counter") - strings.Count(chain, "counter packets 0")

@@ -21,7 +21,8 @@ func formerLinks(device string) ([]netlink.Link, error) {
 	return append([]netlink.Link{link}, links...), nil
 }
 
-// formerMap returns a map of the programs that are attached to the devices, or nil if there is none.
+// formerMap returns a map of the programs that are attached to the devices, or nil if there is no
+// such map.
 func formerMap(links []netlink.Link, name string) (*ebpf.Map, error) {
 	for _, link := range links {
 		filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)

@@ -299,7 +299,7 @@ func (p *programs) withDevices(peers map[netip.Prefix]Peer) map[netip.Prefix]Pee
 		case peer.External || peer.FixedVNI || !subnet.Addr().Is4():
 		case !peer.Routed:
 			device = p.deviceIndex
-		case p.segments[peer.Device]:
+		case peer.Address.Is4() && p.segments[peer.Device]:
 			device = peer.Device
 		}
 		peer.Device, peer.Gateway = device, netip.Addr{}

@@ -97,8 +97,8 @@ func segmentIngressProgram(m *kernelMaps) asm.Instructions {
 }
 
 // setSegments attaches the programs to the devices on the network segments of the hosts, and
-// detaches them from all other devices.
-func (p *programs) setSegments(peers map[netip.Prefix]Peer) error {
+// detaches them from all other devices. mtu is the MTU of pods.
+func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	desired := map[int]bool{}
 	for subnet, peer := range peers {
 		if peer.Routed && peer.Device != 0 && subnet.Addr().Is4() {
@@ -123,7 +123,7 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer) error {
 		}
 	}
 	for index := range desired {
-		isAttached, err := p.attachSegment(index)
+		isAttached, err := p.attachSegment(index, mtu)
 		if err != nil || !isAttached {
 			delete(p.segments, index)
 			errs = append(errs, err)
@@ -134,14 +134,15 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer) error {
 	return errors.Join(errs...)
 }
 
-// attachSegment attaches the programs to a device, unless its frames have no Ethernet header.
-func (p *programs) attachSegment(index int) (isAttached bool, err error) {
+// attachSegment attaches the programs to a device, unless its frames have no Ethernet header, or
+// are too small for the packets of pods. The stack reports such packets to the pods.
+func (p *programs) attachSegment(index, mtu int) (isAttached bool, err error) {
 	link, err := netlink.LinkByIndex(index)
 	if err != nil {
 		return false, fmt.Errorf("find device %d: %w", index, err)
 	}
-	if link.Attrs().EncapType != "ether" {
-		return false, nil
+	if link.Attrs().EncapType != "ether" || link.Attrs().MTU < mtu {
+		return false, detachSegment(index)
 	}
 	for parent, program := range segmentHooks(p.segmentEgress, p.segmentIngress) {
 		if err := attach(link, parent, segmentPriority, program); err != nil {

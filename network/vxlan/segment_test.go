@@ -29,6 +29,15 @@ func TestProgramsOfUnusedSegmentsAreRemoved(t *testing.T) {
 	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
 		t.Errorf("direct connection behind another filter: %v", err)
 	}
+	setMTU := func(mtu string) {
+		one.run("ip", "link", "set", "segment", "mtu", mtu)
+		one.ensure()
+	}
+	setMTU("1400")
+	if got := programs(); got != 0 {
+		t.Errorf("a device whose MTU is smaller than the pods' has %d programs", got)
+	}
+	setMTU("1500")
 	segment := one.peers[two.subnet]
 	one.peers[two.subnet] = Peer{Address: segment.Address, Routed: true}
 	one.tunnel = &Tunnel{} // of a process that starts after the network has changed

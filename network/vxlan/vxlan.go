@@ -181,7 +181,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 		}
 	}
 	t.device, t.peers = device, maps.Clone(peers)
-	if err := current.setSegments(t.peers); err != nil {
+	if err := current.setSegments(t.peers, device.MTU); err != nil {
 		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
 	}
 	if err := errors.Join(current.setPeers(t.peers), current.setReplicas(t.peers), t.refresh(current)); err != nil {
