@@ -99,8 +99,11 @@ func (r *table) write(t *testing.T) {
 func leaveAlone(d time.Duration) { <-time.After(d) }
 
 func seconds(d time.Duration) string {
-	if d < time.Second/10 {
+	switch {
+	case d < time.Second/10:
 		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
