@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Attachments calls drivers to attach and detach volumes. It records the volumes that this process
+// Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this process
 // and earlier processes have attached to nodes and not yet detached. Upstream loses some
 // attachments in a restart. The controller relies on node statuses, which list a volume only after
 // its attach has finished and before its detach starts. A kubelet that attaches volumes itself has
@@ -29,10 +29,14 @@ type Attachments struct {
 	attachedHere map[attachment]bool
 }
 
-// attachment identifies an attached volume. volume is the volume's storage name.
+// attachment identifies an attached volume. volume is the volume's storage name. In a call that
+// expands a volume, node is empty.
 type attachment struct{ driver, node, volume string }
 
 func (a attachment) String() string {
+	if a.node == "" {
+		return fmt.Sprintf("volume %q of FlexVolume driver %q", a.volume, a.driver)
+	}
 	return fmt.Sprintf("volume %q of FlexVolume driver %q on node %q", a.volume, a.driver, a.node)
 }
 
@@ -53,6 +57,12 @@ func (s *Attachments) attach(c call, run func(context.Context) error) error {
 
 // detach runs a driver call that detaches a volume, and removes its record on success.
 func (s *Attachments) detach(c call, run func(context.Context) error) error {
+	defer s.locks.Lock(c.key())()
+	return s.call(context.Background(), c, run)
+}
+
+// expand runs a driver call that expands a volume. The records of its attachments do not change.
+func (s *Attachments) expand(c call, run func(context.Context) error) error {
 	defer s.locks.Lock(c.key())()
 	return s.call(context.Background(), c, run)
 }
@@ -96,6 +106,8 @@ func (s *Attachments) call(ctx context.Context, c call, run func(context.Context
 		return err
 	case c.attach || err != nil && !unsupported:
 		return errors.Join(err, end(true))
+	case c.node == "":
+		return errors.Join(err, end(false))
 	}
 	if endErr := errors.Join(end(false), s.forget(c.attachment)); endErr != nil {
 		return endErr

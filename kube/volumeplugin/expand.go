@@ -41,7 +41,16 @@ func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource
 	if err != nil {
 		return oldSize, err
 	}
-	size, err := driver.ExpandVolume(ctx, vol, dir, newSize.Value(), oldSize.Value())
+	name, err := p.GetVolumeName(spec)
+	if err != nil {
+		return oldSize, err
+	}
+	size := int64(0)
+	c := call{attachment: p.attachment(name, ""), timeout: driver.Timeout(flexvolume.OpExpandVolume)}
+	err = p.attachments.expand(c, func(ctx context.Context) (err error) {
+		size, err = driver.ExpandVolume(ctx, vol, dir, newSize.Value(), oldSize.Value())
+		return err
+	})
 	switch {
 	case errors.Is(err, flexvolume.ErrNotSupported):
 		return newSize, nil

@@ -15,15 +15,15 @@ import (
 
 // records stores which volumes are, or might be, attached to which nodes.
 type records interface {
-	// begin must be called before each driver call that attaches or detaches a volume. It returns
-	// an error if the driver must not be called. After the call, end records whether the volume
-	// might be attached to the node.
+	// begin must be called before each driver call in the volume's storage. It returns an error if
+	// the driver must not be called. After the call, end records whether the volume might be
+	// attached to the node.
 	begin(c call) (end func(attached bool) error, err error)
 	// remove removes the record of an attachment that the driver does not have.
 	remove(a attachment) error
 }
 
-// call is a driver call that attaches or detaches a volume.
+// call is a driver call that attaches, detaches or expands a volume.
 type call struct {
 	attachment
 	attach bool
@@ -55,7 +55,7 @@ func (d directory) begin(c call) (end func(attached bool) error, err error) {
 		}
 	}
 	return func(attached bool) error {
-		if attached {
+		if attached || c.node == "" {
 			return nil
 		}
 		return d.remove(c.attachment)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -205,6 +206,52 @@ func TestNextLeaderContinuesWithoutLostMaster(t *testing.T) {
 				t.Errorf("records (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A master is paused before or while it expands a volume. In the meantime, another master becomes
+// the leader.
+func TestPausedMasterDoesNotExpandVolume(t *testing.T) {
+	m := newMasters(t)
+	m.elect("first")
+	first, second := m.attachments("first", m.client), m.attachments("second", m.client)
+	expansion := to("")
+	notCalled := func(context.Context) error { t.Error("the driver was called"); return nil }
+	if err := first.attach(to("first"), run(nil)); err != nil {
+		t.Fatal(err)
+	}
+	err := first.expand(expansion, func(context.Context) error {
+		m.elect("second")
+		if foreign := (foreignCallError{}); !errors.As(second.expand(expansion, notCalled), &foreign) || foreign.master != "first" {
+			t.Errorf("the next leader does not wait for the call: %v", foreign)
+		}
+		return flexvolume.ErrNotSupported
+	})
+	if !errors.Is(err, flexvolume.ErrNotSupported) {
+		t.Error(err)
+	}
+	if err := first.expand(expansion, notCalled); err == nil || !strings.Contains(err.Error(), "confirm leadership") {
+		t.Errorf("the former leader: %v", err)
+	}
+	if err := second.expand(expansion, run(nil)); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]attachment{to("first").attachment}, m.records(), cmp.AllowUnexported(attachment{})); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+
+	c := start(t, nil, "", `expandvolume) echo '{"status":"Success","volumeNewSize":2}' ;;`)
+	c.calls()
+	spec := pv(nil)
+	plugin := must[volume.ExpandableVolumePlugin](t)(c.manager.FindExpandablePluginBySpec(spec))
+	c.attachments.Dir, c.attachments.Shared = "", first.Shared
+	if _, err := plugin.ExpandVolumeDevice(spec, resource.MustParse("2"), resource.MustParse("1")); err == nil {
+		t.Error("the plugin of the former leader expanded the volume")
+	}
+	c.attachments.Shared = second.Shared
+	must[resource.Quantity](t)(plugin.ExpandVolumeDevice(spec, resource.MustParse("2"), resource.MustParse("1")))
+	if calls := c.calls(); len(calls) != 2 || !strings.HasPrefix(calls[1], "expandvolume ") {
+		t.Errorf("calls: %q", calls)
 	}
 }
 

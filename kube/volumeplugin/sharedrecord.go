@@ -113,8 +113,11 @@ func (r *SharedRecords) convert(ctx context.Context) error {
 
 func nodesOf(record *corev1.ConfigMap) []string { return strings.Fields(record.Data[nodesKey]) }
 
-// setNode adds a node to a record, or removes it.
+// setNode adds a node to a record, or removes it. If node is empty, it changes nothing.
 func setNode(record *corev1.ConfigMap, node string, attached bool) {
+	if node == "" {
+		return
+	}
 	nodes := map[string]bool{}
 	for _, name := range nodesOf(record) {
 		nodes[name] = true

@@ -49,7 +49,7 @@ func (h *Host) endedFlexVolumeCalls() (component.Component, error) {
 }
 
 func (h *Host) expander() (component.Component, error) {
-	prober := volumeplugin.NewProber(h.drivers, volumeplugin.Options{})
+	prober := volumeplugin.NewProber(h.drivers, volumeplugin.Options{Attachments: h.controllerAttachments()})
 	return &kube.Expander{Deps: h.deps, Prober: prober, KubeletRoot: h.Node.VolumeDirectory}, nil
 }
 
