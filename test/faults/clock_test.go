@@ -27,6 +27,9 @@ import (
 // clockShift is the difference of a host's clock during a fault.
 const clockShift = 10 * time.Minute
 
+// stopLimit is how long the threads of a process may take to stop on a busy machine.
+const stopLimit = 30 * time.Second
+
 // shiftClock changes the clock of all processes on a host until restore is called. The hosts share
 // the kernel's clock, and programs read it with a function that the kernel maps into each process.
 // shiftClock replaces this function's code in the host's processes. A process that starts later has
@@ -127,6 +130,9 @@ func clockAddress(pid int, memory *os.File) (int64, error) {
 	return 0, fs.ErrNotExist // the process has ended
 }
 
+// errRunning means that a thread has not stopped yet.
+var errRunning = errors.New("the process does not stop")
+
 // writeStopped changes code of a process while none of its threads executes the code.
 func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 	attempts := time.NewTicker(time.Millisecond)
@@ -136,6 +142,10 @@ func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 			return err
 		}
 		safe, err := isOutside(pid, address, len(code))
+		for deadline := time.Now().Add(stopLimit); errors.Is(err, errRunning) && time.Now().Before(deadline); {
+			<-attempts.C
+			safe, err = isOutside(pid, address, len(code))
+		}
 		if err == nil && safe {
 			_, err = memory.WriteAt(code, address)
 		}
@@ -147,12 +157,14 @@ func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 	return errors.New("the process always reads the clock")
 }
 
-// isOutside reports whether all threads of a process have stopped outside the code.
+// isOutside reports whether all threads of a process have stopped outside the code. It returns
+// errRunning if a thread has not stopped.
 func isOutside(pid int, address int64, size int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil {
 		return false, err
 	}
+	outside := true
 	for _, thread := range threads {
 		state, err := os.ReadFile(thread)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
@@ -163,17 +175,15 @@ func isOutside(pid int, address int64, size int) (bool, error) {
 		}
 		fields := strings.Fields(string(state)) // the last one is the program counter
 		if len(fields) == 0 || fields[0] == "running" {
-			return false, nil
+			return false, errRunning
 		}
 		counter, err := strconv.ParseInt(strings.TrimPrefix(fields[len(fields)-1], "0x"), 16, 64)
 		if err != nil {
 			return false, err
 		}
-		if counter >= address && counter < address+int64(size) {
-			return false, nil
-		}
+		outside = outside && (counter < address || counter >= address+int64(size))
 	}
-	return true, nil
+	return outside, nil
 }
 
 // checkClock fails the test unless the API server on the host has a shifted clock.
