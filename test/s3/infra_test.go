@@ -8,9 +8,11 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -135,27 +137,10 @@ func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Clu
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
 	r.MustSlipway("images", "publish", kit.ToolsImage, "default/tools:v1")
 	r.Apply(shop)
-	waitShop := func(c *kit.Cluster) {
-		c.WaitFor("pods of the shop on three hosts", func(context.Context) error {
-			got, err := c.TryOC("get", "deployment", "shop", "-o", "jsonpath={.status.readyReplicas}")
-			if err == nil && got != "3" {
-				err = fmt.Errorf("ready are %q", got)
-			}
-			return err
-		})
-		for _, host := range masters {
-			host.For(t).WaitFor("the route at a router", func(ctx context.Context) error { return visit(ctx, host) })
-		}
-	}
-	waitShop(r.Cluster)
+	waitShop(t, masters, r.Cluster)
 	r.rotateKey(masters)
 	for i, name := range names {
-		rebooting, remaining := masters[name].For(t), map[string]*kit.Cluster{}
-		for other, host := range masters {
-			if other != name {
-				remaining[other] = host.For(t)
-			}
-		}
+		rebooting, remaining := masters[name].For(t), others(t, masters, name)
 		next := remaining[names[(i+1)%len(names)]]
 		stop := visitors(remaining)
 		next.OC("adm", "drain", name, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=90s")
@@ -179,7 +164,62 @@ func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Clu
 		t.Logf("%s: %d requests, the registry was on %s", name, count, current)
 		next.OC("delete", "pod", pod)
 		next.OC("adm", "uncordon", name)
-		waitShop(next)
+		waitShop(t, masters, next)
+	}
+}
+
+// checkRollingRestart restarts the services of all hosts one after another, as `systemctl restart
+// slipway` does. The pods continue to run. The routers on the other hosts must serve the route,
+// which has a pod on each host, without a failed request.
+func checkRollingRestart(t *testing.T, masters map[string]*kit.Cluster) {
+	for name, restarting := range masters {
+		restarting, remaining := restarting.For(t), others(t, masters, name)
+		pods := restarting.OC("get", "pods", "-l", "app=shop", "-o", "name")
+		stop := visitors(remaining)
+		restarting.Signal("slipway", syscall.SIGTERM)
+		restarting.WaitFor("end of the supervisor", func(context.Context) error {
+			processes, err := restarting.Processes()
+			if err == nil && slices.ContainsFunc(processes, func(p kit.Process) bool { return p.Program() == "slipway-supervisor" }) {
+				err = errors.New("it is running")
+			}
+			return err
+		})
+		restarting.Up()
+		waitShop(t, masters, restarting)
+		count, failures := stop()
+		if len(failures) > 0 {
+			t.Errorf("%d of %d requests failed while %s restarted, the first with: %s", len(failures), count, name, failures[0])
+		}
+		if now := restarting.OC("get", "pods", "-l", "app=shop", "-o", "name"); now != pods {
+			t.Errorf("the pods were %q, and after the restart of %s they are %q", pods, name, now)
+		}
+		t.Logf("%s: %d requests", name, count)
+	}
+}
+
+// others returns the hosts other than the named one.
+func others(t *testing.T, hosts map[string]*kit.Cluster, name string) map[string]*kit.Cluster {
+	remaining := map[string]*kit.Cluster{}
+	for other, host := range hosts {
+		if other != name {
+			remaining[other] = host.For(t)
+		}
+	}
+	return remaining
+}
+
+// waitShop waits until the shop has a pod on each host, and each host's router serves the route.
+func waitShop(t *testing.T, hosts map[string]*kit.Cluster, c *kit.Cluster) {
+	t.Helper()
+	c.WaitFor("pods of the shop on three hosts", func(context.Context) error {
+		got, err := c.TryOC("get", "deployment", "shop", "-o", "jsonpath={.status.readyReplicas}")
+		if err == nil && got != "3" {
+			err = fmt.Errorf("ready are %q", got)
+		}
+		return err
+	})
+	for _, host := range hosts {
+		host.For(t).WaitFor("the route at a router", func(ctx context.Context) error { return visit(ctx, host) })
 	}
 }
 

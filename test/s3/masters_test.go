@@ -56,6 +56,7 @@ func TestRegistryMovesToAnotherMaster(t *testing.T) {
 		return nil
 	})
 	t.Run("HostsAreUpgraded", func(t *testing.T) { r.checkRollingUpgrade(t, masters, program, version) })
+	t.Run("HostsAreRestarted", func(t *testing.T) { checkRollingRestart(t, masters) })
 	former := waitRegistry(r.Cluster, masters, "")
 	r.Cluster = masters[former]
 	r.push("app:v1")
