@@ -193,6 +193,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 			waitLogin(t, master.For(t), "ann", "secret")
 		}
 	})
+	t.Run("MastersShareLimitOfGuesses", func(t *testing.T) { checkLogins(t, masters) })
+	t.Run("MastersShareQuota", func(t *testing.T) { checkQuota(t, masters) })
 	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
 	checkExpiry(t, masters, node)
 	agent := newFlannel(t, first, node)
