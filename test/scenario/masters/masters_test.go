@@ -219,7 +219,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	if got := agent.files.Subnet(); got != subnet || subnet == "" {
 		t.Errorf("flannel's subnet is %q, and was %q before a master was replaced", got, subnet)
 	}
-	replaceMasters(t, w, first, second, fourth, node)
+	fifth := replaceMasters(t, w, first, second, fourth, node)
+	restoreMasters(t, w, lb, first, fifth, node)
 }
 
 // waitLogin waits until a user can log in at a master.

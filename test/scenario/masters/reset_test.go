@@ -10,8 +10,8 @@ import (
 )
 
 // replaceMasters permanently loses two of three masters. The first master continues alone with all
-// data, a lost master cannot return, and a new master joins.
-func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
+// data, a lost master cannot return, and a new master joins, which replaceMasters returns.
+func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) (fifth *kit.Cluster) {
 	t.Helper()
 	fourth.KillEverything()
 	waitRefusal(first, "etcd works")
@@ -28,9 +28,10 @@ func replaceMasters(t *testing.T, w *writers, first, second, fourth, node *kit.C
 		t.Errorf("a lost master returned with its former data: %+v", result)
 	}
 	first.OC("delete", "node", "second", "fourth")
-	fifth := first.JoinMaster("fifth", kit.Options{})
+	fifth = first.JoinMaster("fifth", kit.Options{})
 	waitMembers(first, 1, "learner")
 	w.checkMaster(t, "fifth", fifth)
+	return fifth
 }
 
 // waitRefusal waits until `slipway etcd reset` without a confirmation fails with a message.
