@@ -25,6 +25,9 @@ import (
 	"github.com/slipway-platform/slipway/platform/host"
 )
 
+// removalTimeout is the timeout for a request to a master.
+const removalTimeout = 10 * time.Second
+
 func leaveCommand(opts *options) *cobra.Command {
 	var force bool
 	var timeout time.Duration
@@ -47,11 +50,11 @@ func leaveCommand(opts *options) *cobra.Command {
 				return errors.New("this host has not joined a cluster; to remove its own cluster, use `slipway down --purge`")
 			}
 			if !force {
-				config, err := leaveClient(ctx, h)
+				servers, err := leaveServers(ctx, h)
 				if err != nil {
 					return err
 				}
-				if err := leave(ctx, h, config, timeout, os.Stderr); err != nil {
+				if err := leave(ctx, h.Node.NodeName, servers, timeout, os.Stderr); err != nil {
 					return err
 				}
 			}
@@ -63,12 +66,15 @@ func leaveCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// leaveClient returns the connection that this host uses to leave. A master connects to another
-// master, because its own API server stops when its etcd member is removed.
-func leaveClient(ctx context.Context, h *host.Host) (*rest.Config, error) {
+// leaveServers returns the API servers that this host can use to leave. A master uses the other
+// masters, because its own API server stops when its etcd member is removed.
+func leaveServers(ctx context.Context, h *host.Host) ([]*rest.Config, error) {
 	config, err := h.StatusClient()
-	if err != nil || h.Joined() {
-		return config, err
+	if err != nil {
+		return nil, err
+	}
+	if h.Joined() {
+		return []*rest.Config{config}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
@@ -84,28 +90,37 @@ func leaveClient(ctx context.Context, h *host.Host) (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, server := range servers {
-		if server.Host != config.Host {
-			return server, nil
-		}
+	servers = slices.DeleteFunc(servers, func(server *rest.Config) bool { return server.Host == config.Host })
+	if len(servers) == 0 {
+		return nil, errors.New("no other master serves the API: start another one first")
 	}
-	return nil, errors.New("no other master serves the API: start another one first")
+	return servers, nil
 }
 
-// leave asks the master to remove the node, and waits until the node no longer exists.
-func leave(ctx context.Context, h *host.Host, config *rest.Config, timeout time.Duration, out io.Writer) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("connect as the node of this host: %w", err)
+// leave asks a master to remove the node, and waits until the node no longer exists. If a master
+// does not respond, it asks the next one.
+func leave(ctx context.Context, node string, servers []*rest.Config, timeout time.Duration, out io.Writer) error {
+	var clients []kubernetes.Interface
+	for _, server := range servers {
+		server = rest.CopyConfig(server)
+		server.Timeout = removalTimeout
+		client, err := kubernetes.NewForConfig(server)
+		if err != nil {
+			return fmt.Errorf("connect to %s as this host: %w", server.Host, err)
+		}
+		clients = append(clients, client)
 	}
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	requested := false
+	requested, current := false, 0
 	lastErr := error(nil)
-	err = wait.PollUntilContextCancel(ctx, time.Second/2, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, time.Second/2, true, func(ctx context.Context) (bool, error) {
 		gone := false
-		gone, lastErr = requestRemoval(ctx, client, h.Node.NodeName, &requested)
+		gone, lastErr = requestRemoval(ctx, clients[current], node, &requested)
+		if lastErr != nil {
+			current = (current + 1) % len(clients)
+		}
 		return gone, nil
 	})
 	if err != nil {
