@@ -29,6 +29,7 @@ apiVersion: build.openshift.io/v1
 kind: BuildConfig
 metadata: {name: app}
 spec:
+  runPolicy: Parallel # one after another, builds would take longer than the requests
   successfulBuildsHistoryLimit: 1000
   failedBuildsHistoryLimit: 1000
   strategy: {customStrategy: {from: {kind: DockerImage, name: "` + kit.ToolsImage + `"}}}
