@@ -166,6 +166,10 @@ func (p *claims) checkAddress(node, text string) error {
 		return fmt.Errorf("%s belongs to the control plane", text)
 	}
 	address, err := netip.ParseAddr(text)
+	if err != nil && text != node {
+		// Resolvers accept many spellings of a name, such as LOCALHOST, 127.1, or a final dot.
+		return fmt.Errorf("a host cannot have the name %s: its only name is %s", text, node)
+	}
 	if err == nil {
 		// Reject other spellings of an address, because other components compare addresses as
 		// strings. Also reject a zone, which refers to a network interface on another machine.
@@ -209,7 +213,17 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 		if pod.Namespace != metav1.NamespaceSystem {
 			return fmt.Errorf("metadata.namespace: the static pods of joined hosts can only be in namespace %s", metav1.NamespaceSystem)
 		}
-		old = &corev1.Pod{}
+		// The scheduler applies the affinity of existing pods to new pods: a term whose topology
+		// contains all nodes could prevent the placement of every pod in the cluster.
+		if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+			return errors.New("spec.affinity: the static pods of joined hosts cannot select other pods")
+		}
+		old = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations}}
+	}
+	// The kubelet changes only the status. Users and controllers rely on the metadata: a finalizer
+	// would keep the pod, and its project, after the host has been removed.
+	if !slices.Equal(pod.Finalizers, old.Finalizers) || !maps.Equal(pod.Annotations, old.Annotations) {
+		return errors.New("metadata: a node cannot change the finalizers and annotations of its pods")
 	}
 	if equality.Semantic.DeepEqual(podAddresses(old), podAddresses(pod)) {
 		return nil

@@ -86,7 +86,10 @@ func TestNodeCanClaimOnlyItsOwnFields(t *testing.T) {
 		"address of another node":          {address("192.0.2.3"), "belongs to the node third"},
 		"IPv6 address in another notation": {address("FD0A::2"), "write it as fd0a::2"},
 		"address with a zone":              {address("fd0a::9%eth0"), "write it as fd0a::9"},
-		"name of another node":             {address("third"), "belongs to the node third"},
+		"name of another node":             {address("third"), "its only name is second"},
+		"its own name":                     {address("second"), ""},
+		"another spelling of a name":       {address("LOCALHOST"), "its only name is second"},
+		"a name that is an address":        {address("127.1"), "its only name is second"},
 		"address of the control plane":     {address("192.0.2.1"), "belongs to the control plane"},
 		"address in another notation":      {address("::ffff:192.0.2.1"), "cannot have"},
 		"name of the control plane":        {address("kubernetes"), "belongs to the control plane"},
@@ -177,6 +180,45 @@ func TestPodAddressMustBelongToNode(t *testing.T) {
 	expectRefusal(t, p.validate(t, "second", "pods", nil, pod("kube-system", "", true)), "")
 	expectRefusal(t, p.validate(t, "second", "pods", nil, pod("shop", "", true)), "metadata.namespace")
 	expectRefusal(t, p.validate(t, "master", "pods", nil, pod("shop", "", true)), "")
+}
+
+func TestNodeCannotChangeMetadataOfItsPods(t *testing.T) {
+	p := newTestClaims(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "pod", Finalizers: []string{"example.com/own"}, Annotations: map[string]string{"openshift.io/scc": "restricted"},
+	}}
+	for name, change := range map[string]func(*corev1.Pod){
+		"new finalizer":     func(pod *corev1.Pod) { pod.Finalizers = append(pod.Finalizers, "example.com/forever") },
+		"removed finalizer": func(pod *corev1.Pod) { pod.Finalizers = nil },
+		"annotation":        func(pod *corev1.Pod) { pod.Annotations["openshift.io/scc"] = "privileged" },
+	} {
+		changed := pod.DeepCopy()
+		change(changed)
+		changed.Status.Phase = corev1.PodRunning
+		if err := p.validate(t, "second", "pods", pod, changed); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		expectRefusal(t, p.validate(t, "master", "pods", pod, changed), "")
+	}
+	changed := pod.DeepCopy()
+	changed.Status.Phase = corev1.PodRunning
+	expectRefusal(t, p.validate(t, "second", "pods", pod, changed), "")
+	static := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "pod", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "a"}}}
+	expectRefusal(t, p.validate(t, "second", "pods", nil, static), "")
+	static.Finalizers = []string{"example.com/forever"}
+	expectRefusal(t, p.validate(t, "second", "pods", nil, static), "finalizers")
+}
+
+func TestStaticPodCannotKeepOtherPodsAway(t *testing.T) {
+	p := newTestClaims(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "pod"}}
+	for _, affinity := range []*corev1.Affinity{{PodAntiAffinity: &corev1.PodAntiAffinity{}}, {PodAffinity: &corev1.PodAffinity{}}} {
+		pod.Spec.Affinity = affinity
+		expectRefusal(t, p.validate(t, "second", "pods", nil, pod), "spec.affinity")
+		expectRefusal(t, p.validate(t, "master", "pods", nil, pod), "")
+	}
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
+	expectRefusal(t, p.validate(t, "second", "pods", nil, pod), "")
 }
 
 func expectRefusal(t *testing.T, err error, want string) {
