@@ -2,6 +2,7 @@ package security
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	securityv1 "github.com/openshift/api/security/v1"
@@ -108,12 +109,18 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 		return review{func() runtime.Object { return &securityv1.PodSecurityPolicyReview{} }, "podsecuritypolicyreview",
 			func(ctx context.Context, namespace string, object runtime.Object) error {
 				review := object.(*securityv1.PodSecurityPolicyReview)
+				if err := checkSize(review.Spec); err != nil {
+					return err
+				}
 				names, err := accountNames(accounts.ServiceAccounts(namespace), review.Spec)
 				if err != nil {
 					return err
 				}
 				review.Status.AllowedServiceAccounts = []securityv1.ServiceAccountPodSecurityPolicyReviewStatus{}
 				for _, name := range names {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
 					template := review.Spec.Template
 					template.Spec.ServiceAccountName = name
 					status, err := evaluator.review(ctx, namespace, template, []user.Info{subjectOf(namespace, template)})
@@ -128,6 +135,23 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 				return nil
 			}}, nil
 	}
+}
+
+// maxReviewBytes is the maximum size, in bytes, of the templates in a review's status: one for each
+// service account. accountBytes is added to each template, because an evaluation also takes time.
+const maxReviewBytes, accountBytes = 4 << 20, 4 << 10
+
+// checkSize rejects a review whose status would be much larger than the request.
+func checkSize(spec securityv1.PodSecurityPolicyReviewSpec) error {
+	template, err := json.Marshal(spec.Template)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if limit := max(maxReviewBytes/(len(template)+accountBytes), 1); len(spec.ServiceAccountNames) > limit {
+		return apierrors.NewBadRequest(fmt.Sprintf("spec.serviceAccountNames: a review with this template can have at most %d service accounts; "+
+			"create several reviews", limit))
+	}
+	return nil
 }
 
 // accountNames returns a review's service accounts. If the review does not specify service
