@@ -68,10 +68,17 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 			return u, nil
 		}
 	}
+	scopes = slices.Compact(slices.Sorted(slices.Values(scopes)))
+	size := 0
 	for _, text := range scopes {
 		if err := scope.Validate(text); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
+		size += len(text) + 1
+	}
+	// No token has more scopes. A review evaluates each of them for each of the user's permissions.
+	if size > scope.MaxParameter {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("scopes: must have at most %d bytes in all", scope.MaxParameter))
 	}
 	u.Extra = map[string][]string{}
 	if len(scopes) > 0 {
@@ -278,16 +285,21 @@ func (l *locator) rulesReview(ctx context.Context, decider authorizer.Authorizer
 		return authorizationv1.SubjectRulesReviewStatus{}, apierrors.NewInternalError(err)
 	}
 	if len(u.GetExtra()[scope.ExtraKey]) > 0 {
-		rules = within(ctx, decider, u, namespace, rules)
+		if rules, err = within(ctx, decider, u, namespace, rules); err != nil {
+			return authorizationv1.SubjectRulesReviewStatus{}, err
+		}
 	}
 	return authorizationv1.SubjectRulesReviewStatus{Rules: fromRules(rules), EvaluationError: text(missing)}, nil
 }
 
 // within returns the actions that both the rules and the user's scopes allow.
 func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, namespace string,
-	rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	rules []rbacv1.PolicyRule) ([]rbacv1.PolicyRule, error) {
 	var allowed []rbacv1.PolicyRule
 	for _, rule := range rules {
+		if err := ctx.Err(); err != nil {
+			return nil, err // the request has ended
+		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				remaining := rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: rule.ResourceNames}
@@ -307,5 +319,5 @@ func within(ctx context.Context, decider authorizer.Authorizer, u user.Info, nam
 			}
 		}
 	}
-	return allowed
+	return allowed, nil
 }

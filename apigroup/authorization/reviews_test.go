@@ -2,6 +2,8 @@ package authorization
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/slipway-platform/slipway/oauth/scope"
 )
 
 func TestLocalReviewsStayInTheirNamespace(t *testing.T) {
@@ -39,9 +43,29 @@ func TestScopesReduceRules(t *testing.T) {
 		{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods"}},
 		{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"pods"}, ResourceNames: []string{"web"}},
 	}
-	got := within(t.Context(), onlyReads, &user.DefaultInfo{Name: "alice"}, "shop", rules)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
+	got, err := within(t.Context(), onlyReads, &user.DefaultInfo{Name: "alice"}, "shop", rules)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, rules (-want +got):\n%s", err, diff)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := within(ctx, onlyReads, &user.DefaultInfo{Name: "alice"}, "shop", rules); err == nil {
+		t.Error("a review continues after the end of its request")
+	}
+}
+
+func TestReviewHasScopesOfOneToken(t *testing.T) {
+	same := slices.Repeat([]string{"role:view:shop"}, 10_000)
+	u, err := subject(t.Context(), "alice", nil, same)
+	if err != nil || len(u.GetExtra()[scope.ExtraKey]) != 1 {
+		t.Errorf("the same scope many times: %v, error %v", u, err)
+	}
+	var all []string
+	for i := range 1000 {
+		all = append(all, fmt.Sprintf("role:view-%d:shop", i))
+	}
+	if _, err := subject(t.Context(), "alice", nil, all); !apierrors.IsBadRequest(err) {
+		t.Errorf("1,000 scopes: error %v", err)
 	}
 }
 
