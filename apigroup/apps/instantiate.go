@@ -68,22 +68,28 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 	streams := i.deps.Stores[imagev1.GroupVersion.WithResource("imagestreams").GroupResource()]
 	account, check := pull.AccountOf(dc.Namespace, &dc.Spec.Template.Spec), pull.Authorized(i.deps.Authorizer)
 	var failure error
-	find := func(namespace, name string) *imagev1.ImageStream {
+	read := pull.Once(func(namespace, name string) (*imagev1.ImageStream, error) {
 		if namespace != dc.Namespace {
 			allowed, err := check(ctx, account, pull.Get, namespace, name)
 			if err == nil && !allowed {
 				err = apierrors.NewForbidden(imagev1.Resource("imagestreams"), name, fmt.Errorf("%s", pull.Forbidden(account, namespace, name)))
 			}
 			if err != nil {
-				failure = err
-				return nil
+				return nil, err
 			}
 		}
 		stream, err := streams.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 		if err != nil {
-			return nil
+			return nil, nil //nolint:nilerr // the trigger waits for the stream
 		}
-		return stream.(*imagev1.ImageStream)
+		return stream.(*imagev1.ImageStream), nil
+	})
+	find := func(namespace, name string) *imagev1.ImageStream {
+		stream, err := read(namespace, name)
+		if err != nil {
+			failure = err
+		}
+		return stream
 	}
 	force := func(*appsv1.DeploymentTriggerImageChangeParams) bool { return req.Force }
 	if !rollout.UpdateImages(dc.DeepCopy(), force, find) || failure != nil {

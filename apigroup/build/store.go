@@ -49,7 +49,7 @@ func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, err
 // from. For any other stream, the function returns nil.
 func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
-	return func(namespace, name string) (*imagev1.ImageStream, error) {
+	return instantiate.Images(pull.Once(func(namespace, name string) (*imagev1.ImageStream, error) {
 		if allowed, err := s.mayPull(ctx, config, namespace, name); err != nil || !allowed {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) ins
 			return nil, err
 		}
 		return object.(*imagev1.ImageStream), nil
-	}
+	}))
 }
 
 // mayPull reports whether a configuration's builds can pull from an image stream. It checks the

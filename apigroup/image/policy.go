@@ -9,14 +9,11 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
@@ -35,6 +32,8 @@ type policy struct {
 	deps    *apiserver.Deps // the server's dependencies, which it fills in before the first request
 
 	namespaces corelisters.NamespaceLister
+	// reads is nil outside of a request.
+	reads *reads
 }
 
 var (
@@ -71,6 +70,7 @@ const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
 // Admit replaces image names according to the resource's resolution rule.
 func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	p = p.forRequest()
 	rule := p.config.rule(a.GetResource().GroupResource())
 	return p.each(a, func(u usage, annotations map[string]string) error {
 		reference, local, err := p.resolve(ctx, a, u.image, naming{
@@ -92,6 +92,7 @@ func (p *policy) Admit(ctx context.Context, a admission.Attributes, _ admission.
 
 // Validate rejects images that the execution rules do not allow.
 func (p *policy) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	p = p.forRequest()
 	return p.each(a, func(u usage, _ map[string]string) error {
 		reference, _, err := p.resolve(ctx, a, u.image, naming{})
 		if err != nil {
@@ -250,13 +251,9 @@ func (p *policy) resolveKind(ctx context.Context, a admission.Attributes, of cor
 
 // stream returns a stream, or nil if it does not exist.
 func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.ImageStream, error) {
-	store := p.deps.Stores[imagev1.Resource("imagestreams")]
-	object, err := store.Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read image stream %q: %w", namespace+"/"+name, err)
+	object, err := p.read(ctx, imagev1.Resource("imagestreams"), namespace, name)
+	if object == nil || err != nil {
+		return nil, err
 	}
 	return object.(*imagev1.ImageStream), nil
 }
@@ -269,12 +266,9 @@ func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, er
 		if !hasID {
 			continue
 		}
-		object, err := p.deps.Stores[imagev1.Resource("images")].Get(request.WithNamespace(ctx, ""), id, &metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read image %q: %w", id, err)
+		object, err := p.read(ctx, imagev1.Resource("images"), "", id)
+		if object == nil || err != nil {
+			return nil, err
 		}
 		return object.(*imagev1.Image), nil
 	}
