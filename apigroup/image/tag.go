@@ -92,11 +92,21 @@ func (t *streamTags) find(ctx context.Context, name string) (runtime.Object, err
 }
 
 func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name string) (*imagev1.ImageStreamTag, error) {
+	tag, event, err := summary(stream, name)
+	if err == nil && event != nil {
+		tag.Image, err = t.image(ctx, *event)
+	}
+	return tag, err
+}
+
+// summary returns a tag whose image contains only the name and the pull spec, and the tag's latest
+// event. event is nil if the tag has no image yet.
+func summary(stream *imagev1.ImageStream, name string) (tag *imagev1.ImageStreamTag, event *imagev1.TagEvent, err error) {
 	reference, events := specTag(stream, name), history(stream, name)
 	if reference == nil && len(events) == 0 {
-		return nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
+		return nil, nil, apierrors.NewNotFound(imagev1.Resource("imagestreamtags"), stream.Name+":"+name)
 	}
-	tag := &imagev1.ImageStreamTag{
+	tag = &imagev1.ImageStreamTag{
 		ObjectMeta: metadata(stream, stream.Name+":"+name, stream.CreationTimestamp),
 		Tag:        reference.DeepCopy(), LookupPolicy: stream.Spec.LookupPolicy,
 	}
@@ -109,22 +119,22 @@ func (t *streamTags) tag(ctx context.Context, stream *imagev1.ImageStream, name 
 		}
 	}
 	if len(events) == 0 {
-		return tag, nil
+		return tag, nil, nil
 	}
-	tag.Generation, tag.CreationTimestamp = events[0].Generation, events[0].Created
-	var err error
-	event := events[0]
-	event.DockerImageReference = pull.Spec(stream, name, event)
-	tag.Image, err = t.image(ctx, event)
-	return tag, err
+	latest := events[0]
+	tag.Generation, tag.CreationTimestamp = latest.Generation, latest.Created
+	latest.DockerImageReference = pull.Spec(stream, name, latest)
+	tag.Image = bareImage(latest)
+	return tag, &latest, nil
 }
 
 // List returns the tags with an image in all streams of a namespace, or of all namespaces, sorted
-// by name.
+// by name. As in OpenShift 3.11, the images contain only the name and the pull spec. Otherwise, a
+// list could be a thousand times as large as the images, because many tags can have the same image.
 func (t *streamTags) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
 	list := &imagev1.ImageStreamTagList{}
 	version, err := t.each(ctx, options, func(stream *imagev1.ImageStream, name string) error {
-		tag, err := t.tag(ctx, stream, name)
+		tag, _, err := summary(stream, name)
 		if err == nil && hasImage(tag) {
 			list.Items = append(list.Items, *tag)
 		}

@@ -52,12 +52,11 @@ func (v view) stream(ctx context.Context, name string) (*imagev1.ImageStream, er
 // result contains only the digest and the pull spec of the event.
 func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image, error) {
 	if event.Image == "" {
-		parsed, _ := record.ParseReference(event.DockerImageReference)
-		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: parsed.Digest}, DockerImageReference: event.DockerImageReference}, nil
+		return bareImage(event), nil
 	}
 	object, err := v.images.Get(request.WithNamespace(ctx, ""), event.Image, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: event.Image}, DockerImageReference: event.DockerImageReference}, nil
+		return bareImage(event), nil
 	}
 	if err != nil {
 		return imagev1.Image{}, fmt.Errorf("read image %q: %w", event.Image, err)
@@ -69,6 +68,17 @@ func (v view) image(ctx context.Context, event imagev1.TagEvent) (imagev1.Image,
 		image.DockerImageReference = event.DockerImageReference
 	}
 	return image, nil
+}
+
+// bareImage returns an event's image with only its name and pull spec. The name is empty if the
+// event has neither an image nor a digest.
+func bareImage(event imagev1.TagEvent) imagev1.Image {
+	name := event.Image
+	if name == "" {
+		reference, _ := record.ParseReference(event.DockerImageReference)
+		name = reference.Digest
+	}
+	return imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: name}, DockerImageReference: event.DockerImageReference}
 }
 
 // keep stores an image's record for the request's project. If the record exists, keep adds missing
