@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,9 +12,40 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/settings/v1alpha1"
 )
 
+// maxAdded is the maximum number of elements that presets add to all containers of a pod.
+// maxAddedBytes is their maximum size in JSON. Requests have similar limits: 3 MiB and 20,000
+// values, of which an environment variable has three.
+const maxAdded, maxAddedBytes = 6_000, 3 << 20
+
+// presetElements is added for each preset and container, because each preset is merged separately.
+const presetElements = 30
+
+// checkSize rejects presets that would make a pod much larger than a request can be, because each
+// container gets a copy of their elements.
+func checkSize(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
+	containers := len(pod.Spec.Containers)
+	elements, size := 0, 0
+	for i := range presets {
+		spec := &presets[i].Spec
+		data, err := json.Marshal([]any{spec.Env, spec.EnvFrom, spec.VolumeMounts})
+		if err != nil {
+			return fmt.Errorf("encode pod preset %q: %w", presets[i].Name, err)
+		}
+		elements += len(spec.Volumes) + containers*(presetElements+len(spec.Env)+len(spec.EnvFrom)+len(spec.VolumeMounts))
+		size += containers * len(data)
+		if elements > maxAdded || size > maxAddedBytes {
+			return fmt.Errorf("pod presets cannot add more than %d elements or %d bytes to a pod", maxAdded, maxAddedBytes)
+		}
+	}
+	return nil
+}
+
 // apply adds presets to a pod and to each of its containers, except init containers. If there are
 // conflicts, it returns all conflicts and leaves the pod unchanged.
 func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
+	if err := checkSize(pod, presets); err != nil {
+		return err
+	}
 	spec := pod.Spec.DeepCopy()
 	var conflicts []error
 	for i := range presets {
@@ -42,10 +74,15 @@ func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
 // a different value.
 func merge[T any](existing, added []T, key func(T) string) ([]T, error) {
 	merged := slices.Clip(existing)
+	positions := map[string]int{} // of the first value with a key
+	for i, value := range slices.Backward(merged) {
+		positions[key(value)] = i
+	}
 	for _, value := range added {
-		i := slices.IndexFunc(merged, func(other T) bool { return key(other) == key(value) })
+		i, exists := positions[key(value)]
 		switch {
-		case i < 0:
+		case !exists:
+			positions[key(value)] = len(merged)
 			merged = append(merged, value)
 		case !equality.Semantic.DeepEqual(merged[i], value):
 			return existing, fmt.Errorf("%q exists with another value", key(value))

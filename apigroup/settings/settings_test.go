@@ -1,6 +1,7 @@
 package settings
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -58,6 +59,32 @@ func TestConflictingPresetsLeavePodUnchanged(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, pod); diff != "" {
 			t.Errorf("preset %q: the pod changed: %s", conflicting.Name, diff)
+		}
+	}
+}
+
+func TestPresetsCannotMakePodHuge(t *testing.T) {
+	variables := func(count, bytes int) (env []corev1.EnvVar) {
+		for i := range count {
+			env = append(env, corev1.EnvVar{Name: fmt.Sprintf("V%d", i), Value: strings.Repeat("x", bytes)})
+		}
+		return env
+	}
+	for name, tt := range map[string]struct {
+		containers int
+		env        []corev1.EnvVar
+		ok         bool
+	}{
+		"many variables in one container":       {1, variables(5_000, 10), true},
+		"few variables in many containers":      {30, variables(100, 10), true},
+		"many variables in many containers":     {30, variables(5_000, 10), false},
+		"a long variable in many containers":    {30, variables(1, 1<<20), false},
+		"a long variable in a single container": {1, variables(1, 1<<20), true},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, tt.containers)}}
+		err := apply(pod, []v1alpha1.PodPreset{{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Spec: v1alpha1.PodPresetSpec{Env: tt.env}}})
+		if count := len(pod.Spec.Containers[0].Env); (err == nil) != tt.ok || (count == len(tt.env)) != tt.ok {
+			t.Errorf("%s: %d variables, error %v", name, count, err)
 		}
 	}
 }
