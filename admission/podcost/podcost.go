@@ -7,7 +7,7 @@
 // starts with more than a few megabytes of environment variables.
 //
 // The kubelet also writes a secret to memory once for each reference in the pod's volumes, and
-// lists all pods and containers on the node once a second.
+// lists all pods and containers on the node once a second. It watches each secret and ConfigMap.
 package podcost
 
 import (
@@ -76,6 +76,9 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 	}
 	if number := copiesOf(&pod.Spec); isNew && number > maxCopies {
 		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, the limit is %d: name fewer items, or omit them", number, maxCopies))
+	}
+	if number := watchedOf(&pod.Spec); number > maxWatched {
+		return admission.NewForbidden(a, fmt.Errorf("the pod refers to %d different secrets and ConfigMaps, the limit is %d: combine them, or use several pods", number, maxWatched))
 	}
 	if number := mountsOf(&pod.Spec); number > maxMounts {
 		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, the limit is %d: use several pods", number, maxMounts))

@@ -1,0 +1,67 @@
+package podcost
+
+import corev1 "k8s.io/api/core/v1"
+
+// maxWatched is the maximum number of different secrets and ConfigMaps of a pod. The kubelet has a
+// watch for each of them, even if it does not exist, and starts at most 50 a second for all pods.
+const maxWatched = 128
+
+// references contains the names of secrets and ConfigMaps.
+type references struct{ secrets, configMaps map[string]bool }
+
+// watchedOf returns the number of different secrets and ConfigMaps to which a pod refers in
+// variables, volumes and pull secrets. It ignores the secrets of storage drivers, one for each
+// volume.
+func watchedOf(spec *corev1.PodSpec) int {
+	r := references{map[string]bool{}, map[string]bool{}}
+	for _, secret := range spec.ImagePullSecrets {
+		r.secrets[secret.Name] = true
+	}
+	for _, container := range containersOf(spec) {
+		r.addVariables(container)
+	}
+	for i := range spec.Volumes {
+		r.addVolume(&spec.Volumes[i])
+	}
+	return len(r.secrets) + len(r.configMaps)
+}
+
+func (r references) addVariables(container corev1.Container) {
+	for _, source := range container.EnvFrom {
+		if source.SecretRef != nil {
+			r.secrets[source.SecretRef.Name] = true
+		}
+		if source.ConfigMapRef != nil {
+			r.configMaps[source.ConfigMapRef.Name] = true
+		}
+	}
+	for _, variable := range container.Env {
+		if variable.ValueFrom == nil {
+			continue
+		}
+		if reference := variable.ValueFrom.SecretKeyRef; reference != nil {
+			r.secrets[reference.Name] = true
+		}
+		if reference := variable.ValueFrom.ConfigMapKeyRef; reference != nil {
+			r.configMaps[reference.Name] = true
+		}
+	}
+}
+
+func (r references) addVolume(volume *corev1.Volume) {
+	switch {
+	case volume.Secret != nil:
+		r.secrets[volume.Secret.SecretName] = true
+	case volume.ConfigMap != nil:
+		r.configMaps[volume.ConfigMap.Name] = true
+	case volume.Projected != nil:
+		for _, source := range volume.Projected.Sources {
+			if source.Secret != nil {
+				r.secrets[source.Secret.Name] = true
+			}
+			if source.ConfigMap != nil {
+				r.configMaps[source.ConfigMap.Name] = true
+			}
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package podcost
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// TestPodRefersToFewSecrets creates pods with references to secrets and ConfigMaps in all places.
+func TestPodRefersToFewSecrets(t *testing.T) {
+	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	for place, add := range map[string]func(pod *corev1.Pod, name string){
+		"sources of variables": func(pod *corev1.Pod, name string) {
+			c := &pod.Spec.Containers[0]
+			c.EnvFrom = append(c.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: named(name)}})
+		},
+		"variables": func(pod *corev1.Pod, name string) {
+			c := &pod.Spec.Containers[0]
+			c.Env = append(c.Env, corev1.EnvVar{Name: "V", ValueFrom: &corev1.EnvVarSource{
+				ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: named(name), Key: "a"},
+			}})
+		},
+		"pull secrets": func(pod *corev1.Pod, name string) {
+			pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, named(name))
+		},
+	} {
+		for number, ok := range map[int]bool{maxWatched: true, maxWatched + 1: false} {
+			pod, same := &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}, &corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container, 1)}}
+			for i := range number {
+				add(pod, fmt.Sprint(i))
+				add(same, "same")
+			}
+			validate := func(pod *corev1.Pod) error {
+				return plugin{expand: func(text string, _ func(string) string) string { return text }}.Validate(t.Context(), admission.NewAttributesRecord(pod, nil,
+					schema.GroupVersionKind{}, "shop", "web", corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, &metav1.CreateOptions{}, false, nil), nil)
+			}
+			if err := validate(pod); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "different secrets") {
+				t.Errorf("%d %s: %v", number, place, err)
+			}
+			if err := validate(same); err != nil {
+				t.Errorf("the same object in %d %s: %v", number, place, err)
+			}
+		}
+	}
+}
