@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -55,4 +57,61 @@ func TestSecretsCannotFillMemoryOfNode(t *testing.T) {
 	}
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), pod(items.String()), "the limit is 128")
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), pod("{key: big, path: p}"))
+}
+
+// TestReviewsCannotExhaustAPIServer creates reviews whose responses or evaluations would be
+// thousands of times as large as the requests.
+func TestReviewsCannotExhaustAPIServer(t *testing.T) {
+	s := tenants(t)
+	s.OC("adm", "policy", "add-scc-to-user", "anyuid", "-z", "default", "-n", s.evil)
+	defer s.OC("adm", "policy", "remove-scc-from-user", "anyuid", "-z", "default", "-n", s.evil)
+	review := func(accounts, bytes int) string {
+		return fmt.Sprintf("{apiVersion: security.openshift.io/v1, kind: PodSecurityPolicyReview, spec: {serviceAccountNames: [%s], "+
+			"template: {spec: {containers: [{name: main, image: none, args: [%s]}]}}}}", strings.Repeat("default, ", accounts), strings.Repeat("x", bytes))
+	}
+	reviews := kit.GroupPath("security.openshift.io", s.evil, "podsecuritypolicyreviews")
+	s.mallory.Refused("POST", reviews, review(100, 1_000_000), "spec.serviceAccountNames", apierrors.IsBadRequest)
+	s.mallory.Refused("POST", reviews, review(5_000, 1), "spec.serviceAccountNames", apierrors.IsBadRequest)
+	s.mallory.May("POST", reviews, review(2, 1_000))
+	var scopes strings.Builder
+	for i := range 1_000 {
+		fmt.Fprintf(&scopes, "'role:view-%d:%s', ", i, s.evil)
+	}
+	rules := kit.GroupPath("authorization.openshift.io", s.evil, "selfsubjectrulesreviews")
+	s.mallory.Refused("POST", rules, "{apiVersion: authorization.openshift.io/v1, kind: SelfSubjectRulesReview, spec: {scopes: ["+scopes.String()+"]}}",
+		"scopes: must have at most", apierrors.IsBadRequest)
+}
+
+// TestPresetsCannotMultiplyPod creates a pod of which each container would get thousands of
+// environment variables.
+func TestPresetsCannotMultiplyPod(t *testing.T) {
+	s := tenants(t)
+	var env, containers strings.Builder
+	for i := range 6_000 {
+		fmt.Fprintf(&env, "{name: V%d}, ", i)
+	}
+	for i := range 30 {
+		fmt.Fprintf(&containers, "{name: c%d, image: none}, ", i)
+	}
+	s.mallory.May("POST", "/apis/settings.k8s.io/v1alpha1/namespaces/"+s.evil+"/podpresets",
+		"{apiVersion: settings.k8s.io/v1alpha1, kind: PodPreset, metadata: {name: large}, spec: {selector: {}, env: ["+env.String()+"]}}")
+	pod := s.mallory.May("POST", kit.CorePath(s.evil, "pods?"), "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: ["+containers.String()+"]}}")
+	if strings.Contains(pod, "V5999") || !strings.Contains(pod, "podpreset.slipway.io/conflict") {
+		t.Errorf("the pod has %d bytes", len(pod))
+	}
+}
+
+// TestSecretsCannotOccupyKubelet creates a pod for which the kubelet would start thousands of
+// watches, while the node's other pods wait for their secrets.
+func TestSecretsCannotOccupyKubelet(t *testing.T) {
+	s := tenants(t)
+	pod := func(secrets int) string {
+		var sources strings.Builder
+		for i := range secrets {
+			fmt.Fprintf(&sources, "{secretRef: {name: s%d, optional: true}}, ", i)
+		}
+		return "{apiVersion: v1, kind: Pod, metadata: {generateName: a-}, spec: {containers: [{name: main, image: " + kit.ToolsImage + ", envFrom: [" + sources.String() + "]}]}}"
+	}
+	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), pod(3_000), "different secrets and ConfigMaps, the limit is 128")
+	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), pod(100))
 }
