@@ -30,7 +30,7 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 	}
 }
 
-// recentEvents is the number of events that a recorder compares with new events. Each event uses 600
+// recentEvents is the number of events that a recorder compares with new events. An event uses 600
 // bytes in several caches, which are never emptied. Equal events usually follow each other.
 const recentEvents = 128
 

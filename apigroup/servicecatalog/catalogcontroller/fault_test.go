@@ -329,7 +329,7 @@ func TestOrderListsNoOffers(t *testing.T) {
 		return requests["list clusterserviceclasses"] + requests["list clusterserviceplans"]
 	}
 	number := 0
-	eventually.True(t, "an order without a list", func() bool { // the first order can precede the cache
+	eventually.True(t, "an order without a list", func() bool { // the cache can lack new classes
 		before, name := lists(), fmt.Sprintf("instance-%d", number)
 		number++
 		f.order(name, "db")
