@@ -1,6 +1,9 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /** An agent is the place where commands run: this container, or a container of an agent's pod. */
+@CompileStatic
 class Agent {
     static final String NAME = '''id -un >/dev/null 2>&1 && exit; line="pipeline:x:$(id -u):0::${HOME:-/}:/bin/sh"
         if test -w /etc/passwd; then echo "$line" >>/etc/passwd; exit; fi
@@ -53,7 +56,7 @@ class Agent {
         def errors = new ByteArrayOutputStream()
         Frame.current().scope.guard(process) {
             int code = exchange(process, input, errors) { output << process.inputStream }
-            if (code != 0) throw new Failure(errors.toString('UTF-8').trim() ?: "${command[0]} has ended with code $code")
+            if (code != 0) throw new Failure(errors.toString('UTF-8').trim() ?: "${command[0]} has ended with code $code".toString())
         }
     }
 

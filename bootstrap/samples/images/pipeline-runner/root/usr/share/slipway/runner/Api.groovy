@@ -2,6 +2,7 @@ package pipeline
 
 import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
+import groovy.transform.CompileStatic
 
 import javax.net.ssl.HttpsURLConnection
 import javax.net.ssl.SSLContext
@@ -10,6 +11,7 @@ import java.security.KeyStore
 import java.security.cert.CertificateFactory
 
 /** The cluster's API. Requests use the token of the pod's service account. */
+@CompileStatic
 class Api {
     private static final File ACCOUNT = new File('/var/run/secrets/kubernetes.io/serviceaccount')
     private SSLContext tls

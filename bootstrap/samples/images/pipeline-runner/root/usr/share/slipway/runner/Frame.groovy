@@ -1,6 +1,9 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /** The context of a step: directory, variables, stage and agent. Each block has its own frame. */
+@CompileStatic
 class Frame {
     private static final ThreadLocal<Frame> CURRENT = new ThreadLocal<Frame>()
 

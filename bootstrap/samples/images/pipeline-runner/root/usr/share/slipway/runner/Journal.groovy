@@ -2,11 +2,13 @@ package pipeline
 
 import groovy.json.JsonOutput
 import groovy.json.JsonSlurper
+import groovy.transform.CompileStatic
 
 /**
  * The results of finished steps, one JSON object per line. A restarted runner runs the Jenkinsfile
  * from its beginning, and uses the recorded results of finished steps.
  */
+@CompileStatic
 class Journal {
     private final File file
     private final Map<String, Map> finished = [:]

@@ -1,6 +1,9 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /** A build's log: the standard output, and a file from which a restarted runner repeats the log. */
+@CompileStatic
 class Log {
     private final OutputStream file
     private final List<String> secrets = []

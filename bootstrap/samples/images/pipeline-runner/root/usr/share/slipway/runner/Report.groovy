@@ -1,11 +1,13 @@
 package pipeline
 
 import groovy.json.JsonOutput
+import groovy.transform.CompileStatic
 
 /**
  * Stores a build's stages, pending inputs and test results in annotations of the Build after each
  * change.
  */
+@CompileStatic
 class Report {
     static final String STATUS = 'openshift.io/jenkins-status-json', INPUTS = 'openshift.io/jenkins-pending-input-actions-json'
     static final String TESTS = 'pipeline.slipway.io/test-results-json'
@@ -80,6 +82,6 @@ class Report {
         def pending = !inputs.isEmpty()
         [_links: [:], id: run.number, name: "#${run.number}".toString(), status: pending ? 'PAUSED_PENDING_INPUT' : status, startTimeMillis: run.started,
          endTimeMillis: ended ? now : 0, durationMillis: now - run.started, queueDurationMillis: 0,
-         pauseDurationMillis: list.sum(0) { it.pauseDurationMillis }, stages: list]
+         pauseDurationMillis: list.sum(0) { Map stage -> stage.pauseDurationMillis }, stages: list]
     }
 }

@@ -1,10 +1,13 @@
 package pipeline
 
 import groovy.json.JsonSlurper
+import groovy.transform.CompileDynamic
+import groovy.transform.CompileStatic
 import org.codehaus.groovy.control.CompilationFailedException
 import org.codehaus.groovy.control.CompilerConfiguration
 
 /** A single run of a Jenkinsfile. */
+@CompileStatic
 class Run {
     final Map build
     final File work
@@ -25,10 +28,11 @@ class Run {
     Run(String text, File work) {
         build = (Map) new JsonSlurper().parseText(text)
         this.work = work
-        namespace = build.metadata.namespace
-        name = build.metadata.name
-        number = build.metadata.annotations?.get('openshift.io/build.number') ?: '1'
-        config = build.metadata.annotations?.get('openshift.io/build-config.name') ?: name
+        Map metadata = (Map) build.metadata, annotations = (Map) metadata.annotations
+        namespace = metadata.namespace
+        name = metadata.name
+        number = annotations?.get('openshift.io/build.number') ?: '1'
+        config = annotations?.get('openshift.io/build-config.name') ?: name
         buildPath = "/apis/build.openshift.io/v1/namespaces/$namespace/builds/$name"
         work.mkdirs()
         log = new Log(new File(work, 'log'))
@@ -39,6 +43,7 @@ class Run {
         setVariables()
     }
 
+    @CompileDynamic
     private void setVariables() {
         (List) build.spec.strategy.jenkinsPipelineStrategy.env?.each { Map v -> env[(String) v.name] = System.getenv((String) v.name) ?: '' }
         params.putAll(env)
@@ -50,6 +55,7 @@ class Run {
     }
 
     /** Returns the source that was cloned earlier, or null. */
+    @CompileDynamic
     File source() {
         def dir = new File(work, 'source')
         build.spec.source?.git && dir.directory ? dir : null
@@ -59,6 +65,7 @@ class Run {
      * Runs the Jenkinsfile and returns the termination message: the result, and the reason if the
      * run has failed.
      */
+    @CompileDynamic
     String execute() {
         Runtime.runtime.addShutdownHook(new Thread({ cleanUp() }))
         Throwable error = null
@@ -89,6 +96,7 @@ class Run {
     final Steps steps = new Steps(this)
     final OpenShift openshift = new OpenShift(this)
 
+    @CompileDynamic
     private Map jenkinsfile() {
         def strategy = build.spec.strategy.jenkinsPipelineStrategy
         if (strategy.jenkinsfile) return [name: 'Jenkinsfile', text: strategy.jenkinsfile]
@@ -104,6 +112,7 @@ class Run {
     final Libraries libraries = new Libraries(this, configuration)
     final Artifacts artifacts = new Artifacts(this)
 
+    @CompileDynamic
     private Script script(Map file) {
         def binding = new Binding([run: null])
         binding.variables.remove('run')
@@ -138,6 +147,7 @@ class Run {
         }
     }
 
+    @CompileDynamic
     static String describe(Throwable t) {
         if (t instanceof Failure || t instanceof ApiError) return "ERROR: $t.message"
         def at = t.stackTrace.find { it.fileName?.startsWith('Jenkinsfile') }

@@ -1,6 +1,9 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /** The threads and processes that a timeout or a failed parallel branch interrupts. */
+@CompileStatic
 class Scope {
     private final Scope parent
     private final Set<Thread> threads = []
@@ -44,7 +47,7 @@ class Scope {
     }
 
     static void kill(Process process) {
-        process.descendants().each { it.destroyForcibly() }
+        process.descendants().each { ProcessHandle child -> child.destroyForcibly() }
         process.destroyForcibly()
     }
 }

@@ -1,9 +1,12 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /**
  * A stage in the format of the REST API of Jenkins' pipelines. Times are in milliseconds since
  * 1970.
  */
+@CompileStatic
 class Stage {
     String id, name, status = 'IN_PROGRESS'
     long start, end, paused

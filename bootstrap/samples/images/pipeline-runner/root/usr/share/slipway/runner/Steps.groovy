@@ -1,5 +1,7 @@
 package pipeline
 
+import groovy.transform.CompileStatic
+
 /** The steps of scripted pipelines that control the flow. Traits contain the other steps. */
 class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
     final Run run
@@ -11,6 +13,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
      * Runs a step once. If an earlier runner has finished the step, returns the result in the
      * journal. A step's result must be text, a number, a boolean, or a list or map of these types.
      */
+    @CompileStatic
     def leaf(String kind, Closure body) {
         Frame frame = Frame.current()
         String key = frame.next(kind)
@@ -35,6 +38,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
     }
 
     /** Runs a block step's body in its own frame. */
+    @CompileStatic
     def block(String kind, Map changes = [:], Closure body) {
         Frame frame = Frame.current()
         String path = frame.next(kind)
@@ -43,6 +47,7 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
     }
 
     /** Logs a step's name, as Jenkins does. */
+    @CompileStatic
     void say(String kind) { leaf('log') { run.log.println("[Pipeline] $kind"); null } }
 
     def stage(String name, Closure body) {
