@@ -66,3 +66,21 @@ func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 		})
 	}
 }
+
+// A search for the ID of a new instance would read all instances.
+func TestCreatedIDIsNotSearched(t *testing.T) {
+	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "17"}}
+	prepareInstance(t.Context(), instance, nil)
+	plugin := newUniqueID(&catalog{}) // cannot search
+	validate := func() error {
+		return plugin.Validate(t.Context(), admission.NewAttributesRecord(instance, nil, v1beta1.GroupVersion().WithKind("ServiceInstance"), "shop", "db",
+			v1beta1.GroupVersion().WithResource("serviceinstances"), "", admission.Create, nil, false, &user.DefaultInfo{Name: "alice"}), nil)
+	}
+	if err := validate(); err != nil || instance.Spec.ExternalID != "17" {
+		t.Errorf("ID %q: %v", instance.Spec.ExternalID, err)
+	}
+	instance.Spec.ExternalID = "18"
+	if validate() == nil {
+		t.Error("the ID of a user is not searched")
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/google/uuid"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +69,7 @@ func prepareInstance(ctx context.Context, instance, old *v1beta1.ServiceInstance
 		addFinalizer(instance)
 		spec.ClusterServiceClassRef, spec.ClusterServicePlanRef, spec.ServiceClassRef, spec.ServicePlanRef = nil, nil, nil, nil
 		if spec.ExternalID == "" {
-			spec.ExternalID = uuid.NewString()
+			spec.ExternalID = string(instance.UID) // which the server has just created
 		}
 		spec.UserInfo = requester(ctx)
 		instance.Status.ProvisionStatus = v1beta1.NotProvisioned

@@ -23,10 +23,11 @@ var _ admission.ValidationInterface = &uniqueID{}
 
 func newUniqueID(c *catalog) *uniqueID { return &uniqueID{admission.NewHandler(admission.Create), c} }
 
-// Validate rejects an instance whose external ID is already in use.
+// Validate rejects an instance whose external ID is already in use. It does not search for an ID
+// that prepareInstance has set, because a search can wait for up to 100 ms.
 func (u *uniqueID) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
-	if !ok || !of(a, "serviceinstances") {
+	if !ok || !of(a, "serviceinstances") || instance.Spec.ExternalID == string(instance.UID) {
 		return nil
 	}
 	list, err := u.catalog.list(ctx, "serviceinstances", "", fields.OneTermEqualSelector("spec.externalID", instance.Spec.ExternalID))

@@ -85,7 +85,7 @@ func TestChangesOfInstances(t *testing.T) {
 	as := func(name string) context.Context {
 		return request.WithUser(t.Context(), &user.DefaultInfo{Name: name, Groups: []string{"g"}})
 	}
-	old := &v1beta1.ServiceInstance{}
+	old := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{UID: "17"}}
 	decode(t, `{clusterServiceClassExternalName: a, clusterServicePlanExternalName: b, userInfo: {username: mallory}, clusterServiceClassRef: {name: forged}}`, &old.Spec)
 	prepareInstance(as("alice"), old, nil)
 	if spec := old.Spec; spec.UserInfo.Username != "alice" || spec.ClusterServiceClassRef != nil || spec.ExternalID == "" || old.Finalizers[0] != v1beta1.Finalizer {
