@@ -99,11 +99,20 @@ func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans
 }
 
 func (c *catalog) list(ctx context.Context, of, namespace string, selector fields.Selector) (runtime.Object, error) {
+	return c.read(ctx, of, namespace, &internalversion.ListOptions{FieldSelector: selector})
+}
+
+// cached is like list, but does not wait until this server's cache is up to date.
+func (c *catalog) cached(ctx context.Context, of, namespace string) (runtime.Object, error) {
+	return c.read(ctx, of, namespace, &internalversion.ListOptions{ResourceVersion: "0"})
+}
+
+func (c *catalog) read(ctx context.Context, of, namespace string, options *internalversion.ListOptions) (runtime.Object, error) {
 	store := c.stores[resource(of)]
 	if store == nil {
 		return nil, fmt.Errorf("list %s: the API group is not ready", of)
 	}
-	list, err := store.List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{FieldSelector: selector})
+	list, err := store.List(request.WithNamespace(ctx, namespace), options)
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", of, err)
 	}

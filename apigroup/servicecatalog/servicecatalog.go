@@ -27,6 +27,7 @@ const (
 	ServicePlanChangeValidator = "ServicePlanChangeValidator"
 	BrokerAuthSarCheck         = "BrokerAuthSarCheck"
 	UniqueExternalID           = "UniqueExternalID"
+	ServiceBrokerDeletionOrder = "ServiceBrokerDeletionOrder"
 )
 
 // Feature returns the API group servicecatalog.k8s.io with its admission plugins for registration
@@ -44,6 +45,7 @@ func Feature() apiserver.Feature {
 			{Name: ServicePlanChangeValidator, New: func(io.Reader) (admission.Interface, error) { return newPlanChange(catalog), nil }},
 			{Name: BrokerAuthSarCheck, New: func(io.Reader) (admission.Interface, error) { return newBrokerAuth(), nil }},
 			{Name: UniqueExternalID, New: func(io.Reader) (admission.Interface, error) { return newUniqueID(catalog), nil }},
+			{Name: ServiceBrokerDeletionOrder, New: func(io.Reader) (admission.Interface, error) { return newDeletionOrder(catalog.cached), nil }},
 		},
 		Groups: []apiserver.Group{{
 			GroupVersion: v1beta1.GroupVersion(),

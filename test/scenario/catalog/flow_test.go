@@ -217,16 +217,31 @@ func TestTemplatesAreOfferedAsServices(t *testing.T) {
 func TestProjectIsDeletedWithItsInstances(t *testing.T) {
 	c := kit.Shared(t)
 	b, url := startBroker(t, c)
-	register(t, c, url, "projects")
-	c.OC("new-project", "catalog-deleted", "--skip-config-write")
-	in := c.In("catalog-deleted")
-	in.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: db}, spec: {clusterServiceClassExternalName: cloud}}`)
-	in.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db}, spec: {instanceRef: {name: db}}}`)
-	wait(in, "servicebinding/db", "{.status.lastConditionState}", "Ready")
-	id := in.OC("get", "serviceinstance/db", "-o", "jsonpath={.spec.externalID}")
-	c.OC("delete", "project/catalog-deleted", "--wait=false")
-	waitDeleted(c, "namespace/catalog-deleted")
-	if orders, deletions := b.Count(id); orders != 1 || deletions != 1 {
-		t.Errorf("the broker created %d instances and deleted %d", orders, deletions)
+	deleteProject := func(t *testing.T, in *kit.Cluster, class string) {
+		t.Helper()
+		in.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: db}, spec: {` + class + `: cloud}}`)
+		in.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db}, spec: {instanceRef: {name: db}}}`)
+		wait(in, "servicebinding/db", "{.status.lastConditionState}", "Ready")
+		id := in.OC("get", "serviceinstance/db", "-o", "jsonpath={.spec.externalID}")
+		c.OC("delete", "project/"+in.Namespace, "--wait=false")
+		waitDeleted(c, "namespace/"+in.Namespace)
+		if orders, deletions := b.Count(id); orders != 1 || deletions != 1 {
+			t.Errorf("the broker created %d instances and deleted %d", orders, deletions)
+		}
 	}
+	t.Run("broker of the cluster", func(t *testing.T) {
+		register(t, c, url, "projects")
+		c.OC("new-project", "catalog-deleted", "--skip-config-write")
+		deleteProject(t, c.In("catalog-deleted"), "clusterServiceClassExternalName")
+	})
+	// The broker, its classes and its credentials are deleted with the project.
+	t.Run("broker of the project", func(t *testing.T) {
+		c.OC("new-project", "catalog-deleted-broker", "--skip-config-write")
+		in := c.In("catalog-deleted-broker")
+		in.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: broker}, stringData: {username: catalog, password: %q}}`, osbtest.Password))
+		in.Apply(fmt.Sprintf(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBroker, metadata: {name: own},
+			spec: {url: %q, relistBehavior: Manual, authInfo: {basic: {secretRef: {name: broker}}}}}`, url))
+		wait(in, "servicebroker/own", "{.status.lastConditionState}", "Ready")
+		deleteProject(t, in, "serviceClassExternalName")
+	})
 }
