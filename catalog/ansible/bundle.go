@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 )
 
@@ -101,7 +102,7 @@ func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
 	seen := map[string]bool{} // a stream can belong to several registries
 	for _, o := range b.origins {
-		streams, err := b.images.ImageStreams(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: o.selector})
+		streams, err := b.images.ImageStreams(o.namespace).List(ctx, metav1.ListOptions{LabelSelector: o.selector.String()})
 		if err != nil {
 			return nil, 0, nil, fmt.Errorf("list image streams of project %q: %w", o.namespace, err)
 		}
@@ -162,6 +163,13 @@ func (b *broker) readStream(ctx context.Context, stream *imagev1.ImageStream) (r
 // offersStream reports whether an origin offers the image of an image stream.
 func (o origin) offersStream(stream *imagev1.ImageStream) bool {
 	return o.offers(cmp.Or(stream.Annotations[imageAnnotation], stream.Name))
+}
+
+// offersStream reports whether an origin contains an image stream and offers its image.
+func (b *broker) offersStream(stream *imagev1.ImageStream) bool {
+	return slices.ContainsFunc(b.origins, func(o origin) bool {
+		return o.namespace == stream.Namespace && o.selector.Matches(labels.Set(stream.Labels)) && o.offersStream(stream)
+	})
 }
 
 // importFailure returns the reason why the image of a stream could not be imported, or nil.

@@ -31,7 +31,7 @@ func group(options Options) apiserver.Group {
 		Resources: []apiserver.Served{
 			apiserver.Virtual{Plural: "bundles", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
-				return newView("bundles", b.bundleFeeds(), func(items []v1alpha1.Bundle) runtime.Object { return &v1alpha1.BundleList{Items: items} },
+				return newView("bundles", b.bundleFeed(), func(items []v1alpha1.Bundle) runtime.Object { return &v1alpha1.BundleList{Items: items} },
 					apiserver.Column[*v1alpha1.Bundle]{Name: "Bundle", Description: "Name of the service", Value: func(o *v1alpha1.Bundle) any { return o.Spec.FQName }},
 					apiserver.Column[*v1alpha1.Bundle]{Name: "Image", Description: "Reference of the image", Value: func(o *v1alpha1.Bundle) any { return o.Spec.Image }},
 				), err
@@ -39,7 +39,7 @@ func group(options Options) apiserver.Group {
 			apiserver.Virtual{Plural: "bundleinstances", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
 				type instance = *v1alpha1.BundleInstance
-				return newView("bundleinstances", []feed[v1alpha1.BundleInstance]{recordFeed(b, instanceObjects)}, func(items []v1alpha1.BundleInstance) runtime.Object {
+				return newView("bundleinstances", recordFeed(b, instanceObjects), func(items []v1alpha1.BundleInstance) runtime.Object {
 					return &v1alpha1.BundleInstanceList{Items: items}
 				},
 					apiserver.Column[instance]{Name: "Project", Description: "Project of the instance", Value: func(o instance) any { return o.Spec.Context.Namespace }},
@@ -50,7 +50,7 @@ func group(options Options) apiserver.Group {
 			apiserver.Virtual{Plural: "bundlebindings", New: func(deps apiserver.Deps) (rest.Storage, error) {
 				b, err := newBroker(deps, options)
 				type binding = *v1alpha1.BundleBinding
-				return newView("bundlebindings", []feed[v1alpha1.BundleBinding]{recordFeed(b, bindingObjects)}, func(items []v1alpha1.BundleBinding) runtime.Object {
+				return newView("bundlebindings", recordFeed(b, bindingObjects), func(items []v1alpha1.BundleBinding) runtime.Object {
 					return &v1alpha1.BundleBindingList{Items: items}
 				},
 					apiserver.Column[binding]{Name: "Instance", Description: "Instance that is bound", Value: func(o binding) any { return o.Spec.BundleInstance.Name }},
@@ -67,19 +67,19 @@ type object[T any] interface {
 	apiserver.Object
 }
 
-// view serves objects of one kind, which are derived from the objects of its feeds.
+// view serves objects of one kind, which are derived from the objects of its feed.
 type view[T any, P object[T]] struct {
 	apiserver.Unstored[P]
 	rest.TableConvertor
 	plural string
-	feeds  []feed[T]
+	feed   feed[T]
 	list   func([]T) runtime.Object
 }
 
-func newView[T any, P object[T]](plural string, feeds []feed[T], list func([]T) runtime.Object, columns ...apiserver.Column[P]) rest.Storage {
+func newView[T any, P object[T]](plural string, f feed[T], list func([]T) runtime.Object, columns ...apiserver.Column[P]) rest.Storage {
 	return &view[T, P]{
 		Unstored:       apiserver.Unstored[P]{Singular: strings.TrimSuffix(plural, "s"), Namespaced: true},
-		TableConvertor: apiserver.Table(columns), plural: plural, feeds: feeds, list: list,
+		TableConvertor: apiserver.Table(columns), plural: plural, feed: f, list: list,
 	}
 }
 
@@ -117,39 +117,35 @@ func (v *view[T, P]) List(ctx context.Context, options *internalversion.ListOpti
 
 // items returns the objects that the options select, and the version of the list.
 func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOptions) (items []T, version string, err error) {
-	var followers []*follower[T]
-	for _, f := range v.feedsOf(ctx) {
-		follower, err := v.follow(ctx, f, "", options)
-		if err != nil {
-			return nil, "", err
-		}
-		followers = append(followers, follower)
-		for _, objects := range follower.derived {
-			items = append(items, objects...)
-		}
+	follower, err := v.follow(ctx, "", options)
+	if err != nil {
+		return nil, "", err
 	}
-	byName := func(a, b T) int { return strings.Compare(P(&a).GetName(), P(&b).GetName()) }
-	slices.SortFunc(items, byName)
-	// An image stream can belong to several registries.
-	items = slices.CompactFunc(items, func(a, b T) bool { return byName(a, b) == 0 })
-	return items, oldestVersion(followers), nil
+	for _, objects := range follower.derived {
+		items = append(items, objects...)
+	}
+	slices.SortFunc(items, func(a, b T) int { return strings.Compare(P(&a).GetName(), P(&b).GetName()) })
+	return items, follower.version, nil
 }
 
-// feedsOf returns the feeds of the request's project. All objects are in the broker's namespace.
-func (v *view[T, P]) feedsOf(ctx context.Context) []feed[T] {
-	if project := apirequest.NamespaceValue(ctx); project != "" && project != namespace {
-		return nil
-	}
-	return v.feeds
+// hasObjects reports whether the request's project has objects. All objects are in the broker's
+// namespace.
+func hasObjects(ctx context.Context) bool {
+	project := apirequest.NamespaceValue(ctx)
+	return project == "" || project == namespace
 }
 
-// selected returns the objects that are derived from a stored object and that the options select.
-func (v *view[T, P]) selected(ctx context.Context, f feed[T], stored runtime.Object, options *internalversion.ListOptions) ([]T, error) {
+// selected returns the objects that are derived from a stored object and that the request and its
+// options select.
+func (v *view[T, P]) selected(ctx context.Context, stored runtime.Object, options *internalversion.ListOptions) ([]T, error) {
+	if !hasObjects(ctx) {
+		return nil, nil
+	}
 	accessor, err := meta.Accessor(stored)
 	if err != nil {
 		return nil, err
 	}
-	items, err := f.derive(ctx, stored)
+	items, err := v.feed.derive(ctx, stored)
 	for i := range items {
 		P(&items[i]).SetResourceVersion(accessor.GetResourceVersion())
 	}
@@ -160,36 +156,44 @@ func (v *view[T, P]) selected(ctx context.Context, f feed[T], stored runtime.Obj
 	}), err
 }
 
-// bundleFeeds returns the feeds of the bundles, one for each origin.
-func (b *broker) bundleFeeds() (feeds []feed[v1alpha1.Bundle]) {
-	for _, o := range b.origins {
-		streams := b.images.ImageStreams(o.namespace)
-		feeds = append(feeds, feed[v1alpha1.Bundle]{
-			list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-				return streams.List(ctx, options)
-			},
-			watch: streams.Watch, selector: o.selector,
-			derive: func(ctx context.Context, stored runtime.Object) ([]v1alpha1.Bundle, error) {
-				stream := stored.(*imagev1.ImageStream)
-				if !o.offersStream(stream) {
-					return nil, nil
-				}
-				result, err := b.readStream(ctx, stream)
-				if err != nil || result.bundle == nil {
-					return nil, err
-				}
-				return []v1alpha1.Bundle{bundleObject(result.bundle)}, nil
-			},
-			identify: func(stored runtime.Object) string {
-				stream := stored.(*imagev1.ImageStream)
-				if !o.offersStream(stream) {
-					return ""
-				}
-				return (&bundle{Namespace: stream.Namespace, Stream: stream.Name}).id()
-			},
-		})
+// bundleFeed returns the feed of the bundles. It watches all projects if several have bundles,
+// because only the events of a single watch are in the order of their versions. A client that
+// resumes a watch would otherwise miss changes.
+func (b *broker) bundleFeed() feed[v1alpha1.Bundle] {
+	project := namespace
+	for i, o := range b.origins {
+		switch {
+		case i == 0:
+			project = o.namespace
+		case o.namespace != project:
+			project = metav1.NamespaceAll
+		}
 	}
-	return feeds
+	streams := b.images.ImageStreams(project)
+	return feed[v1alpha1.Bundle]{
+		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return streams.List(ctx, options)
+		},
+		watch: streams.Watch,
+		derive: func(ctx context.Context, stored runtime.Object) ([]v1alpha1.Bundle, error) {
+			stream := stored.(*imagev1.ImageStream)
+			if !b.offersStream(stream) {
+				return nil, nil
+			}
+			result, err := b.readStream(ctx, stream)
+			if err != nil || result.bundle == nil {
+				return nil, err
+			}
+			return []v1alpha1.Bundle{bundleObject(result.bundle)}, nil
+		},
+		identify: func(stored runtime.Object) string {
+			stream := stored.(*imagev1.ImageStream)
+			if !b.offersStream(stream) {
+				return ""
+			}
+			return (&bundle{Namespace: stream.Namespace, Stream: stream.Name}).id()
+		},
+	}
 }
 
 func bundleObject(b *bundle) v1alpha1.Bundle {

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
@@ -67,7 +68,7 @@ const (
 type origin struct {
 	namespace string
 	// selector is the label selector for the image streams of the origin.
-	selector    string
+	selector    labels.Selector
 	allow, deny []*regexp.Regexp
 }
 
@@ -80,7 +81,11 @@ func origins(options Options) (all []origin, err error) {
 			return err
 		}
 		deny, err := compile(black)
-		all = append(all, origin{namespace, selector, allow, deny})
+		if err != nil {
+			return err
+		}
+		streams, err := labels.Parse(selector)
+		all = append(all, origin{namespace, streams, allow, deny})
 		return err
 	}
 	for _, project := range options.Namespaces {

@@ -2,8 +2,6 @@ package ansible
 
 import (
 	"context"
-	"strconv"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/client-go/tools/cache"
 )
 
 // feed lists and watches the stored objects that a view's objects are derived from.
@@ -45,21 +44,20 @@ func recordFeed[T any](b *broker, derive func(*record) []T) feed[T] {
 
 // follower follows the changes of a feed.
 type follower[T any] struct {
-	feed[T]
 	changes watch.Interface
-	// derived contains the view's objects by the name of their stored object.
-	derived map[string][]T
+	// derived contains the view's objects by the stored object that they are derived from.
+	derived map[cache.ObjectName][]T
 	version string // of derived
 }
 
-// follow reads a feed. The version is a version of the feed's objects, or "" for the current
+// follow reads the feed. The version is a version of the feed's objects, or "" for the current
 // version.
-func (v *view[T, P]) follow(ctx context.Context, f feed[T], version string, options *internalversion.ListOptions) (*follower[T], error) {
-	selected := metav1.ListOptions{LabelSelector: f.selector, ResourceVersion: version}
+func (v *view[T, P]) follow(ctx context.Context, version string, options *internalversion.ListOptions) (*follower[T], error) {
+	selected := metav1.ListOptions{LabelSelector: v.feed.selector, ResourceVersion: version}
 	if version != "" {
 		selected.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
-	list, err := f.list(ctx, selected)
+	list, err := v.feed.list(ctx, selected)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +65,13 @@ func (v *view[T, P]) follow(ctx context.Context, f feed[T], version string, opti
 	if err != nil {
 		return nil, err
 	}
-	result := &follower[T]{feed: f, derived: map[string][]T{}, version: accessor.GetResourceVersion()}
+	result := &follower[T]{derived: map[cache.ObjectName][]T{}, version: accessor.GetResourceVersion()}
 	return result, meta.EachListItem(list, func(stored runtime.Object) error {
 		object, err := meta.Accessor(stored)
 		if err != nil {
 			return err
 		}
-		result.derived[object.GetName()], err = v.selected(ctx, f, stored, options)
+		result.derived[cache.MetaObjectToName(object)], err = v.selected(ctx, stored, options)
 		return err
 	})
 }
@@ -91,22 +89,18 @@ func (v *view[T, P]) Watch(ctx context.Context, options *internalversion.ListOpt
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watcher{cancel: cancel, events: make(chan watch.Event), done: make(chan struct{})}
-	var followers []*follower[T]
-	for _, f := range v.feedsOf(ctx) {
-		follower, err := v.follow(ctx, f, version, options)
-		if err == nil {
-			follower.changes, err = f.watch(ctx, metav1.ListOptions{LabelSelector: f.selector, ResourceVersion: follower.version})
-		}
-		if err != nil {
-			cancel() // also stops the other watches
-			return nil, err
-		}
-		followers = append(followers, follower)
+	f, err := v.follow(ctx, version, options)
+	if err == nil {
+		f.changes, err = v.feed.watch(ctx, metav1.ListOptions{LabelSelector: v.feed.selector, ResourceVersion: f.version})
+	}
+	if err != nil {
+		cancel()
+		return nil, err
 	}
 	go func() {
 		defer close(w.done)
 		defer close(w.events)
-		v.run(ctx, w, followers, options, initial)
+		v.run(ctx, w, f, options, initial)
 	}()
 	return w, nil
 }
@@ -137,47 +131,35 @@ func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime
 	}
 }
 
-// run sends the events of a watch until it is stopped, or until the watch of a feed ends.
-func (v *view[T, P]) run(ctx context.Context, w *watcher, followers []*follower[T], options *internalversion.ListOptions, initial bool) {
+// run sends the events of a watch until it is stopped, or until the watch of the feed ends.
+func (v *view[T, P]) run(ctx context.Context, w *watcher, f *follower[T], options *internalversion.ListOptions, initial bool) {
 	defer w.cancel()
-	for _, f := range followers {
-		for _, objects := range f.derived {
-			for i := range objects {
-				if initial && !w.send(ctx, watch.Added, P(&objects[i]).DeepCopyObject()) {
-					return
-				}
+	defer f.changes.Stop()
+	for _, objects := range f.derived {
+		for i := range objects {
+			if initial && !w.send(ctx, watch.Added, P(&objects[i]).DeepCopyObject()) {
+				return
 			}
 		}
 	}
 	if initial && options.SendInitialEvents != nil && options.AllowWatchBookmarks {
 		bookmark := P(new(T))
-		bookmark.SetResourceVersion(oldestVersion(followers))
+		bookmark.SetResourceVersion(f.version)
 		bookmark.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
 		if !w.send(ctx, watch.Bookmark, bookmark) {
 			return
 		}
 	}
-	if len(followers) == 0 {
-		<-ctx.Done()
-	}
-	var running sync.WaitGroup
-	for _, f := range followers {
-		running.Go(func() {
-			defer w.cancel()
-			defer f.changes.Stop()
-			for {
-				select {
-				case event, ok := <-f.changes.ResultChan():
-					if !ok || !v.forward(ctx, w, f, event, options) {
-						return
-					}
-				case <-ctx.Done():
-					return
-				}
+	for {
+		select {
+		case event, ok := <-f.changes.ResultChan():
+			if !ok || !v.forward(ctx, w, f, event, options) {
+				return
 			}
-		})
+		case <-ctx.Done():
+			return
+		}
 	}
-	running.Wait()
 }
 
 // forward sends the events for a change to a stored object. It returns false at the end of the
@@ -188,28 +170,28 @@ func (v *view[T, P]) forward(ctx context.Context, w *watcher, f *follower[T], ev
 		w.send(ctx, watch.Error, event.Object)
 		return false
 	}
-	name := stored.GetName()
-	previous := f.derived[name]
-	delete(f.derived, name)
+	key := cache.MetaObjectToName(stored)
+	previous := f.derived[key]
+	delete(f.derived, key)
 	if event.Type == watch.Deleted {
 		// A client that listed the object can have missed that its image was deleted.
-		if len(previous) == 0 && f.identify != nil && f.identify(event.Object) != "" {
+		if len(previous) == 0 && hasObjects(ctx) && v.feed.identify != nil && v.feed.identify(event.Object) != "" {
 			object := P(new(T))
 			object.SetNamespace(namespace)
-			object.SetName(f.identify(event.Object))
+			object.SetName(v.feed.identify(event.Object))
 			previous = []T{*object}
 		}
 	} else {
-		objects, err := v.selected(ctx, f.feed, event.Object, options)
+		objects, err := v.selected(ctx, event.Object, options)
 		if err != nil {
 			w.send(ctx, watch.Error, responsewriters.ErrorToAPIStatus(err))
 			return false
 		}
-		f.derived[name] = objects
+		f.derived[key] = objects
 	}
 	current := map[string]bool{}
-	for i := range f.derived[name] {
-		object := P(&f.derived[name][i])
+	for i := range f.derived[key] {
+		object := P(&f.derived[key][i])
 		current[object.GetName()] = true
 		kind := watch.Added
 		if contains[T, P](previous, object.GetName()) {
@@ -236,16 +218,4 @@ func contains[T any, P object[T]](objects []T, name string) bool {
 		}
 	}
 	return false
-}
-
-// oldestVersion returns the version of the feed that was read first. A watch from this version
-// misses no change. Without feeds, there are no changes.
-func oldestVersion[T any](followers []*follower[T]) string {
-	oldest, result := uint64(0), "0"
-	for _, f := range followers {
-		if version, err := strconv.ParseUint(f.version, 10, 64); err == nil && (oldest == 0 || version < oldest) {
-			oldest, result = version, f.version
-		}
-	}
-	return result
 }

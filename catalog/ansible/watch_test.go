@@ -1,10 +1,14 @@
 package ansible
 
 import (
+	"encoding/base64"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
+	imagev1 "github.com/openshift/api/image/v1"
+	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,8 +41,8 @@ func nextEvents(t *testing.T, w watch.Interface, count int) (events []string) {
 func TestBindingsAreWatched(t *testing.T) {
 	b := &broker{kube: fake.NewClientset()}
 	bindings := &view[v1alpha1.BundleBinding, *v1alpha1.BundleBinding]{
-		feeds: []feed[v1alpha1.BundleBinding]{recordFeed(b, bindingObjects)},
-		list:  func(items []v1alpha1.BundleBinding) runtime.Object { return &v1alpha1.BundleBindingList{Items: items} },
+		feed: recordFeed(b, bindingObjects),
+		list: func(items []v1alpha1.BundleBinding) runtime.Object { return &v1alpha1.BundleBindingList{Items: items} },
 	}
 	rec := &record{ID: "instance", Namespace: "shop", Bindings: map[string]*bindingRecord{"first": {}}}
 	store := func() {
@@ -73,5 +77,60 @@ func TestBindingsAreWatched(t *testing.T) {
 	w.Stop()
 	if _, ok := <-w.ResultChan(); ok {
 		t.Error("a stopped watch sends an event")
+	}
+}
+
+// bundleObjects returns an image stream and its tag, which is a bundle.
+func bundleObjects(project, name string) []runtime.Object {
+	spec := base64.StdEncoding.EncodeToString([]byte("{name: " + name + ", plans: [{name: default}]}"))
+	metadata := fmt.Appendf(nil, `{"Config": {"Labels": {%q: %q}}}`, specLabel, spec)
+	return []runtime.Object{
+		&imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name}},
+		&imagev1.ImageStreamTag{
+			ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name + ":" + bundleTag},
+			Image:      imagev1.Image{DockerImageMetadata: runtime.RawExtension{Raw: metadata}},
+		},
+	}
+}
+
+// Only the events of a single watch are in the order of their versions.
+func TestBundlesOfSeveralProjectsAreInOneWatch(t *testing.T) {
+	client := imagefake.NewClientset(slices.Concat(bundleObjects("first", "a-apb"), bundleObjects("second", "b-apb"), bundleObjects("other", "c-apb"))...)
+	all, err := origins(Options{Namespaces: []string{"first", "second"}, WhiteList: []string{"-apb$"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &broker{images: client.ImageV1(), origins: all}
+	bundles := &view[v1alpha1.Bundle, *v1alpha1.Bundle]{feed: b.bundleFeed()}
+	w, err := bundles.Watch(t.Context(), &internalversion.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for _, object := range bundleObjects("second", "d-apb")[1:] {
+		if err := client.Tracker().Add(object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.ImageV1().ImageStreams("second").Create(t.Context(), bundleObjects("second", "d-apb")[0].(*imagev1.ImageStream), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for range 3 {
+		select {
+		case event := <-w.ResultChan():
+			names[event.Object.(*v1alpha1.Bundle).Spec.FQName] = true
+		case <-time.After(time.Minute):
+			t.Fatalf("the bundles are %v", names)
+		}
+	}
+	watches := 0
+	for _, action := range client.Actions() {
+		if action.GetVerb() == "watch" {
+			watches++
+		}
+	}
+	if !names["a-apb"] || !names["b-apb"] || !names["d-apb"] || watches != 1 {
+		t.Errorf("%d watches have the bundles %v", watches, names)
 	}
 }
