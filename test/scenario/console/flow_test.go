@@ -121,10 +121,23 @@ func TestConsoleWorksOverSlowNetwork(t *testing.T) {
 func TestSecondUserOfBrowserSeesNothingOfFirst(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
-	if result := s.SlipwayWithInput("any\n", "htpasswd", "set", "ann"); result.Code != 0 {
-		t.Fatalf("slipway htpasswd set: %+v", result)
-	}
+	s.createUser("ann")
 	s.play("users.mjs", s.Namespace)
+}
+
+func TestTwoPeopleEditTheSameObjects(t *testing.T) {
+	s := siteOf(t, kit.Shared(t))
+	s.application()
+	s.createUser("ann")
+	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "edit", "ann", "-n", s.Namespace)
+	s.OC("create", "configmap", "menu", "--from-literal=soup=tomato")
+	s.play("pair.mjs", s.Namespace)
+	if got := s.OC("get", "configmap/menu", "-o", "jsonpath={.data}"); got != `{"dessert":"cake","fish":"trout","soup":"tomato"}` {
+		t.Errorf("the data is %s", got)
+	}
+	if got := s.OC("get", "deployment/front", "-o", "jsonpath={.spec.template.spec.containers[0].resources.limits.memory}"); got != "80Mi" {
+		t.Errorf("the limit of the memory is %q", got)
+	}
 }
 
 func TestPagesAreAccessible(t *testing.T) {
@@ -144,6 +157,14 @@ func TestPagesAreAccessible(t *testing.T) {
 	s.OC("wait", "pod/user", "--for=condition=Ready", "--timeout=2m")
 	s.Apply(quota)
 	s.play("accessible.mjs", s.Namespace, s.node())
+}
+
+// createUser creates a user with the password that logIn in browser.mjs enters.
+func (s *site) createUser(name string) {
+	s.t.Helper()
+	if result := s.SlipwayWithInput("any\n", "htpasswd", "set", name); result.Code != 0 {
+		s.t.Fatalf("slipway htpasswd set: %+v", result)
+	}
 }
 
 // newProject returns a name that begins with base for a project that a flow creates. The test

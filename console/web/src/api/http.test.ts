@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { text } from '../text/en';
-import { create, get, merge, post } from './http';
+import { create, get, merge, patch, post, put, unchanged } from './http';
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -40,5 +40,22 @@ describe('A network that changes', () => {
   it('reports that an object exists', async () => {
     network(json({ kind: 'Status', reason: 'AlreadyExists', message: 'it exists' }, 409));
     await expect(create('/api/v1/things', 'a', {})).rejects.toThrow('it exists');
+  });
+});
+
+describe('A change to an object that has changed since it was read', () => {
+  const object = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a', uid: '1', resourceVersion: '7', creationTimestamp: '' } };
+  const invalid = { kind: 'Status', reason: 'Invalid', message: 'an error in our request' };
+
+  it('is rejected as a conflict', async () => {
+    network(json({ kind: 'Status', reason: 'Conflict', message: 'Operation cannot be fulfilled' }, 409), json(invalid, 422));
+    await expect(put('/api/v1/things/a', object)).rejects.toThrow(text.failure.conflict);
+    await expect(patch('/api/v1/things/a', [unchanged(object)])).rejects.toThrow(text.failure.conflict);
+  });
+
+  it('differs from an invalid change', async () => {
+    network(json({ ...invalid, details: { causes: [{ field: 'spec.size' }] } }, 422), json(invalid, 422));
+    await expect(patch('/api/v1/things/a', [unchanged(object)])).rejects.toThrow(invalid.message);
+    await expect(patch('/api/v1/things/a', [{ op: 'remove', path: '/spec' }])).rejects.toThrow(invalid.message);
   });
 });

@@ -12,6 +12,8 @@ export class ApiError extends Error {
     readonly status: number,
     readonly reason: string,
     message: string,
+    /** hasCauses means that the response names the invalid fields. */
+    readonly hasCauses = false,
   ) {
     super(message);
   }
@@ -62,9 +64,9 @@ export async function send(method: string, path: string, body?: unknown, options
 async function failure(response: Response): Promise<ApiError> {
   const content = await response.text();
   try {
-    const status = JSON.parse(content) as { kind?: string; reason?: string; message?: string };
+    const status = JSON.parse(content) as { kind?: string; reason?: string; message?: string; details?: { causes?: unknown[] } };
     if (status.kind === 'Status') {
-      return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText);
+      return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText, Boolean(status.details?.causes?.length));
     }
   } catch {
     // the response is not JSON
@@ -102,9 +104,16 @@ export async function create<T>(collection: string, name: string, body: unknown,
   }
 }
 
+/** put stores an object, unless it has changed since it was read. */
 export async function put<T>(path: string, body: unknown): Promise<T> {
-  return (await send('PUT', path, body)).json() as Promise<T>;
+  const response = await send('PUT', path, body).catch((error: unknown) => {
+    throw error instanceof ApiError && error.reason === 'Conflict' ? conflict() : error;
+  });
+  return response.json() as Promise<T>;
 }
+
+/** conflict returns the error of a change to an object that has changed since it was read. */
+const conflict = () => new ApiError(409, 'Conflict', text.failure.conflict);
 
 /** merge sends a JSON merge patch for an object. */
 export async function merge<T>(path: string, patch: unknown): Promise<T> {
@@ -121,9 +130,16 @@ export function unchanged({ metadata }: KubeObject): object {
     : { op: 'test', path: '/metadata/generation', value: metadata.generation };
 }
 
-/** patch sends a JSON patch for an object. */
+/**
+ * patch sends a JSON patch for an object. If the patch contains unchanged, a rejection without
+ * details is a conflict: the API does not say which operation of a patch fails.
+ */
 export async function patch<T>(path: string, operations: object[]): Promise<T> {
-  return (await send('PATCH', path, operations, { contentType: 'application/json-patch+json' })).json() as Promise<T>;
+  const response = await send('PATCH', path, operations, { contentType: 'application/json-patch+json' }).catch((error: unknown) => {
+    const isConflict = error instanceof ApiError && error.status === 422 && !error.hasCauses && operations.some((operation) => 'op' in operation && operation.op === 'test');
+    throw isConflict ? conflict() : error;
+  });
+  return response.json() as Promise<T>;
 }
 
 export async function remove(path: string): Promise<void> {

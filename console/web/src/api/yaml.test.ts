@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { InvalidText, parseObjects, toYAML } from './yaml';
+import { comparable, InvalidText, parseObjects, rebase, toYAML } from './yaml';
 import type { KubeObject } from './types';
 
 describe('parseObjects', () => {
@@ -31,5 +31,26 @@ describe('toYAML', () => {
     const source = toYAML(object);
     expect(source).not.toContain('managedFields');
     expect(parseObjects(source)[0]).toMatchObject({ metadata: { name: 'a' }, data: { b: 'line 1\nline 2\n' } });
+  });
+});
+
+describe('An edit of an object whose status changes', () => {
+  const version = (resourceVersion: string, replicas: number, ready: number) =>
+    ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a', uid: '1', resourceVersion, creationTimestamp: '' }, spec: { replicas }, status: { ready } }) as KubeObject & { spec: object; status?: object };
+
+  it('applies to the current version', () => {
+    const [base, edited, current] = [version('1', 1, 0), version('1', 2, 0), version('2', 1, 1)];
+    expect(comparable(current)).toBe(comparable(base));
+    expect(rebase(edited, base, current)).toEqual(version('2', 2, 1));
+  });
+
+  it('keeps a typed version and a typed status', () => {
+    const [base, current] = [version('1', 1, 0), version('2', 1, 1)];
+    expect(rebase(version('', 2, 0), base, current)).toEqual(version('', 2, 0));
+    expect(rebase(version('1', 2, 5), base, current)).toEqual(version('2', 2, 5));
+  });
+
+  it('conflicts with a change to the spec', () => {
+    expect(comparable(version('2', 3, 0))).not.toBe(comparable(version('1', 1, 0)));
   });
 });

@@ -57,3 +57,23 @@ export function toYAML(object: KubeObject): string {
   const { apiVersion, kind, metadata: __, ...rest } = object;
   return stringify({ apiVersion, kind, metadata, ...rest }, { lineWidth: 0, aliasDuplicateObjects: false });
 }
+
+/** comparable formats an object without its status and the fields that every update changes. */
+export function comparable(object: KubeObject): string {
+  const { resourceVersion: _, generation: __, ...metadata } = object.metadata;
+  const { status: ___, ...rest } = object as KubeObject & { status?: unknown };
+  return toYAML({ ...rest, metadata: metadata as KubeObject['metadata'] });
+}
+
+/**
+ * rebase returns an edited object as a change to the current version of the object, whose status
+ * alone differs from the base of the edit.
+ */
+export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, base: T, current: T): T {
+  if (edited.metadata.resourceVersion !== base.metadata.resourceVersion) {
+    return edited;
+  }
+  const isSame = JSON.stringify(edited.status) === JSON.stringify(base.status);
+  const metadata = { ...edited.metadata, resourceVersion: current.metadata.resourceVersion };
+  return { ...edited, metadata, ...(isSame && current.status !== undefined && { status: current.status }) };
+}

@@ -1,18 +1,10 @@
 import { ExpandableSection } from '@patternfly/react-core';
 import type { Applied } from '../api/apply';
-import type { KubeObject } from '../api/types';
-import { toYAML } from '../api/yaml';
+import { comparable } from '../api/yaml';
 import { tools } from '../text/tools';
 import { context, diff, type Change } from './diff';
 
 const t = tools.diff;
-
-/** comparable returns an object without the fields that every update changes. */
-function comparable(object: KubeObject): string {
-  const { resourceVersion: _, generation: __, ...metadata } = object.metadata;
-  const { status: ___, ...rest } = object as KubeObject & { status?: unknown };
-  return toYAML({ ...rest, metadata: metadata as KubeObject['metadata'] });
-}
 
 /** Differences shows the changes to each object. */
 export default function Differences({ applied }: { applied: Applied[] }) {

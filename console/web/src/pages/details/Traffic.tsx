@@ -1,4 +1,4 @@
-import { ActionGroup, Button, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
+import { ActionGroup, Alert, Button, Form, FormGroup, FormSelect, FormSelectOption, Slider } from '@patternfly/react-core';
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useObjects, useRights } from '../../api/hooks';
@@ -19,21 +19,26 @@ const maxBackends = 4;
 
 /** Traffic is the tab that divides a route's requests between services. */
 export default function Traffic({ resource, project = '', object }: TabProps) {
-  const route = object as unknown as Route;
+  const [base, setBase] = useState(object);
   const rights = useRights(project);
   const services = useObjects(`/api/v1/namespaces/${encodeURIComponent(project)}/services`);
   const [edited, setEdited] = useState<Backend[]>();
   const { isBusy, isDone, error, send, reset } = useRequest();
-  const backends = edited ?? trafficOf(route);
+  const current = trafficOf(object as unknown as Route);
+  const backends = edited ?? current;
+  const conflicts = edited !== undefined && JSON.stringify(current) !== JSON.stringify(trafficOf(base as unknown as Route));
   const shares = sharesOf(backends);
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const edit = (next: Backend[]) => {
+    if (edited === undefined) {
+      setBase(object);
+    }
     setEdited(next);
     reset();
   };
   const save = (event: FormEvent) => {
     event.preventDefault();
-    send(() => patch(pathOf(resource, project, object.metadata.name), [unchanged(object), ...operationsOf(backends)]).then(() => setEdited(undefined)));
+    send(() => patch(pathOf(resource, project, object.metadata.name), [unchanged(conflicts ? base : object), ...operationsOf(backends)]).then(() => setEdited(undefined)));
   };
   const others = services.items.map(({ metadata }) => metadata.name).filter((name) => !backends.some((backend) => backend.name === name));
   return (
@@ -66,6 +71,7 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
           </FormSelect>
         </FormGroup>
       )}
+      {conflicts && <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed} />}
       <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       {mayPatch && (
         <>

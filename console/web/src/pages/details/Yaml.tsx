@@ -4,16 +4,20 @@ import { pathOf } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
 import { put } from '../../api/http';
 import { problemsOf, type Problem } from '../../api/schema/problems';
-import { parseObjects, toYAML } from '../../api/yaml';
+import { comparable, parseObjects, rebase, toYAML } from '../../api/yaml';
 import { text } from '../../text/en';
 import { download } from '../../ui/download';
+import Differences from '../../ui/Differences';
 import Editor from '../../ui/Editor';
 import { Outcome } from '../../ui/Outcome';
 import { Problems } from '../../ui/Problems';
 import { useRequest } from '../../ui/useRequest';
 import type { TabProps } from './tabs';
 
-/** Yaml is the tab with the complete object. It keeps the typed text when the object changes. */
+/**
+ * Yaml is the tab with the complete object. It keeps the typed text when the object changes, and
+ * shows what has changed. A change to only the object's status is not a conflict.
+ */
 export default function Yaml({ resource, project, object }: TabProps) {
   const rights = useRights(project);
   const [base, setBase] = useState(object);
@@ -25,6 +29,7 @@ export default function Yaml({ resource, project, object }: TabProps) {
   const mayUpdate = rights.may('update', resource.group, resource.name, name);
   const changed = object.metadata.resourceVersion !== base.metadata.resourceVersion;
   const edited = source !== toYAML(base);
+  const conflicts = changed && edited && comparable(base) !== comparable(object);
   const load = () => {
     setBase(object);
     setSource(toYAML(object));
@@ -45,7 +50,7 @@ export default function Yaml({ resource, project, object }: TabProps) {
       if (!parsed || others.length > 0) {
         throw new Error(text.editor.one);
       }
-      const stored = await put<typeof object>(pathOf(resource, project, name), parsed);
+      const stored = await put<typeof object>(pathOf(resource, project, name), conflicts ? parsed : rebase(parsed, base, object));
       setBase(stored);
       setSource(toYAML(stored));
     });
@@ -64,7 +69,11 @@ export default function Yaml({ resource, project, object }: TabProps) {
         }}
       />
       <Problems problems={problems} show={({ from }) => setCursor({ at: from })} proceed={() => void save(true)} />
-      {changed && edited && <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed} />}
+      {conflicts && (
+        <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed}>
+          <Differences applied={[{ resource, object, before: base, outcome: 'changed' }]} />
+        </Alert>
+      )}
       <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       <ActionGroup>
         {mayUpdate && (
