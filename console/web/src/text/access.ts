@@ -18,6 +18,15 @@ export const access = {
     incomplete: 'Not everything could be evaluated',
     result: (verb: string, resource: string, project: string) => `Who can ${verb} ${resource} in ${project || 'the whole cluster'}`,
   },
+  rules: {
+    title: 'Rules',
+    verbs: 'Verbs',
+    resources: 'Resources and paths',
+    groups: 'API groups',
+    core: 'core',
+    names: 'Names',
+    all: 'All',
+  },
   constraint: {
     title: 'Reason for its security context constraints',
     chosen: (account: string) => `The first of the constraints that accept the pod, by priority and then from strict to lax, among those that its creator and its service account ${account} may use.`,

@@ -17,6 +17,7 @@ import { pipelines } from '../../text/pipelines';
 import { Copyable } from '../../ui/Copyable';
 import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
+import type { Rule } from './Rules';
 import { Secrets } from './Secrets';
 import { Tags } from './Tags';
 import { VolumeFailures } from './VolumeFailures';
@@ -31,6 +32,7 @@ const Decisions = lazy(persistent(() => import('../network/Decisions')));
 const Reach = lazy(persistent(() => import('../network/Reach')));
 const Pipeline = lazy(persistent(() => import('./Pipeline')));
 const PipelineRuns = lazy(persistent(() => import('./PipelineRuns')));
+const Rules = lazy(persistent(() => import('./Rules')));
 const PodUsage = lazy(persistent(() => import('./node/Usage')));
 
 /** later renders a section that is loaded when it is first shown. */
@@ -66,6 +68,9 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
       return [[admin.users.roles, later(<Grants of={object} />)]];
     case 'ImageStream':
       return [[text.sections.tags, <Tags key="tags" stream={object} />]];
+    case 'Role':
+    case 'ClusterRole':
+      return [[access.rules.title, later(<Rules rules={(object.rules ?? []) as Rule[]} />)]];
     case 'RoleBinding':
     case 'ClusterRoleBinding':
       return [[text.sections.subjects, <Subjects key="subjects" object={object} />]];
