@@ -279,6 +279,7 @@ export const text = {
     reload: 'Reload',
     download: 'Download',
     changed: 'The object has changed on the server since you started editing.',
+    changes: 'What has changed',
     saved: 'Saved.',
     invalid: 'The text is not valid YAML',
     check: 'Check',

@@ -6,8 +6,14 @@ import { context, diff, type Change } from './diff';
 
 const t = tools.diff;
 
+interface DifferencesProps {
+  applied: Applied[];
+  /** heading returns the heading of the changes to an object. */
+  heading?: (title: string) => string;
+}
+
 /** Differences shows the changes to each object. */
-export default function Differences({ applied }: { applied: Applied[] }) {
+export default function Differences({ applied, heading = t.change }: DifferencesProps) {
   return applied.map(({ object, before, resource }, index) => {
     const title = `${resource.kind} ${object.metadata.name}`;
     const changes = before ? diff(comparable(before), comparable(object)) : [];
@@ -16,8 +22,8 @@ export default function Differences({ applied }: { applied: Applied[] }) {
       return <p key={index}>{isSame ? t.same(title) : t.create(title)}</p>;
     }
     return (
-      <ExpandableSection key={index} toggleText={t.change(title)} isExpanded>
-        <pre className="console-diff" role="group" tabIndex={0} aria-label={t.change(title)}>
+      <ExpandableSection key={index} toggleText={heading(title)} isExpanded>
+        <pre className="console-diff" role="group" tabIndex={0} aria-label={heading(title)}>
           {context(changes).map((change, line) => (change ? <Line key={line} change={change} /> : <span key={line}>…{'\n'}</span>))}
         </pre>
       </ExpandableSection>
