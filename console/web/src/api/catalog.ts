@@ -145,9 +145,12 @@ export function useCatalog(project: string | undefined) {
   return useQuery({
     queryKey: ['catalog', ...namespaces],
     queryFn: async () => {
-      const templates = await Promise.all(namespaces.map((namespace) => list<Template>(templatesPath(namespace))));
-      const streams = await Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace))));
-      return itemsOf(templates.flat(), streams.flat(), await listClasses(project));
+      const [templates, streams, classes] = await Promise.all([
+        Promise.all(namespaces.map((namespace) => list<Template>(templatesPath(namespace)))),
+        Promise.all(namespaces.map((namespace) => list<ImageStream>(streamsPath(namespace)))),
+        listClasses(project),
+      ]);
+      return itemsOf(templates.flat(), streams.flat(), classes);
     },
     staleTime: 60_000,
   });

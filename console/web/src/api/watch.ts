@@ -215,10 +215,10 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   /** read returns the items in a list or in an event's Table. */
   private read(list: List): T[] {
     if (list.rows) {
-      return list.rows.map((row) => ({ cells: row.cells, metadata: row.object.metadata }) as unknown as T);
+      return list.rows.map((row) => ({ cells: row.cells, metadata: shown(row.object.metadata) }) as unknown as T);
     }
     const kind = list.kind?.replace(/List$/, '');
-    return (list.items ?? []).map((item) => Object.assign({ apiVersion: list.apiVersion, kind }, item) as unknown as T);
+    return (list.items ?? []).map((item) => Object.assign({ apiVersion: list.apiVersion, kind }, item, { metadata: shown(item.metadata) }) as unknown as T);
   }
 
   /** follow applies events until the connection ends. */
@@ -268,7 +268,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
       this.version = event.object.metadata?.resourceVersion ?? event.object.rows?.[0]?.object.metadata.resourceVersion ?? this.version;
       return;
     }
-    const items = event.object.rows ? this.read(event.object) : [event.object as unknown as T];
+    const items = this.read(event.object.rows ? event.object : { metadata: {}, items: [event.object] });
     for (const item of items) {
       this.version = item.metadata.resourceVersion;
       this.changed?.add(item.metadata.uid);
@@ -298,6 +298,12 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
       });
     }
   }
+}
+
+/** shown returns metadata without the managed fields, which are most of it and which no page shows. */
+function shown(metadata: Metadata & { managedFields?: unknown }): Metadata {
+  const { managedFields: _, ...others } = metadata;
+  return others;
 }
 
 const watches = new Map<string, Watch<never>>();
