@@ -19,6 +19,19 @@ interface DataTableProps<T> {
   empty: string;
 }
 
+/** shortLength is the length, in characters, of a text that fits into a cell on a small screen. */
+const shortLength = 16;
+
+/** DataCell is a cell. It breaks a long text anywhere, but a short text not at all. */
+function DataCell({ title, content, mono }: { title: string; content: ReactNode; mono?: boolean }) {
+  const isShort = typeof content === 'string' && content.length <= shortLength;
+  return (
+    <Td dataLabel={title} modifier={isShort ? 'nowrap' : 'breakWord'} className={mono ? 'console-mono' : undefined}>
+      {content}
+    </Td>
+  );
+}
+
 /** DataTable shows a few items. For thousands of items, use a ResourceTable. */
 export function DataTable<T>({ label, columns, items, keyOf, empty }: DataTableProps<T>) {
   if (items.length === 0) {
@@ -39,9 +52,7 @@ export function DataTable<T>({ label, columns, items, keyOf, empty }: DataTableP
         {items.map((item) => (
           <Tr key={keyOf(item)}>
             {columns.map(({ title, cell, mono }) => (
-              <Td key={title} dataLabel={title} modifier="breakWord" className={mono ? 'console-mono' : undefined}>
-                {cell(item)}
-              </Td>
+              <DataCell key={title} title={title} content={cell(item)} mono={mono} />
             ))}
           </Tr>
         ))}

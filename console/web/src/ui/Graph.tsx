@@ -20,9 +20,11 @@ export interface Edge extends Line {
   label?: string;
 }
 
-const width = 168;
+const width = 184;
 const height = 58;
-const gapX = 48;
+const minGap = 48;
+/** captionCharacter is the mean width of a character of a line's caption. */
+const captionCharacter = 7;
 const gapY = 18;
 const margin = 4;
 const padding = 12;
@@ -35,6 +37,7 @@ const minScale = 0.75;
  */
 export function Graph({ label, nodes, edges }: { label: string; nodes: Node[]; edges: Edge[] }) {
   const placed = useMemo(() => place(nodes, edges), [nodes, edges]);
+  const gapX = Math.max(minGap, ...edges.map(({ label: caption = '' }) => captionCharacter * caption.length + 2 * padding));
   const columns = [...new Set(placed.map(({ column }) => column))].sort((a, b) => a - b);
   const at = new Map(placed.map((node) => [node.id, { x: margin + columns.indexOf(node.column) * (width + gapX), y: margin + node.row * (height + gapY) }]));
   const rows = Math.max(1, ...placed.map(({ row }) => row + 1));

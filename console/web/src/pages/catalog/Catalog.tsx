@@ -1,4 +1,4 @@
-import { Button, Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
+import { Button, Card, CardBody, CardHeader, CardTitle, EmptyState, Gallery, Label, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarGroup, ToolbarItem } from '@patternfly/react-core';
 import { useNavigate, useParams, useSearchParams } from 'react-router';
 import { useCatalog, type Item } from '../../api/catalog';
 import { useUser } from '../../api/hooks';
@@ -63,13 +63,15 @@ export function Component() {
                 ))}
               </ToggleGroup>
             </ToolbarItem>
-            {forms.map((name) => (
-              <ToolbarItem key={name}>
-                <Button variant="secondary" onClick={() => void navigate(addressOf(name, project))}>
-                  {text.catalog[name]}
-                </Button>
-              </ToolbarItem>
-            ))}
+            <ToolbarGroup className="console-wrap">
+              {forms.map((name) => (
+                <ToolbarItem key={name}>
+                  <Button variant="secondary" onClick={() => void navigate(addressOf(name, project))}>
+                    {text.catalog[name]}
+                  </Button>
+                </ToolbarItem>
+              ))}
+            </ToolbarGroup>
           </ToolbarContent>
         </Toolbar>
         {catalog.isPending ? (

@@ -71,9 +71,9 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
               onChange={(_, value) => set(at, { value })}
             />
           </GridItem>
-          {mayPatch && (
+          {mayPatch && variables.length > 0 && (
             <GridItem>
-              <Button variant="link" isDisabled={variables.length === 0} onClick={() => edit(variables.filter((_, i) => i !== at))}>
+              <Button variant="link" onClick={() => edit(variables.filter((_, i) => i !== at))}>
                 {text.environment.remove(at + 1)}
               </Button>
             </GridItem>

@@ -5,6 +5,7 @@ import { runCommand } from '../../api/command';
 import { bytes } from '../../api/image';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
+import { Copyable } from '../../ui/Copyable';
 import { DataTable } from '../../ui/DataTable';
 import { saveFile } from '../../ui/download';
 import { Loading } from '../../ui/Loading';
@@ -131,7 +132,8 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
           />
         </>
       )}
-      <p>{`${t.command}: oc cp ${namespace}/${pod}:${join(directory, 'FILE')} FILE -c ${container}`}</p>
+      <p>{t.command}</p>
+      <Copyable label={t.command}>{`oc cp ${namespace}/${pod}:${join(directory, 'FILE')} FILE -c ${container}`}</Copyable>
     </>
   );
 }

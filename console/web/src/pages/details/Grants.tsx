@@ -34,17 +34,15 @@ export default function Grants({ of }: { of: LooseObject }) {
   const mayGet = rights.may('get', 'user.openshift.io', 'groups');
   return (
     <>
-      {isUser && (
+      {own.length > 0 && isUser && (
         <p>
           {t.groups}:{' '}
-          {own.length === 0
-            ? '-'
-            : own.map((group, index) => (
-                <span key={group}>
-                  {index > 0 && ', '}
-                  {mayGet ? <Link to={`/cluster/groups.user.openshift.io/${encodeURIComponent(group)}`}>{group}</Link> : group}
-                </span>
-              ))}
+          {own.map((group, index) => (
+            <span key={group}>
+              {index > 0 && ', '}
+              {mayGet ? <Link to={`/cluster/groups.user.openshift.io/${encodeURIComponent(group)}`}>{group}</Link> : group}
+            </span>
+          ))}
         </p>
       )}
       <DataTable

@@ -16,9 +16,11 @@ export function Items({ label, items, change }: ItemsProps) {
         <GridItem key={index}>
           <Grid hasGutter md={6}>
             <TextArea aria-label={text.forms.listItem(label, index + 1)} rows={1} resizeOrientation="vertical" value={item} onChange={(_, changed) => change(rows.map((row, i) => (i === index ? changed : row)))} />
-            <Button variant="link" isDisabled={items.length === 0} onClick={() => change(rows.filter((_, i) => i !== index))}>
-              {text.forms.removePair(index + 1)}
-            </Button>
+            {items.length > 0 && (
+              <Button variant="link" onClick={() => change(rows.filter((_, i) => i !== index))}>
+                {text.forms.removePair(index + 1)}
+              </Button>
+            )}
           </Grid>
         </GridItem>
       ))}

@@ -18,9 +18,11 @@ export function Pairs({ label, pairs, change }: PairsProps) {
           <Grid hasGutter md={4}>
             <TextInput aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
             <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={1} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
-            <Button variant="link" isDisabled={pairs.length === 0} onClick={() => change(rows.filter((_, i) => i !== index))}>
-              {text.forms.removePair(index + 1)}
-            </Button>
+            {pairs.length > 0 && (
+              <Button variant="link" onClick={() => change(rows.filter((_, i) => i !== index))}>
+                {text.forms.removePair(index + 1)}
+              </Button>
+            )}
           </Grid>
         </GridItem>
       ))}

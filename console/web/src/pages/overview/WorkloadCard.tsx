@@ -61,7 +61,7 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                 </StackItem>
               ))}
               {reached.map((route) => (
-                <StackItem key={route.metadata.uid}>
+                <StackItem key={route.metadata.uid} className="console-break">
                   <RouteLink route={route} />
                 </StackItem>
               ))}
@@ -81,17 +81,15 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
               )}
             </Stack>
           </FlexItem>
-          <FlexItem>
+          <Flex flexWrap={{ default: 'nowrap' }}>
             <PodDonut pods={own} desired={desired} />
-          </FlexItem>
-          {scalable && (
-            <FlexItem>
+            {scalable && (
               <Stack>
                 <Button variant="plain" aria-label={text.overview.scaleUp(name)} icon={<AngleUpIcon />} onClick={() => scale(desired + 1)} />
                 <Button variant="plain" aria-label={text.overview.scaleDown(name)} icon={<AngleDownIcon />} isDisabled={desired === 0} onClick={() => scale(desired - 1)} />
               </Stack>
-            </FlexItem>
-          )}
+            )}
+          </Flex>
         </Flex>
       </CardBody>
     </Card>
