@@ -1,8 +1,9 @@
 // On all pages and dialogs, in both themes, axe reports no violation. Every page and dialog fits on
-// a small screen.
+// a small screen. Each run checks one part: the pages of a project, the pages of the cluster, or the
+// dialogs and menus.
 import { address, check, expect, logIn, open, shoot, travel } from './browser.mjs';
 
-const [project, node] = process.argv.slice(2);
+const [part, project, node] = process.argv.slice(2);
 const root = `/project/${project}`;
 const front = `${root}/deployments.apps/front`;
 
@@ -13,17 +14,8 @@ const publicPages = {
   'signed-in': ['/signed-in', 'You are logged in. You can close this window.'],
 };
 
-/** pages maps the names of the other pages to their paths and headings. */
-const pages = {
-  catalog: ['/catalog', 'Catalog'],
-  template: ['/catalog/template/openshift/static-page', 'Static page'],
-  builder: ['/catalog/builder/openshift/python', 'Python'],
-  'git-page': [`/catalog/git?project=${project}`, 'Build from Git'],
-  'deploy-image': [`/catalog/image?project=${project}`, 'Deploy an image'],
-  dockerfile: [`/catalog/dockerfile?project=${project}`, 'Build a Dockerfile'],
-  projects: ['/projects', 'Projects'],
-  'command-line': ['/command-line', 'Command line tools'],
-  about: ['/about', 'About'],
+/** projectPages maps the names of a project's pages to their paths and headings. */
+const projectPages = {
   overview: [`${root}/overview`, 'Overview'],
   'catalog-of-project': [`${root}/catalog`, 'Catalog'],
   import: [`${root}/import`, 'Import YAML or JSON'],
@@ -69,10 +61,23 @@ const pages = {
   'terminal-of-pod': [`${root}/pods/user/terminal`, 'user'],
   'files-of-pod': [`${root}/pods/user/files`, 'user'],
   'events-of-pod': [`${root}/pods/user/events`, 'user'],
+};
+
+/** clusterPages maps the names of the other pages to their paths and headings. */
+const clusterPages = {
+  catalog: ['/catalog', 'Catalog'],
+  template: ['/catalog/template/openshift/static-page', 'Static page'],
+  builder: ['/catalog/builder/openshift/python', 'Python'],
+  'git-page': [`/catalog/git?project=${project}`, 'Build from Git'],
+  'deploy-image': [`/catalog/image?project=${project}`, 'Deploy an image'],
+  dockerfile: [`/catalog/dockerfile?project=${project}`, 'Build a Dockerfile'],
+  projects: ['/projects', 'Projects'],
+  'command-line': ['/command-line', 'Command line tools'],
+  about: ['/about', 'About'],
   nodes: ['/cluster/nodes', 'Nodes'],
   'node-page': [`/cluster/nodes/${node}`, node],
   'pods-of-node': [`/cluster/nodes/${node}/pods`, node],
-  'storage-drivers': ['/cluster/storage-drivers', 'Storage drivers'],
+  'storage-drivers-page': ['/cluster/storage-drivers', 'Storage drivers'],
   'hosts-page': ['/cluster/hosts', 'Hosts'],
   'routers-page': ['/cluster/routers', 'Routers'],
   'who-can-in-cluster': ['/cluster/who-can', 'Who can'],
@@ -147,39 +152,29 @@ const small = { width: 360, height: 740 };
 /** visitTimeout is the maximum time until a page or a dialog is visible. */
 const visitTimeout = 20_000;
 
-await open(async (page) => {
-  page.setDefaultTimeout(visitTimeout);
-  const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
-  const load = (path) => page.goto(`${address}/console${path}`);
-  const missing = [];
-  // If a page is not shown, the flow continues, and reports all missing pages at the end.
-  const visit = async (name, path, show, { isPublic, close } = {}) => {
-    try {
-      if (isPublic) {
-        await load(path);
-      } else {
-        await travel(page, nowhere);
-        await heading('This does not exist').waitFor();
-        await travel(page, path);
-      }
-      await show();
-      await check(page, name, close);
-    } catch (error) {
-      missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
-      await load(nowhere);
-    }
-  };
-  await logIn(page, 'developer', '/console/projects');
-  await heading('Projects').waitFor();
+/** parts maps the names of the parts to their flows. */
+const parts = { project: showProject, cluster: showCluster, overlays: showOverlays };
+
+async function showProject({ heading, visit }) {
+  for (const [name, [path, title]] of Object.entries(projectPages)) {
+    await visit(name, path, () => heading(title).waitFor());
+  }
+}
+
+async function showCluster({ page, heading, load, visit }) {
   for (const [name, [path, title]] of Object.entries(publicPages)) {
     await visit(name, path, () => heading(title).waitFor(), { isPublic: true });
   }
   await load(nowhere);
   await heading('This does not exist').waitFor();
   await check(page, 'missing');
-  for (const [name, [path, title]] of Object.entries(pages)) {
+  for (const [name, [path, title]] of Object.entries(clusterPages)) {
     await visit(name, path, () => heading(title).waitFor());
   }
+}
+
+async function showOverlays(flow) {
+  const { page, visit } = flow;
   for (const [name, [path, item]] of Object.entries(dialogs)) {
     await visit(name, path, async () => {
       await page.getByRole('button', { name: 'Actions', exact: true }).click();
@@ -200,7 +195,11 @@ await open(async (page) => {
       await shown(page).first().waitFor();
     });
   }
-  // On a small screen, elements that a button opens must be within the window.
+  await openOnPhone(flow);
+}
+
+/** openOnPhone tests that on a small screen, elements that a button opens are within the window. */
+async function openOnPhone({ page, heading, load, missing }) {
   await page.setViewportSize(small);
   await load(nowhere);
   await heading('This does not exist').waitFor();
@@ -225,5 +224,32 @@ await open(async (page) => {
   await isWithin('notification-drawer', drawer);
   await isWithin('the button that closes the notifications', page.getByRole('button', { name: 'Close', exact: true }));
   await shoot(page, 'notification-drawer-on-phone');
+}
+
+await open(async (page) => {
+  page.setDefaultTimeout(visitTimeout);
+  const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
+  const load = (path) => page.goto(`${address}/console${path}`);
+  const missing = [];
+  // If a page is not shown, the flow continues, and reports all missing pages at the end.
+  const visit = async (name, path, show, { isPublic, close } = {}) => {
+    try {
+      if (isPublic) {
+        await load(path);
+      } else {
+        await travel(page, nowhere);
+        await heading('This does not exist').waitFor();
+        await travel(page, path);
+      }
+      await show();
+      await check(page, name, close);
+    } catch (error) {
+      missing.push(`${name} at ${path}: ${error.message.split('\n').slice(0, 4).join(' ')}`);
+      await load(nowhere);
+    }
+  };
+  await logIn(page, 'developer', '/console/projects');
+  await heading('Projects').waitFor();
+  await parts[part]({ page, heading, load, visit, missing });
   expect(missing.length === 0, missing.join('\n'));
 });

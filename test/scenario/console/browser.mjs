@@ -109,6 +109,18 @@ export async function loaded(page) {
 const found = [];
 
 /**
+ * cutElements returns elements of the page that are partly beyond its right edge, and that the user
+ * cannot scroll into view. It runs in the page.
+ */
+function cutElements() {
+  const main = document.querySelector('#main');
+  const edge = Math.min(main?.getBoundingClientRect().right ?? innerWidth, innerWidth) + 1;
+  const scrolls = (element) => element !== main && (/auto|scroll|hidden|clip/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+  const wide = [...(main?.querySelectorAll('*') ?? [])].filter((element) => element.getBoundingClientRect().right > edge && !element.closest('svg') && !scrolls(element));
+  return wide.slice(-3).map((element) => element.outerHTML.slice(0, 200));
+}
+
+/**
  * check saves screenshots of a page in both themes. It records the violations that axe reports, and
  * whether the page is too wide for a small screen. close closes a menu, whose position depends on
  * the size of the window.
@@ -125,16 +137,16 @@ export async function check(page, name, close) {
     await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), isDark);
     await shoot(page, isDark ? `${name}-dark` : name);
     found.push(...(await violationsOf(page, isDark)).map((violation) => `${name} (${theme}): ${violation}`));
+    found.push(...(await page.evaluate(cutElements)).map((html) => `${name} cuts off: ${html}`));
   }
   await page.evaluate(() => document.documentElement.classList.remove('pf-v6-theme-dark'));
   const size = page.viewportSize();
   await close?.();
   await page.setViewportSize({ width: 360, height: 740 });
-  const fits = () => document.documentElement.scrollWidth <= document.documentElement.clientWidth;
-  await page.waitForFunction(fits, undefined, { timeout: layoutTimeout }).catch(async () => {
-    const wide = await page.evaluate(() => [...document.querySelectorAll('#main *')].filter((element) => element.getBoundingClientRect().right > innerWidth).map((element) => element.outerHTML.slice(0, 200)));
-    found.push(`${name} is wider than a screen of 360 pixels: ${wide.slice(-3).join('\n    ')}`);
+  await page.waitForFunction(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth, undefined, { timeout: layoutTimeout }).catch(() => {
+    found.push(`${name} is wider than a screen of 360 pixels`);
   });
+  found.push(...(await page.evaluate(cutElements)).map((html) => `${name} cuts off on a screen of 360 pixels: ${html}`));
   await shoot(page, `${name}-small`);
   await page.setViewportSize(size);
 }

@@ -22,6 +22,8 @@ await open(async (page) => {
   await page.getByText('The text has 2 problems').waitFor();
   const unknown = page.getByRole('button', { name: /^Line \d+: The field spec\.selectors does not exist\.$/ });
   await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
+  // The click has scrolled the long line of an annotation.
+  await page.locator('.cm-scroller').evaluate((element) => element.scrollTo({ left: 0 }));
   await check(page, 'yaml-problems');
 
   // A click on a problem moves the cursor to the problem's line. The editor offers the remaining

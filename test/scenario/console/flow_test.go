@@ -156,7 +156,9 @@ func TestPagesAreAccessible(t *testing.T) {
 	s.OC("wait", "deployment/front", "--for=condition=Available", "--timeout=2m")
 	s.OC("wait", "pod/user", "--for=condition=Ready", "--timeout=2m")
 	s.Apply(quota)
-	s.play("accessible.mjs", s.Namespace, s.node())
+	for _, part := range []string{"project", "cluster", "overlays"} {
+		s.play("accessible.mjs", part, s.Namespace, s.node())
+	}
 }
 
 // createUser creates a user with the password that logIn in browser.mjs enters.

@@ -1,5 +1,5 @@
 // An administrator determines why a pod with a FlexVolume does not start.
-import { logIn, open } from './browser.mjs';
+import { check, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const failure = /the file server does not respond/;
@@ -10,6 +10,7 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Why this pod waits' }).waitFor();
   await page.getByText('A volume cannot be mounted').waitFor();
   await page.getByText(failure).first().waitFor();
+  await check(page, 'pod-that-waits');
 
   await page.getByRole('link', { name: 'Slipway' }).click();
   await page.getByRole('link', { name: 'Cluster administration' }).click();
@@ -17,6 +18,7 @@ await open(async (page) => {
   const row = page.getByRole('row', { name: /example\.com\/broken/ });
   await row.getByText(/^mount: failure \(\d+\)$/).waitFor();
   await page.getByRole('grid', { name: 'Volumes that fail' }).or(page.getByRole('table', { name: 'Volumes that fail' })).getByText(failure).first().waitFor();
+  await check(page, 'storage-drivers');
   await page.getByRole('link', { name: `Pod ${project}/reader` }).first().click();
   await page.getByRole('heading', { name: 'reader', level: 1 }).waitFor();
 });
