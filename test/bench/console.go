@@ -39,8 +39,10 @@ const (
 	consoleRounds = 5
 )
 
-// traffic contains the number of compressed bytes that a page received, including headers.
-type traffic struct{ Files, API float64 }
+// traffic contains the number of bytes that a page received. Received, of the console's files, and
+// API include headers. Files is the size of the compressed contents of Count files, which include
+// scripts, styles and fonts.
+type traffic struct{ Received, API, Files, Count, Scripts, Styles, Fonts float64 }
 
 // consoleLoad contains page sizes, and times from the login to the overview, in ms.
 type consoleLoad struct {
@@ -49,9 +51,11 @@ type consoleLoad struct {
 }
 
 // consoleWatch contains measurements of a page that shows changes: times in ms and sizes in bytes.
+// Complete is the time from the login until the page contains all pods. Frames and Pictures begin
+// then.
 type consoleWatch struct {
-	Frames, Pictures []float64
-	Heap, Memory     float64
+	Frames, Pictures       []float64
+	Complete, Heap, Memory float64
 }
 
 // webConsole contains the web console's measurements.
@@ -162,7 +166,7 @@ func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project 
 	changes, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- f.change(changes, project, pods) }()
-	err := f.play(ctx, into, "watch", project, strconv.Itoa(watchSeconds))
+	err := f.play(ctx, into, "watch", project, strconv.Itoa(watchSeconds), strconv.Itoa(pods))
 	stop()
 	if err := errors.Join(err, <-done); err != nil {
 		return err

@@ -63,14 +63,21 @@ func (w *webConsole) table() stats.Table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	size("files of the first page, the catalog, compressed, with fonts", w.load.Catalog.Files, mostPageSize)
+	files := func(page string, of traffic) {
+		size(fmt.Sprintf("%s: %.0f files, compressed, with headers", page, of.Count), of.Received, mostPageSize)
+		contents := fmt.Sprintf("%.0f bytes", of.Files)
+		parts := fmt.Sprintf("scripts %.1f, styles %.1f, fonts %.1f kB", of.Scripts/1e3, of.Styles/1e3, of.Fonts/1e3)
+		t.Rows = append(t.Rows, []string{page + ": contents of these files: " + parts, contents, "", "", ""})
+	}
+	files("first page, the catalog", w.load.Catalog)
 	size("responses of the API for the catalog", w.load.Catalog.API, 0)
-	size("files of the overview", w.load.OverviewBytes.Files, mostPageSize)
+	files("overview", w.load.OverviewBytes)
 	times("login to overview, empty cache", w.load.Overview, fmt.Sprintf("p50 <= %d ms", mostLogin), stats.Median(w.load.Overview) <= mostLogin)
 	for _, watch := range []struct {
 		name string
 		consoleWatch
 	}{{fmt.Sprintf("%d pods", fewPods), w.few}, {fmt.Sprintf("%d pods", manyPods), w.many}} {
+		t.Rows = append(t.Rows, []string{watch.name + ": login to the complete list", fmt.Sprintf("%.0f ms", watch.Complete), "", "", ""})
 		times(watch.name+": request of a change until it is drawn", watch.Pictures, fmt.Sprintf("p99 <= %d ms", mostPicture), stats.Percentile(watch.Pictures, 99) <= mostPicture)
 		longest := slices.Max(watch.Frames)
 		times(watch.name+": time between two frames", watch.Frames, "", false)

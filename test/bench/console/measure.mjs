@@ -1,18 +1,24 @@
 // Measures the web console in the distribution's Chromium and prints the result as JSON:
 //   node measure.mjs load PROJECT ROUNDS     sizes in bytes, times from the login to the overview in ms
-//   node measure.mjs watch PROJECT SECONDS   times from a change to its picture and of frames in ms
+//   node measure.mjs watch PROJECT SECONDS PODS
+//     time from the login to the complete list, and then times from a change to its picture and of
+//     frames, in ms
 //
 // A change gives a pod the reason "t" and the time of its request, in ms since 1970. A picture is
 // the first frame in which the table contains the reason.
 import { createRequire } from 'node:module';
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import { extname } from 'node:path';
 
 const web = createRequire(new URL('../../../console/web/package.json', import.meta.url));
 const { chromium } = web('playwright-core');
 
 const address = process.env.CONSOLE_URL;
 const timeout = 120_000;
-const [part, project, count] = process.argv.slice(2);
+const [part, project, count, pods] = process.argv.slice(2);
+
+/** build contains the files of the console. */
+const build = new URL('../../../console/web/build/', import.meta.url);
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 try {
@@ -46,19 +52,42 @@ async function shown(page, selector, content) {
   return handle.jsonValue();
 }
 
-/** traffic counts the bytes that a page receives, with headers: files of the console, and the API. */
+/** sizeOf returns the size of the compressed form of one of the console's files, in bytes. */
+function sizeOf(place) {
+  const name = place.replace(/^\/console\//, '');
+  const path = new URL(extname(name) === '' ? 'index.html' : name, build);
+  return (statSync(path.pathname + '.br', { throwIfNoEntry: false }) ?? statSync(path)).size;
+}
+
+/**
+ * traffic counts the bytes that a page receives. received, of the console's files, and api include
+ * headers. The other figures are the sizes of these files, which only depend on the build.
+ */
 async function traffic(context, page) {
-  const bytes = { files: 0, api: 0 };
-  const addresses = new Map();
+  const bytes = { received: 0, api: 0, files: 0, count: 0, scripts: 0, styles: 0, fonts: 0 };
+  const kinds = { '.js': 'scripts', '.css': 'styles', '.woff2': 'fonts' };
+  const responses = new Map();
+  const places = new Set(); // the second request for a file gets it from the cache
   const client = await context.newCDPSession(page);
   await client.send('Network.enable');
-  client.on('Network.requestWillBeSent', ({ requestId, request }) => addresses.set(requestId, new URL(request.url).pathname));
+  client.on('Network.responseReceived', ({ requestId, response, type }) => responses.set(requestId, { place: new URL(response.url).pathname, type }));
   client.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
-    const place = addresses.get(requestId) ?? '';
-    if (place.startsWith('/console/proxy')) {
+    const { place = '', type } = responses.get(requestId) ?? {};
+    if (place.startsWith('/console/proxy') || type === 'Fetch') {
       bytes.api += encodedDataLength;
-    } else if (place.startsWith('/console')) {
-      bytes.files += encodedDataLength;
+      return;
+    }
+    if (!place.startsWith('/console/') || places.has(place)) {
+      return;
+    }
+    places.add(place);
+    const size = sizeOf(place);
+    bytes.received += encodedDataLength;
+    bytes.files += size;
+    bytes.count++;
+    const kind = kinds[extname(place)];
+    if (kind) {
+      bytes[kind] += size;
     }
   });
   return bytes;
@@ -69,7 +98,8 @@ async function load(rounds) {
   const first = await open();
   const bytes = await traffic(first.context, first.page);
   await logIn(first.page, '/console/');
-  await shown(first.page, 'h1', '');
+  await shown(first.page, '#main h1', 'Catalog');
+  await first.page.waitForFunction(() => document.querySelectorAll('#main .pf-v6-c-card').length > 0);
   await first.page.waitForLoadState('networkidle');
   result.catalog = bytes;
   await first.context.close();
@@ -87,8 +117,9 @@ async function load(rounds) {
 
 async function watch(seconds) {
   const { context, page } = await open();
-  await logIn(page, `/console/project/${project}/pods`);
-  await shown(page, '#main td', 'pod-00000');
+  const start = await logIn(page, `/console/project/${project}/pods`);
+  await page.waitForSelector(`#main table[aria-rowcount="${Number(pods) + 1}"]`);
+  const complete = Date.now() - start;
   const client = await context.newCDPSession(page);
   const measured = await page.evaluate(async (duration) => {
     const end = performance.now() + duration;
@@ -122,7 +153,7 @@ async function watch(seconds) {
   await client.send('HeapProfiler.collectGarbage');
   await client.send('Performance.enable');
   const { metrics } = await client.send('Performance.getMetrics');
-  return { ...measured, heap: metrics.find(({ name }) => name === 'JSHeapUsedSize').value, memory: await rendererMemory() };
+  return { ...measured, complete, heap: metrics.find(({ name }) => name === 'JSHeapUsedSize').value, memory: await rendererMemory() };
 }
 
 /** rendererMemory returns the proportional set size of the page's process, in bytes. */
