@@ -21,7 +21,7 @@ func newCluster() *cobra.Command {
 
 // newMustGather returns the `oc adm must-gather` command.
 func newMustGather() *cobra.Command {
-	return elsewhere("adm must-gather", "must-gather", "slipway support on each host, which saves what it would collect")
+	return elsewhere("adm must-gather", "must-gather", "slipway support on each host, which saves the same kind of data")
 }
 
 // elsewhereAnnotation marks commands that only point to another command.

@@ -37,7 +37,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	defer stop()
 	build, err := c.Wait(ctx, name, instantiate.Ended)
 	if err == nil && build.Status.Phase != buildv1.BuildPhaseCancelled {
-		err = fmt.Errorf("cancel build %q: it had ended with the phase %s", name, build.Status.Phase)
+		err = fmt.Errorf("cancel build %q: it has already ended in the phase %s", name, build.Status.Phase)
 	}
 	return true, err
 }

@@ -39,16 +39,16 @@ func kerberosTicket(address string) (string, error) {
 	file := strings.TrimPrefix(cmp.Or(os.Getenv("KRB5CCNAME"), fmt.Sprintf("/tmp/krb5cc_%d", os.Getuid())), "FILE:")
 	cache, err := credentials.LoadCCache(file)
 	if err != nil {
-		return "", fmt.Errorf("read tickets of Kerberos %q: %w; run kinit", file, err)
+		return "", fmt.Errorf("read Kerberos tickets %q: %w; run kinit", file, err)
 	}
 	kerberos, err := client.NewFromCCache(cache, settings, client.DisablePAFXFAST(true))
 	if err != nil {
-		return "", fmt.Errorf("use tickets of Kerberos %q: %w; run kinit", file, err)
+		return "", fmt.Errorf("use Kerberos tickets %q: %w; run kinit", file, err)
 	}
 	defer kerberos.Destroy()
 	request := &http.Request{Header: http.Header{}, URL: target}
 	if err := spnego.SetSPNEGOHeader(kerberos, request, "HTTP/"+target.Hostname()); err != nil {
-		return "", fmt.Errorf("get a ticket of Kerberos for %q: %w", target.Hostname(), err)
+		return "", fmt.Errorf("get a Kerberos ticket for %q: %w", target.Hostname(), err)
 	}
 	return request.Header.Get(spnego.HTTPHeaderAuthRequest), nil
 }
@@ -58,11 +58,11 @@ func kerberosSettings(file string) (settings *config.Config, err error) {
 	defer func() {
 		// Recover, because the library panics if a krb5.conf defines a realm on a single line.
 		if problem := recover(); problem != nil {
-			err = fmt.Errorf("read settings of Kerberos %q: write each setting of a realm in a line of its own", file)
+			err = fmt.Errorf("read Kerberos settings %q: write each setting of a realm on its own line", file)
 		}
 	}()
 	if settings, err = config.Load(file); err != nil {
-		return nil, fmt.Errorf("read settings of Kerberos %q: %w", file, err)
+		return nil, fmt.Errorf("read Kerberos settings %q: %w", file, err)
 	}
 	return settings, nil
 }

@@ -127,7 +127,7 @@ func TestLoginWithTicketOfKerberos(t *testing.T) {
 	r.run(t, "secret\n", "kinit", "alice")
 	settings := os.Getenv("KRB5_CONFIG")
 	t.Setenv("KRB5_CONFIG", os.DevNull)
-	if _, _, failure := c.run(t, kubeconfig, "", arguments...); !strings.Contains(failure, `get a ticket of Kerberos for "127.0.0.1"`) {
+	if _, _, failure := c.run(t, kubeconfig, "", arguments...); !strings.Contains(failure, `get a Kerberos ticket for "127.0.0.1"`) {
 		t.Errorf("without the address of the realm: %s", failure)
 	}
 	t.Setenv("KRB5_CONFIG", settings)
@@ -139,8 +139,8 @@ func TestLoginWithTicketOfKerberos(t *testing.T) {
 
 func TestSettingsThatCannotBeReadAreErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"[realms]\n  EXAMPLE.TEST = { kdc = kdc.example.test }\n": "a line of its own",
-		"[libdefaults]\n  clockskew = soon\n":                     "read settings of Kerberos",
+		"[realms]\n  EXAMPLE.TEST = { kdc = kdc.example.test }\n": "on its own line",
+		"[libdefaults]\n  clockskew = soon\n":                     "read Kerberos settings",
 	} {
 		file := filepath.Join(t.TempDir(), "krb5.conf")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -248,7 +248,7 @@ func TestLoginRejectsServer(t *testing.T) {
 		authorize http.HandlerFunc
 		failure   string
 	}{
-		{"another host asks for the password", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "401 Unauthorized"},
+		{"another host requests the password", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "401 Unauthorized"},
 		{"endless redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "redirects more than 10 times"},
 		{"no code", redirect("state=1"), "sent no code"},
 		{"another code", redirect("code=other"), "invalid_grant"},

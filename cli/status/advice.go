@@ -90,7 +90,7 @@ func (v *view) adviseRoutes() (all []advice) {
 			}
 		}
 		if route.Spec.TLS != nil && route.Spec.TLS.Termination == "" {
-			all = append(all, advice{isError, name + " uses TLS but doesn't say where it ends.", "set spec.tls.termination to edge, passthrough or reencrypt"})
+			all = append(all, advice{isError, name + " uses TLS but has no termination type.", "set spec.tls.termination to edge, passthrough or reencrypt"})
 		}
 		for _, ingress := range route.Status.Ingress {
 			for _, condition := range ingress.Conditions {

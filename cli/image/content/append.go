@@ -179,7 +179,7 @@ func (a *appendCommand) configure(image v1.Image, created time.Time) (v1.Image, 
 			continue
 		}
 		if err := json.Unmarshal([]byte(over.text), over.into); err != nil {
-			return nil, fmt.Errorf("%s is not JSON of an image's configuration: %w", over.flag, err)
+			return nil, fmt.Errorf("decode %s: %w; it must be an image configuration as JSON", over.flag, err)
 		}
 	}
 	if !slices.Equal(layers, config.RootFS.DiffIDs) {

@@ -48,7 +48,7 @@ func TestAppendAddsLayersAndMergesConfiguration(t *testing.T) {
 	fails(t, "--to", "append", layer)
 	fails(t, "name layers", "append", "--to", host+"/rex:1")
 	fails(t, "must be a time", append(args, "--to", host+"/rex:1", "--created-at=yesterday")...)
-	fails(t, "--image is not JSON", append(args, "--to", host+"/rex:1", "--image={")...)
+	fails(t, "decode --image", append(args, "--to", host+"/rex:1", "--image={")...)
 	fails(t, "rootfs", append(args, "--to", host+"/rex:1", `--meta={"rootfs":{"diff_ids":[]}}`)...)
 	fails(t, "read layer", "append", "--to", host+"/rex:1", dir+"/missing.tar")
 	fails(t, "set a tag", "append", "--to", host+"/rex@"+digest, layer)

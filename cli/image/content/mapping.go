@@ -70,7 +70,7 @@ func (m mapping) check() error {
 		}
 	}
 	if strings.Contains(m.destination, "@") {
-		return fmt.Errorf("destination %q: set a tag, or nothing to copy by digest only; a digest is not allowed", m.destination)
+		return fmt.Errorf("destination %q must not have a digest: set a tag, or omit the tag to copy the image by its digest only", m.destination)
 	}
 	if !hasTag(m.source) {
 		return fmt.Errorf("source %q: set a tag or a digest", m.source)
