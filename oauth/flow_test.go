@@ -58,7 +58,7 @@ func TestCodeIsValidOnceForItsClient(t *testing.T) {
 		change func(url.Values)
 		want   string // the error, or "" for a token
 	}{
-		{"who asked", false, nil, ""},
+		{"by its client", false, nil, ""},
 		{"with a verifier", true, func(f url.Values) { f.Set("code_verifier", verifier) }, ""},
 		{"without the verifier", true, nil, "invalid_grant"},
 		{"with the challenge as verifier", true, func(f url.Values) { f.Set("code_verifier", challenge) }, "invalid_grant"},

@@ -158,7 +158,7 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, "complete login", err)
 		return
 	case !allowed:
-		slog.Info("reject user without access", "user", user)
+		slog.Info("rejected user without access", "user", user)
 		http.Error(w, "You have no access to this application.", http.StatusForbidden)
 		return
 	}
@@ -170,14 +170,14 @@ func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 		fail(w, "complete login", err)
 		return
 	}
-	slog.Info("log in", "user", user)
+	slog.Info("user logged in", "user", user)
 	http.Redirect(w, r, redirect.Local(pending.Then, "/"), http.StatusFound)
 }
 
 // fail logs an error from the OAuth server or the API server, and responds with status 500.
 func fail(w http.ResponseWriter, what string, err error) {
 	slog.Error(what, "error", err)
-	http.Error(w, "The login failed. The log of the proxy says why.", http.StatusInternalServerError)
+	http.Error(w, "The login failed. The log of the proxy contains the reason.", http.StatusInternalServerError)
 }
 
 // pass forwards a user's request to the application.

@@ -42,7 +42,7 @@ func (c Redirect) Test(t *testing.T) {
 		"a wrong code":     {"code": {"wrong"}},
 		"a server's error": {"error": {"server_error"}, "error_description": {"<script>"}},
 	} {
-		t.Run(name+" is no login", func(t *testing.T) {
+		t.Run(name+" is rejected", func(t *testing.T) {
 			got, err := c.Provider.AuthenticateCallback(t.Context(), callback, query)
 			if got != nil || err == nil || strings.Contains(err.Error(), c.Secret) || strings.Contains(err.Error(), "<script>") {
 				t.Errorf("identity %v, error %v", got, err)

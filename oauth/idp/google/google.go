@@ -37,7 +37,7 @@ func New(s Settings) *external.Provider {
 		settings.Parameters = map[string]string{"hd": s.HostedDomain}
 		settings.Check = func(claims map[string]any) error {
 			if claims["hd"] != s.HostedDomain {
-				return fmt.Errorf("the account is not of the domain %q: %w", s.HostedDomain, idp.ErrRefused)
+				return fmt.Errorf("the account does not belong to the domain %q: %w", s.HostedDomain, idp.ErrRefused)
 			}
 			return nil
 		}
