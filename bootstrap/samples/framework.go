@@ -48,7 +48,7 @@ var kinds = []struct {
 			Parameters: []setting{
 				{Name: "DATABASE_ENGINE", Variable: "DATABASE_ENGINE", DisplayName: "Database Engine", Description: "The engine of the database.", Value: "postgresql"},
 				{Name: "APP_CONFIG", Variable: "APP_CONFIG", DisplayName: "Application Configuration File Path", Description: "A configuration of Gunicorn, relative to the source."},
-				{Name: "DJANGO_SECRET_KEY", Variable: "DJANGO_SECRET_KEY", Secret: "django-secret-key", DisplayName: "Django Secret Key", Description: "The key of Django's signatures.", From: tokenPattern},
+				{Name: "DJANGO_SECRET_KEY", Variable: "DJANGO_SECRET_KEY", Secret: "django-secret-key", DisplayName: "Django Secret Key", Description: "The key that signs Django's data.", From: tokenPattern},
 				{Name: "PIP_INDEX_URL", Build: "PIP_INDEX_URL", DisplayName: "Custom PyPi Index URL", Description: "The index of Python packages that builds use."},
 			},
 		},
@@ -60,9 +60,9 @@ var kinds = []struct {
 			Repository: "https://github.com/sclorg/cakephp-ex.git", Hook: "[./migrate-database.sh]",
 			Parameters: []setting{
 				{Name: "DATABASE_ENGINE", Variable: "DATABASE_ENGINE", DisplayName: "Database Engine", Description: "The engine of the database.", Value: "mysql"},
-				{Name: "CAKEPHP_SECRET_TOKEN", Variable: "CAKEPHP_SECRET_TOKEN", Secret: "cakephp-secret-token", DisplayName: "CakePHP Secret Token", Description: "The token of sessions.", From: tokenPattern},
-				{Name: "CAKEPHP_SECURITY_SALT", Variable: "CAKEPHP_SECURITY_SALT", Secret: "cakephp-security-salt", DisplayName: "CakePHP Security Salt", Description: "The salt of hashes.", From: "[a-zA-Z0-9]{40}"},
-				{Name: "CAKEPHP_SECURITY_CIPHER_SEED", Variable: "CAKEPHP_SECURITY_CIPHER_SEED", Secret: "cakephp-security-cipher-seed", DisplayName: "CakePHP Security Cipher Seed", Description: "The seed of ciphers.", From: "[0-9]{30}"},
+				{Name: "CAKEPHP_SECRET_TOKEN", Variable: "CAKEPHP_SECRET_TOKEN", Secret: "cakephp-secret-token", DisplayName: "CakePHP Secret Token", Description: "The token for session hashes.", From: tokenPattern},
+				{Name: "CAKEPHP_SECURITY_SALT", Variable: "CAKEPHP_SECURITY_SALT", Secret: "cakephp-security-salt", DisplayName: "CakePHP Security Salt", Description: "The salt for session hashes.", From: "[a-zA-Z0-9]{40}"},
+				{Name: "CAKEPHP_SECURITY_CIPHER_SEED", Variable: "CAKEPHP_SECURITY_CIPHER_SEED", Secret: "cakephp-security-cipher-seed", DisplayName: "CakePHP Security Cipher Seed", Description: "The seed for session ciphers.", From: "[0-9]{30}"},
 				{Name: "OPCACHE_REVALIDATE_FREQ", Variable: "OPCACHE_REVALIDATE_FREQ", DisplayName: "OPcache Revalidation Frequency", Description: "The interval in seconds at which files are checked for changes.", Value: "2"},
 				{Name: "COMPOSER_MIRROR", Build: "COMPOSER_MIRROR", DisplayName: "Custom Composer Mirror URL", Description: "The repository of PHP packages that builds use."},
 			},
@@ -75,7 +75,7 @@ var kinds = []struct {
 			Repository: "https://github.com/sclorg/dancer-ex.git", Prefixed: true,
 			Parameters: []setting{
 				{Name: "PERL_APACHE2_RELOAD", Variable: "PERL_APACHE2_RELOAD", DisplayName: "Perl Module Reload", Description: "If true, changed modules are reloaded."},
-				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
+				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key that signs sessions.", From: "[a-z0-9]{127}"},
 				{Name: "CPAN_MIRROR", Build: "CPAN_MIRROR", DisplayName: "Custom CPAN Mirror URL", Description: "The mirror of Perl modules that builds use."},
 			},
 		},
@@ -86,7 +86,7 @@ var kinds = []struct {
 			Framework: "rails", DisplayName: "Ruby on Rails", Icon: "ruby", Builder: "ruby", Health: "/",
 			Repository: "https://github.com/sclorg/rails-ex.git", Hook: "[./migrate-database.sh]", Prefixed: true,
 			Parameters: []setting{
-				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key of sessions.", From: "[a-z0-9]{127}"},
+				{Name: "SECRET_KEY_BASE", Variable: "SECRET_KEY_BASE", Secret: "keybase", DisplayName: "Secret Key", Description: "The key that signs sessions.", From: "[a-z0-9]{127}"},
 				{Name: "APPLICATION_USER", Variable: "APPLICATION_USER", Secret: "application-user", DisplayName: "Application Username", Description: "The user that can change pages of the example.", Value: "openshift"},
 				{Name: "APPLICATION_PASSWORD", Variable: "APPLICATION_PASSWORD", Secret: "application-password", DisplayName: "Application Password", Description: "The password of this user.", Value: "secret"},
 				{Name: "RAILS_ENV", Variable: "RAILS_ENV", DisplayName: "Rails Environment", Description: "The environment of Rails: production, development or test.", Value: "production"},
